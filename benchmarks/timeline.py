@@ -16,9 +16,9 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.index import Outline
+from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.view.timeline import BookSpans
-from mcp_tui.tui.widgets.timeline import Timeline
+from mcp_tui.tui.widgets.timeline_pane import Timeline
 
 ROWS = (100, 1_000, 10_000)
 ROUNDS = 3

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.demo.log import VARIABLE
+from mcp_tui.demo.log import CONTROL_VARIABLE
 from tests.waiting import HANG
 
 Event = dict[str, Any]
@@ -61,12 +61,12 @@ class Control:
     @property
     def env(self) -> dict[str, str]:
         """What the environment of a server needs."""
-        return {VARIABLE: self.path}
+        return {CONTROL_VARIABLE: self.path}
 
     @property
     def options(self) -> list[str]:
         """What the command line ``mcp-tui … --demo`` needs."""
-        return ["-e", f"{VARIABLE}={self.path}"]
+        return ["-e", f"{CONTROL_VARIABLE}={self.path}"]
 
     def demo(self, *options: str) -> StdioTarget:
         """The demo server as a target of the Python API."""

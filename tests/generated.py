@@ -11,7 +11,7 @@ from typing import Final
 
 from mcp_tui.protocol.states import State
 from mcp_tui.protocol.transitions import TRANSITIONS
-from mcp_tui.tui.keys import FIRST, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
+from mcp_tui.tui.keys import FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
 GUIDE: Final = ROOT / "docs" / "guide.md"
@@ -45,7 +45,7 @@ def short() -> str:
     """The keys of the footer, and a few that it has no room for."""
     shown = [key for key in keys() if key.footer or key.id in ALSO]
     rows = [
-        f"| `{_long(in_footer(key))}` | {', '.join([key.help, *(FIRST[other].label for other in key.others)])} |"
+        f"| `{_long(in_footer(key))}` | {', '.join([key.help, *(FIRST_KEYS[other].label for other in key.others)])} |"
         for key in shown
     ]
     return "\n".join(["| key | does |", "|---|---|", *rows, ""])

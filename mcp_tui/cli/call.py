@@ -33,8 +33,8 @@ from mcp_tui.transport.standstill import Alarm, Limit
 if TYPE_CHECKING:
     from mcp_tui.config.saved import SavedCall
 
-NAMES: Final = 1000
-LONGEST: Final = 128
+SIMILAR_NAMES: Final = 1000
+SIMILAR_NAME_CHARACTERS: Final = 128
 """Limits of the search for a similar name: tools, and characters of a name."""
 
 UNANSWERABLE: Final = (
@@ -159,8 +159,8 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
             return entry
     if what != "templates":
         # servers may know more than they list
-        names = [name for entry in entries[:NAMES] if isinstance(name := entry.get("name"), str)]
-        comparable = [each for each in names if len(each) <= LONGEST]
+        names = [name for entry in entries[:SIMILAR_NAMES] if isinstance(name := entry.get("name"), str)]
+        comparable = [each for each in names if len(each) <= SIMILAR_NAME_CHARACTERS]
         kind, doing = ("tool", "calling") if what == "tools" else ("prompt", "getting")
         text = f"mcp-tui: The server does not list a {kind} {wanted.subject!r} ({doing} it anyway)."
         session.printer.say(f"{text}{guess(wanted.subject, comparable)}")

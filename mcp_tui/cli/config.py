@@ -13,14 +13,14 @@ from mcp_tui.cli.target import loaded
 from mcp_tui.config import files
 from mcp_tui.config.settings import KNOBS, Loaded, every_value
 from mcp_tui.journal.files import journal_folder
-from mcp_tui.journal.index import NAME as INDEX
+from mcp_tui.journal.index import CACHE_NAME as INDEX
 from mcp_tui.tui.view.text import SafeText, clean
 
 DEFAULT: Final = "default"
-LINE: Final = "command line"
+COMMAND_LINE: Final = "command line"
 
 
-Value = tuple[str, object, str]
+SettingInForce = tuple[str, object, str]
 """A key, the value in force, and where that came from: ``default``, ``file:line``, a variable, or ``command line``."""
 
 
@@ -51,7 +51,7 @@ def example() -> str:
     return (Path(files.__file__).parent / "example.toml").read_text(encoding="utf-8")
 
 
-def _lines(found: Loaded, values: list[Value]) -> Iterator[str]:
+def _lines(found: Loaded, values: list[SettingInForce]) -> Iterator[str]:
     yield from table([(clean(word), clean(_there(path)), clean(str(path))) for word, path in _places(found)])
     yield ""
     yield from table([(clean(key), _shown(value), clean(origin)) for key, value, origin in values])
@@ -83,13 +83,13 @@ def _there(path: Path) -> str:
     return "found" if path.exists() else "not found"
 
 
-def _values(found: Loaded, given: Words) -> list[Value]:
+def _values(found: Loaded, given: Words) -> list[SettingInForce]:
     values, origins = every_value(found.settings), dict(found.origins)
     for knob in KNOBS:
         said = getattr(given.options, knob.option.removeprefix("--").replace("-", "_"), None)
         if said is not None and said is not False:
             values[knob.key] = False if said is True else said  # the only switch switches the journal off
-            origins[knob.key] = LINE
+            origins[knob.key] = COMMAND_LINE
     return [(key, each, origins.get(key, DEFAULT)) for key, each in values.items() if each is not None]
 
 
@@ -103,7 +103,7 @@ def _key_problems(found: Loaded) -> list[str]:
 
 
 def _keys(*, as_json: bool) -> int:
-    from mcp_tui.tui.keys import FIRST, SCOPES, all_shown
+    from mcp_tui.tui.keys import FIRST_KEYS, SCOPES, all_shown
 
     told = [
         {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help}
@@ -111,5 +111,5 @@ def _keys(*, as_json: bool) -> int:
         for key in scope.keys
         if key.action != "read_only"
     ]
-    rows = [(clean(key.id), all_shown(key.names), clean(key.help)) for key in FIRST.values()]
+    rows = [(clean(key.id), all_shown(key.names), clean(key.help)) for key in FIRST_KEYS.values()]
     return show(told, table(rows), as_json=as_json)

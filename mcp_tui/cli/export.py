@@ -40,13 +40,13 @@ from mcp_tui.tui.view.detail import code, facts, fence, history
 from mcp_tui.tui.view.headless import recorded_target, redactor
 from mcp_tui.tui.view.text import brief, clean, pretty
 
-HEAD: Final = (
+EXPORT_COLUMNS: Final = (
     "id", "method", "name", "internal", "state", "called", "elapsed", "progress", "size", "is_error", "code", "error",
     "cause", "reason", "signal", "reason_delivered", "outcome", "outcomes", "late",
 )  # fmt: skip
 """The columns of the CSV."""
 
-LONGEST: Final = 16_000
+PAYLOAD_CHARACTERS: Final = 16_000
 """Characters of one payload: an issue has room for 65,536."""
 
 
@@ -129,7 +129,7 @@ def _pieces(given: Words, sessions: Iterable[_Session]) -> Iterable[str]:
         case "har":
             return _har(sessions)
         case "csv":
-            head = ("file", *HEAD) if len(given.words) > 1 else HEAD
+            head = ("file", *EXPORT_COLUMNS) if len(given.words) > 1 else EXPORT_COLUMNS
             return csv_lines(head, (row for each in sessions for row in _csv(each, len(head))))
         case _:
             lines = (line for each in sessions for line in _markdown(given, each))
@@ -545,12 +545,12 @@ def _answer(recording: Recording, row: Request, seq: int, title: str) -> Iterato
         yield from _payload(title, members or frame.result)
     elif raw is not None:
         yield from ("", f"#### {title}", "")
-        yield from fence([clean(messages.bytes_text(raw[:LONGEST]))])
+        yield from fence([clean(messages.bytes_text(raw[:PAYLOAD_CHARACTERS]))])
 
 
 def _payload(title: str, value: Json) -> Iterator[str]:
     yield from ("", f"#### {title}", "")
-    yield from fence(pretty(value, limit=LONGEST), "json")
+    yield from fence(pretty(value, limit=PAYLOAD_CHARACTERS), "json")
 
 
 def _code_cell(text: str) -> str:

@@ -12,7 +12,7 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
-from mcp_tui.client.lint import CUT, RULES, lint
+from mcp_tui.client.lint import CUT, LINT_RULES, lint
 from mcp_tui.client.parameters import schema_of, usage
 from mcp_tui.client.schemas import written
 from mcp_tui.protocol.events import Connected, Pollution, Violation
@@ -132,12 +132,14 @@ def _lint(session: HeadlessSession, tools: list[dict[str, Json]]) -> int:
         printer.value([dict(zip(fields, each, strict=True)) for each in values])
     else:
         for rule, findings in groupby(found, key=lambda each: each.rule):
-            printer.out(f"{rule}  {RULES[rule]}")
+            printer.out(f"{rule}  {LINT_RULES[rule]}")
             for each in findings:
                 printer.out(clean(f"      {each}"))
         many = "1 tool" if len(tools) == 1 else f"{len(tools):,} tools"
         broken = len({each.rule for each in found})
-        printer.say(f"{many}: {f'{broken} of {len(RULES)} rules broken' if broken else 'no rule broken'}")
+        printer.say(
+            f"{many}: {f'{broken} of {len(LINT_RULES)} rules broken' if broken else 'no rule broken'}"
+        )
     return Exit.BROKEN_RULE if found else Exit.COMPLETED
 
 

@@ -24,7 +24,7 @@ from mcp_tui.tui.view.filters import Test
 from mcp_tui.tui.view.list_filters import logged_fields
 from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
-SHOWN: Final = 1000
+SHOWN_CANCELLATIONS: Final = 1000
 """Cancellations that are shown as text without ``--limit``."""
 
 FILTERS: Final = ("server", "tool", "outcome", "cause", "since", "until")
@@ -33,7 +33,7 @@ FILTERS: Final = ("server", "tool", "outcome", "cause", "since", "until")
 CAPS: Final = (19, 10, 32, 8, 96, 240)
 """Widths of the columns at most: time, id, request, cause, outcome, reason."""
 
-HEAD: Final = (
+LOG_COLUMNS: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "outcomes", "cause",
     "reason", "signal", "reason_delivered", "delivery", "watched", "disconnected", "elapsed", "late", "worst", "details",
 )  # fmt: skip
@@ -53,7 +53,7 @@ class Forms:
 def run(_name: str, given: Words) -> int:
     """Prints the log; returns the exit code."""
     options = given.options
-    formats = [name for name in FORMATS if getattr(options, name)]
+    formats = [name for name in LOG_FORMATS if getattr(options, name)]
     if len(formats) > 1:
         raise Failure(f"Use either --{formats[0]} or --{formats[1]}, not both.")
     if options.sums and options.sessions:
@@ -62,7 +62,7 @@ def run(_name: str, given: Words) -> int:
     if limit is not None and limit < 0:
         raise Failure(f"Invalid --limit {limit}. Use a number of 0 or more.")
     if limit is None and not formats:
-        limit = SHOWN
+        limit = SHOWN_CANCELLATIONS
     named = journals.every(given)
     passes = _filter(given)
     sessions = _sessions(named)
@@ -77,9 +77,9 @@ def run(_name: str, given: Words) -> int:
         hidden = len(found) - len(newest)
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         shown = lines(newest, columns, colour=colourful(sys.stdout))
-        forms = Forms(HEAD, map(_row, newest), shown, map(as_json, newest))
+        forms = Forms(LOG_COLUMNS, map(_row, newest), shown, map(as_json, newest))
     printed = False
-    for text in FORMATS[formats[0]](forms) if formats else (f"{line}\n" for line in forms.lines):
+    for text in LOG_FORMATS[formats[0]](forms) if formats else (f"{line}\n" for line in forms.lines):
         out(text, end="")
         printed = True
     if not printed:
@@ -134,7 +134,7 @@ def _json(forms: Forms) -> Iterator[str]:
     yield f"[{elements}]\n"
 
 
-FORMATS: Final[dict[str, Callable[[Forms], Iterator[str]]]] = {"csv": _csv, "json": _json}
+LOG_FORMATS: Final[dict[str, Callable[[Forms], Iterator[str]]]] = {"csv": _csv, "json": _json}
 """The formats for programs, by the names of their options: functions that yield the text."""
 
 

@@ -25,7 +25,7 @@ from mcp_tui.client.auth.token_endpoint import (
     AUTHORIZATION_CODE,
     CLIENT_CREDENTIALS,
     JWT_BEARER,
-    VARIABLE,
+    VARIABLE_PREFIX,
     ClientRegistration,
 )
 from mcp_tui.client.open_url import open_url
@@ -137,7 +137,7 @@ def _registration(given: Words) -> ClientRegistration | None:
     if (secret or key) and not options.issuer:
         raise Failure("A secret or key needs --issuer URL, so that no server can choose who receives it.")
     assertion = options.assertion or ""
-    if assertion and not assertion.startswith(VARIABLE):
+    if assertion and not assertion.startswith(VARIABLE_PREFIX):
         assertion = str(Path(assertion).absolute())
     by_itself = CLIENT_CREDENTIALS if options.client_credentials else AUTHORIZATION_CODE
     return ClientRegistration(

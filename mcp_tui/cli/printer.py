@@ -30,7 +30,7 @@ from mcp_tui.tui.view.text import clean, clip
 PROGRESS_EVERY: Final = 0.2
 """Minimum seconds between two progress lines for people; programs get all."""
 
-LINE: Final = 4000
+PRINTED_CHARACTERS: Final = 4000
 """Maximum length of a line for people; programs get everything."""
 
 
@@ -146,7 +146,7 @@ class Printer:
 
     def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
         """Prints a line for people to stderr."""
-        line = clean(text if len(text) <= LINE else f"{text[: LINE - 1]}…")
+        line = clean(text if len(text) <= PRINTED_CHARACTERS else f"{text[: PRINTED_CHARACTERS - 1]}…")
         style = "2" if dim else "31" if red else ""
         self.streams.put(f"\x1b[{style}m{line}\x1b[0m\n" if style and self._colour else f"{line}\n", err=True)
 
@@ -189,10 +189,10 @@ def _part(part: Json, *, raw: bool) -> str:
 
 # -- standard output and standard error -------------------------------------------------------------------------------
 
-BACKLOG: Final = 64 * 1024 * 1024
+UNREAD_CHARACTERS: Final = 64 * 1024 * 1024
 """Characters that may wait for a reader; with more, events are not printed: deadlines and signals wait for nobody."""
 
-LAST_WORDS: Final = 1.0
+LAST_READ_SECONDS: Final = 1.0
 """Seconds for a reader to take what is left after a signal."""
 
 
@@ -227,10 +227,10 @@ class Streams:
     @property
     def full(self) -> bool:
         """Whether more waits for a reader than is good for memory."""
-        return self._size >= BACKLOG
+        return self._size >= UNREAD_CHARACTERS
 
     def hurry(self) -> None:
-        """Notes a signal: from now on a reader gets :data:`LAST_WORDS` seconds for what is left."""
+        """Notes a signal: from now on a reader gets :data:`LAST_READ_SECONDS` seconds for what is left."""
         if not self._hurry.done():
             self._hurry.set_result(None)
 
@@ -241,7 +241,7 @@ class Streams:
         done = self._loop.run_in_executor(None, self.flush)
         await asyncio.wait([done, self._hurry], return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
-            await asyncio.wait([done], timeout=LAST_WORDS)
+            await asyncio.wait([done], timeout=LAST_READ_SECONDS)
         return done.done()
 
     def flush(self, patience: float | None = None) -> None:

@@ -24,7 +24,7 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
 from mcp_tui.transport.base import TransportError, sentence
-from mcp_tui.tui.view import probe as view
+from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.text import TO_ASCII, clean
 
 WITHOUT_LIMIT: Final = 600.0

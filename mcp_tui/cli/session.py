@@ -46,7 +46,7 @@ INSECURE: Final = (
 )
 Body = Callable[["HeadlessSession"], Awaitable[int]]
 
-SIGNALS: Final = {
+EXIT_BY_SIGNAL: Final = {
     signal.SIGINT: Exit.INTERRUPTED,
     signal.SIGTERM: Exit.TERMINATED,
     signal.SIGHUP: Exit.HUNG_UP,
@@ -57,7 +57,7 @@ SIGNALS: Final = {
 SHOW_EVERY: Final = 0.5
 """Seconds between two looks at a launcher."""
 
-UNREAD: Final = (
+STDIN_UNREAD: Final = (
     "mcp-tui: The server does not read its stdin, so the cancel cannot be sent. "
     "The server is terminated when this command ends."
 )
@@ -80,7 +80,7 @@ class Headless:
         self._task: asyncio.Task[Any] | None = asyncio.current_task()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(defect.report_beside)
-        for number, status in SIGNALS.items():
+        for number, status in EXIT_BY_SIGNAL.items():
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self.stop, status)
         if self.insecure:
@@ -207,7 +207,7 @@ class HeadlessSession(Headless):
         rows = self.client.book.unfinished.values() if isinstance(self.client.target, StdioTarget) else ()
         if not self._unread and any(map(waits, rows)):
             self._unread = True
-            self.printer.say(UNREAD)
+            self.printer.say(STDIN_UNREAD)
 
 
 def run(given: Words, body: Body, *, grace: float | None = None, events: bool = False) -> int:

@@ -24,7 +24,7 @@ LISTS: Final = {
 """The lists: the method, the member of its result, and the capability that a server declares for it."""
 
 
-CHANGES: Final = {
+CHANGED_LISTS: Final = {
     "notifications/tools/list_changed": ("tools",),
     "notifications/resources/list_changed": ("resources", "templates"),
     "notifications/prompts/list_changed": ("prompts",),
@@ -167,7 +167,7 @@ class Lists:
         if isinstance(event, (ev.Connected, ev.Disconnected)):
             self._kept.clear()
         elif isinstance(event, ev.Notified):
-            for kind in CHANGES.get(event.method, ()):
+            for kind in CHANGED_LISTS.get(event.method, ()):
                 self._kept.pop(kind, None)
 
     async def read(self, what: str) -> list[dict[str, Json]]:

@@ -45,17 +45,17 @@ SHUTDOWN_REASON: Final = "client is shutting down"
 SHUTDOWN_WAIT: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
 
-BEAT: Final = 0.1
+CLOCK_LOOK_SECONDS: Final = 0.1
 """Seconds between two looks at the clock while a request is open, by which a standstill is noticed and measured."""
 STANDSTILL: Final = 0.5
 """Seconds from which a standstill is reported in which a limit ran out."""
 LONG_STANDSTILL: Final = 2.0
 """Seconds from which any standstill is reported."""
 
-BATCH: Final = 25
+CANCEL_BATCH: Final = 25
 """Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
 
-BREATH: Final = 0.002
+BATCH_PAUSE_SECONDS: Final = 0.002
 """Seconds between two batches, for keys and for drawing the screen."""
 
 
@@ -95,7 +95,7 @@ class Client:
         self.stderr = StderrLines()
         self.steps: list[ev.Note] = []
         """The steps of the last attempt to connect, oldest first."""
-        self.refusals: dict[RequestId, base.Refusal] = {}
+        self.refusals: dict[RequestId, base.RefusedResponse] = {}
         """The HTTP refusals while connecting, and of requests that were not authorized, by their rows; without bodies."""
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
@@ -189,8 +189,8 @@ class Client:
         ids = [row.id for row in self.book.unfinished.values() if row.open] if ids is None else ids
         for number, id_ in enumerate(ids, 1):
             self.cancel(id_, cause, reason)
-            if number % BATCH == 0:
-                await asyncio.sleep(BREATH)
+            if number % CANCEL_BATCH == 0:
+                await asyncio.sleep(BATCH_PAUSE_SECONDS)
         pending, until = list(filter(is_leaving, self.book.unfinished.values())), self.now() + SHUTDOWN_WAIT
         while self.now() < until and any(map(is_leaving, pending)):  # noqa: ASYNC110 - many may leave at once
             await asyncio.sleep(0.01)
@@ -354,7 +354,7 @@ class Client:
         method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
         if stream is not None and status:
-            self._refused_with(stream, base.Refusal(status))
+            self._refused_with(stream, base.RefusedResponse(status))
             frame = messages.as_answer(frame)
         if unfinished and isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
@@ -416,7 +416,7 @@ class Client:
         self.ledger.stream_ended(id, detail, at=self.now())
         self.drain()
 
-    def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
+    def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.RefusedResponse) -> None:
         """Fails a request that did not reach the server or was refused, or holds it until there is a token."""
         at, challenge, id = self.now(), refusal.challenge, message.id
         if message.cancels is not None:
@@ -430,7 +430,7 @@ class Client:
                 self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
 
-    def _refused_with(self, stream: RequestId, refusal: base.Refusal) -> None:
+    def _refused_with(self, stream: RequestId, refusal: base.RefusedResponse) -> None:
         if not self.connected or refusal.status in (401, 403):
             row = self.ledger.current(stream)
             self.refusals[stream if row is None else row.id] = refusal
@@ -577,7 +577,7 @@ class Client:
         due, now = self.ledger.deadlines.next(), self.now()
         if due is None and not self.ledger.live:
             return
-        due = now + BEAT if due is None else min(due, now + BEAT)
+        due = now + CLOCK_LOOK_SECONDS if due is None else min(due, now + CLOCK_LOOK_SECONDS)
         if self._alarm_at <= due:
             return
         if self._alarm is not None:
@@ -588,7 +588,7 @@ class Client:
     def _late(self, seconds: float) -> None:
         """Reports a standstill; the alarm calls :meth:`_tick` once all that came in it has been read."""
         self._alarm_at = -math.inf
-        stood = seconds + BEAT / 2  # it began between the last beat and this one
+        stood = seconds + CLOCK_LOOK_SECONDS / 2  # it began between the last beat and this one
         self.ledger.standstill = stood
         due = self.ledger.deadlines.next()
         # a busy machine halts often: a short halt that touched no limit is not worth a line

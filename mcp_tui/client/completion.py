@@ -15,13 +15,13 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.transport.base import spawn
 
-PAUSE: Final = 0.2
+TYPING_PAUSE_SECONDS: Final = 0.2
 """Seconds without a keystroke before a request."""
 
-OFFERED: Final = 100
+OFFERED_VALUES: Final = 100
 """Values that are offered, as many as one answer may hold (utilities/completion)."""
 
-REASON: Final = "superseded by a newer keystroke"
+SUPERSEDED: Final = "superseded by a newer keystroke"
 
 _NO_METHOD: Final = -32601
 
@@ -65,11 +65,11 @@ class Completer:
         self._asked += 1
         row = None if self._id is None else self._client.book.get(self._id)
         if row is not None and row.open:
-            self._client.cancel(row.id, ev.Cause.USER, REASON)
+            self._client.cancel(row.id, ev.Cause.USER, SUPERSEDED)
         self._id = None
 
     async def _complete(self, asked: int, name: str, value: str, others: dict[str, str]) -> None:
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(TYPING_PAUSE_SECONDS)
         info = self._client.info
         if asked != self._asked or info is None:
             return
@@ -85,4 +85,4 @@ class Completer:
             return
         values = texts_in(as_object(as_object(frame.result).get("completion")).get("values"))
         if values:
-            self._told(name, list(dict.fromkeys(values))[:OFFERED])
+            self._told(name, list(dict.fromkeys(values))[:OFFERED_VALUES])

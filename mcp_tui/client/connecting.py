@@ -78,7 +78,7 @@ PROBE_WAIT: Final = 5.0
 LATE_WAIT: Final = 1.0
 """C-24: seconds that a server which answered the probe after all has to answer ``initialize`` as well."""
 
-EXIT_WAIT: Final = 1.0
+EXIT_CODE_SECONDS: Final = 1.0
 """Seconds that a server which closed its pipes has to exit, so that its exit code can be reported."""
 
 NO_COMMON: Final = "No common protocol version"
@@ -422,7 +422,7 @@ class _Attempt:
             raise Unauthorized(why or f"HTTP {status}", refusal.challenge)
         if lost and self.kind == "stdio":
             with contextlib.suppress(TimeoutError):
-                async with Limit(EXIT_WAIT):
+                async with Limit(EXIT_CODE_SECONDS):
                     await client.disconnected.wait()
                 why = client.last_words or why  # the exit code says more than the broken pipe
         if frame is None or lost:
@@ -451,7 +451,7 @@ def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict
     """Returns the ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
     made: dict[str, Json] = {
         negotiation.PROTOCOL_VERSION: revision.name,
-        negotiation.CLIENT_INFO: CLIENT_INFO,
+        negotiation.CLIENT_INFO_META: CLIENT_INFO,
         negotiation.CLIENT_CAPABILITIES: offers.capabilities(revision),
     }
     return {**made, negotiation.LOG_LEVEL: log_level} if log_level else made
@@ -473,7 +473,7 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds before each attempt at a new session: half a minute, in which a server restarts. Then it is given up."""
 
-YOUNG: Final = 5.0
+SETTLED_SECONDS: Final = 5.0
 """Seconds that a new session has to live for the next attempt to count as the first again."""
 
 
@@ -494,7 +494,7 @@ class Renewal:
 
     def begin(self, why: str) -> None:
         """Opens a new session after the server ended the last one, for this reason."""
-        if self._client.now() - self._ready_at >= YOUNG:
+        if self._client.now() - self._ready_at >= SETTLED_SECONDS:
             self._attempts = 0
         self.active = True
         self._task = spawn(self._run(why), name="open a new session")

@@ -11,7 +11,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import is_header_name
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.revisions import NAMED, Revision
+from mcp_tui.protocol.revisions import NAMING_PARAMETERS, Revision
 from mcp_tui.protocol.values import fact
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError
@@ -31,7 +31,7 @@ PREFIX: Final = "Mcp-Param-"
 PRIMITIVE: Final = ("string", "integer", "boolean")
 """Types that can be mirrored. ``number`` is not one: its text would not be the same everywhere."""
 
-MAX_DEPTH: Final = 64
+JSON_DEPTH: Final = 64
 
 Mirrors = dict[tuple[str, ...], str]
 """The name of the header for each path of property names from the root of the arguments."""
@@ -108,7 +108,7 @@ def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, st
     if not isinstance(method, str):
         return made
     made["Mcp-Method"] = method
-    name = as_object(message.get("params")).get(NAMED.get(method, ""))
+    name = as_object(message.get("params")).get(NAMING_PARAMETERS.get(method, ""))
     if isinstance(name, str):
         made["Mcp-Name"] = mirrored(name)
     return made
@@ -148,7 +148,7 @@ def header_annotations(schema: Json) -> Mirrors:
     found: Mirrors = {}
     pending: list[tuple[Json, tuple[str, ...] | None, int]] = [(schema, (), 0)]
     for value, path, depth in pending:  # a path is None once it is not by properties alone
-        if depth > MAX_DEPTH:
+        if depth > JSON_DEPTH:
             raise InvalidAnnotation("the schema is too deep to look for header annotations")
         if isinstance(value, list):
             pending += [(each, None, depth + 1) for each in cast("list[Json]", value)]

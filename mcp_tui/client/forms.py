@@ -257,7 +257,7 @@ def same(one: Json, other: Json) -> bool:
 BRANCH: Final[FieldPath] = ("",) * 4
 """The path of the choice between branches of a schema: no member has so long a path (:data:`OBJECTS`)."""
 
-FIELDS: Final = 100
+FORM_FIELDS: Final = 100
 """Fields of a form; what has more is typed as JSON."""
 
 CHOICES: Final = 2_000
@@ -289,7 +289,7 @@ class FormLayout:
         whole: why the whole has to be typed as JSON, one clause; empty if it has fields, or needs none.
     """
 
-    def __init__(self, schema: Json, *, most: int = FIELDS) -> None:
+    def __init__(self, schema: Json, *, most: int = FORM_FIELDS) -> None:
         self.schema = Schema(schema)
         self._ways = ways(self.schema)
         self._fields = [tuple(islice(self._members(each, ()), 4 * most)) for each in self._ways]

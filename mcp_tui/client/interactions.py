@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mcp_tui.client.forms import secret_members
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import Cause, RequestId
-from mcp_tui.protocol.inbound import ELICIT, REJECTED
+from mcp_tui.protocol.inbound import ELICIT, USER_REJECTED
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import spawn
@@ -24,7 +24,7 @@ class Refusal:
     """A refusal to answer. Elicitation has its own, ``{"action": "decline"}``, and needs none of these."""
 
     text: str = "the user declined"
-    code: int = REJECTED
+    code: int = USER_REJECTED
 
 
 Answer = dict[str, Json] | Refusal

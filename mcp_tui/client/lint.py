@@ -16,7 +16,7 @@ from mcp_tui.client.schemas import MAX_SUBSCHEMAS, Path, Schema, written
 from mcp_tui.protocol.messages import Json, as_object, as_text, shown, texts_in
 from mcp_tui.protocol.values import frozen
 
-RULES: Final = {
+LINT_RULES: Final = {
     "L-01": "a tool has a name of 1 to 64 letters, digits, _, and -",
     "L-02": "no two tools have the same name",
     "L-03": "a tool has a description",
@@ -51,7 +51,7 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definiti
 
 
 @frozen
-class Finding:
+class LintFinding:
     """One broken rule. ``tool`` and ``detail`` quote the server, and are hostile; ``tool`` is empty for the whole list.
 
     A tool without a name is called by its number in the list: ``#3``.
@@ -68,33 +68,35 @@ class Finding:
         return f"{self.tool}  {said}".lstrip()
 
 
-def lint(tools: list[dict[str, Json]], *, any_output: bool = False, cut: Iterable[str] = ()) -> list[Finding]:
+def lint(
+    tools: list[dict[str, Json]], *, any_output: bool = False, cut: Iterable[str] = ()
+) -> list[LintFinding]:
     """Returns what is wrong with a list of tools, by rule.
 
     ``any_output`` permits an outputSchema of any type (2026-07-28); ``cut`` are the details of violations of :data:`CUT`.
     """
-    found = [Finding("L-13", "", (), detail) for detail in cut]
+    found = [LintFinding("L-13", "", (), detail) for detail in cut]
     names = Counter(as_text(tool.get("name")) for tool in tools)
     for name, times in names.items():
         if times > 1 and name:
-            found.append(Finding("L-02", name, (), f"{times} tools have this name"))
+            found.append(LintFinding("L-02", name, (), f"{times} tools have this name"))
     for number, tool in enumerate(tools, 1):
         found += islice(_of_tool(tool, number, any_output=any_output), FINDINGS)
     return sorted(found, key=lambda each: each.rule)
 
 
-def _of_tool(tool: dict[str, Json], number: int, *, any_output: bool) -> Iterable[Finding]:
+def _of_tool(tool: dict[str, Json], number: int, *, any_output: bool) -> Iterable[LintFinding]:
     name = as_text(tool.get("name"))
     if not _NAME.fullmatch(name):
         why = "many clients refuse this name" if name else "the name is missing"
         name = name or f"#{number}"
-        yield Finding("L-01", name, (), why)
+        yield LintFinding("L-01", name, (), why)
     if not as_text(tool.get("description")).strip():
-        yield Finding("L-03", name, (), "the description is missing")
+        yield LintFinding("L-03", name, (), "the description is missing")
     for member in ("inputSchema", "outputSchema"):
         if member == "inputSchema" or member in tool:
             for rule, path, detail in _of_schema(tool.get(member), member, any_output=any_output):
-                yield Finding(rule, name, (member, *path), detail)
+                yield LintFinding(rule, name, (member, *path), detail)
 
 
 def _of_schema(raw: Json, member: str, *, any_output: bool) -> Iterable[tuple[str, Path, str]]:

@@ -15,7 +15,7 @@ from mcp_tui.protocol.values import frozen
 VARIANTS: Final = 12
 """Ways to fill in one schema that are told apart; alternatives within alternatives multiply."""
 
-NAME: Final = 40
+USAGE_NAME_CHARACTERS: Final = 40
 """Characters of a name in :func:`usage`."""
 
 
@@ -42,7 +42,10 @@ class Variant:
 
     def written(self, names: frozenset[str]) -> str:
         """Returns some of its names, optional ones in brackets."""
-        shown = ((name, name if len(name) <= NAME else f"{name[: NAME - 1]}…") for name in self.properties)
+        shown = (
+            (name, name if len(name) <= USAGE_NAME_CHARACTERS else f"{name[: USAGE_NAME_CHARACTERS - 1]}…")
+            for name in self.properties
+        )
         return " ".join(
             short if name in self.required else f"[{short}]" for name, short in shown if name in names
         )

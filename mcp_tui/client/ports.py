@@ -13,7 +13,7 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Book
-from mcp_tui.transport.base import Refusal
+from mcp_tui.transport.base import RefusedResponse
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -29,7 +29,7 @@ class Caller(Protocol):
     ledger: Ledger
     book: Book
     tokens: Authorization | None
-    refusals: dict[RequestId, Refusal]
+    refusals: dict[RequestId, RefusedResponse]
     mirrors: dict[str, Mirrors]
     task_support: dict[str, str]
 

@@ -26,7 +26,7 @@ from mcp_tui.protocol.values import frozen
 PARTS: Final = 1_000
 """Parts of one result, at most; its JSON has the rest."""
 
-NAME: Final = 80
+FILE_NAME_CHARACTERS: Final = 80
 """Characters of a file's name."""
 
 _EXTENSIONS: Final = {"audio/wav": ".wav", "text/markdown": ".md"}
@@ -165,7 +165,7 @@ def harmless(text: str) -> str:
     kept = "".join(
         each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in text[:200]
     )
-    return kept.strip(".-")[:NAME]
+    return kept.strip(".-")[:FILE_NAME_CHARACTERS]
 
 
 def _ending(part: Part) -> str:
@@ -199,7 +199,7 @@ def save(path: Path, data: bytes, *, over: bool = False) -> None:
         file.write(data)
 
 
-CHECKED: Final = 256 * 1024
+CHECKED_RESULT_BYTES: Final = 256 * 1024
 """Bytes of a result up to which it is checked when it arrives; larger ones are checked when they are shown."""
 
 
@@ -210,7 +210,7 @@ def check_results(client: Caller, schema: Callable[[str], Json]) -> None:
     """
 
     def take(event: ev.Event) -> None:
-        if not isinstance(event, ev.Completed) or not event.seq or event.size > CHECKED:
+        if not isinstance(event, ev.Completed) or not event.seq or event.size > CHECKED_RESULT_BYTES:
             return
         row = client.book.get(event.id)
         promised = schema(row.name) if row is not None and row.method == "tools/call" else None

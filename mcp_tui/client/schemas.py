@@ -102,7 +102,7 @@ def _sentence(text: str) -> str:
 MAX_SCHEMA: Final = 1024 * 1024
 """Bytes of a schema."""
 
-MAX_DEPTH: Final = 64
+SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 5_000
 MAX_PATTERN: Final = 1_000
 """Characters of a regular expression."""
@@ -117,7 +117,7 @@ REGEX_SIZE: Final = 256 * 1024
 WORK: Final = 20_000
 """Times that parts of a schema may be applied to parts of one value."""
 
-HOPS: Final = 16
+REFERENCE_HOPS: Final = 16
 """References that are followed in a row."""
 
 RESOLVED: Final = 50_000
@@ -192,7 +192,7 @@ class Schema:
         """
         self._left -= 1
         made = as_object(node) if self._left >= 0 else {}
-        for _ in range(HOPS):
+        for _ in range(REFERENCE_HOPS):
             keyword = "$ref" if isinstance(made.get("$ref"), str) else "allOf"
             only = as_list(made.get("allOf"))
             if keyword == "allOf" and len(only) != 1:
@@ -386,7 +386,7 @@ def _refuse(uri: str) -> Json:
 
 def _deep(value: Json) -> bool:
     level: list[Json] = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(SCHEMA_DEPTH):
         level = [below for each in level for below in (*as_object(each).values(), *as_list(each))]
     return bool(level)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_tui.protocol.revisions import Revision
 
 
-SAMPLE: Final = "sampling/createMessage"
+SAMPLING: Final = "sampling/createMessage"
 ROOTS: Final = "roots/list"
 
 
@@ -57,7 +57,7 @@ class Offers:
         """Returns the methods of the server's that somebody answers."""
         from mcp_tui.protocol.inbound import ELICIT
 
-        offered = {ELICIT: bool(self.modes(revision)), SAMPLE: self.sampling, ROOTS: self.roots}
+        offered = {ELICIT: bool(self.modes(revision)), SAMPLING: self.sampling, ROOTS: self.roots}
         return frozenset(method for method, yes in offered.items() if yes)
 
 

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-FIRST: Final = 4
-LAST: Final = 5
+FIRST_LINES: Final = 4
+LAST_LINES: Final = 5
 
 _ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
@@ -42,11 +42,11 @@ class StderrLines:
         """Adds a line."""
         if not text.strip():
             return
-        if len(self._first) < FIRST:
+        if len(self._first) < FIRST_LINES:
             self._first.append(text)
             return
         self._last.append(text)
-        if len(self._last) <= LAST:
+        if len(self._last) <= LAST_LINES:
             return
         oldest = self._last.popleft()
         if _ERROR.search(oldest) and not oldest[0].isspace():

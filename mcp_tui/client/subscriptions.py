@@ -22,10 +22,10 @@ from mcp_tui.transport.base import DEAF, spawn
 RETRIES: Final = 5
 """Attempts to renew a subscription whose stream drops, before that is left to the person."""
 
-BACKOFF: Final = 1.0
+RESUBSCRIBE_SECONDS: Final = 1.0
 """Seconds before the first attempt; doubled each time."""
 
-LISTS: Final = ("tools", "resources", "prompts")
+NOTIFIED_LISTS: Final = ("tools", "resources", "prompts")
 """Lists whose changes can be notified; each has a member in the filter, ``toolsListChanged`` and so on."""
 
 
@@ -71,7 +71,7 @@ class Subscriptions:
         info = self._client.info
         made: dict[str, Json] = {}
         if info is not None and self.lists:
-            for kind in LISTS:
+            for kind in NOTIFIED_LISTS:
                 if as_object(info.capabilities.get(kind)).get("listChanged") is True:
                     made[f"{kind}ListChanged"] = True
         if self.uris:
@@ -100,7 +100,7 @@ class Subscriptions:
                 self.stream = None
                 self._drops += 1
                 if self._drops <= RETRIES:
-                    spawn(self._again(BACKOFF * 2.0 ** (self._drops - 1)), name="subscribe again")
+                    spawn(self._again(RESUBSCRIBE_SECONDS * 2.0 ** (self._drops - 1)), name="subscribe again")
                 else:
                     self._deafen(f"the subscription was lost {self._drops} times, at last: {event.detail}")
             case ev.Completed() if event.id == self.stream:

@@ -19,7 +19,7 @@ from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol import events as ev
 
 DAY: Final = 86400.0
-LIMIT: Final = 1_000_000
+STORE_BYTES: Final = 1_000_000
 """Bytes of the file that are read: far more than the tasks of a day need."""
 
 
@@ -35,7 +35,7 @@ class TaskStore:
         found: dict[str, str] = {}
         try:
             with self.path.open("rb") as file:
-                lines = file.read(LIMIT).splitlines()
+                lines = file.read(STORE_BYTES).splitlines()
         except OSError:
             return {}
         now = clock.wall()

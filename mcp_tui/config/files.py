@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mcp_tui.journal.state import open_without_waiting, replace_file
 
-MAX_BYTES: Final = 32 * 1024 * 1024
+CONFIG_FILE_BYTES: Final = 32 * 1024 * 1024
 """A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
 
 
@@ -36,7 +36,7 @@ def at(path: Path, line: int | None, column: int | None = None) -> str:
     return ":".join(str(part) for part in (path, line, column) if part is not None)
 
 
-def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
+def read_bytes(path: Path, most: int = CONFIG_FILE_BYTES) -> bytes:
     """Returns the bytes of a regular file, also through a symbolic link.
 
     Raises:
@@ -54,7 +54,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     return raw
 
 
-def read_text(path: Path, most: int = MAX_BYTES) -> str:
+def read_text(path: Path, most: int = CONFIG_FILE_BYTES) -> str:
     """Returns the text of a file without a byte order mark, as :func:`read_bytes`.
 
     Raises:

@@ -25,11 +25,11 @@ from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
 from mcp_tui.protocol.values import fact
 
-VERSION: Final = 1
-NAME: Final = 64
+SAVED_FORMAT: Final = 1
+SAVED_NAME_CHARACTERS: Final = 64
 """Characters of a name, at most."""
 
-MAX_BYTES: Final = 16 * 1024 * 1024
+SAVED_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
 class SecretArguments(ConfigError):
@@ -103,8 +103,8 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
         SecretArguments: there are secrets, not confirmed.
         ConfigError: the name is not valid, or the file cannot be written, or cannot be read.
     """
-    if not call.name.strip() or len(call.name) > NAME or not call.name.isprintable():
-        raise ConfigError(f"The name must have 1 to {NAME} printable characters.")
+    if not call.name.strip() or len(call.name) > SAVED_NAME_CHARACTERS or not call.name.isprintable():
+        raise ConfigError(f"The name must have 1 to {SAVED_NAME_CHARACTERS} printable characters.")
     redactor = Redactor(tagged=False)
     texts = {name: json.dumps({name: value}).encode() for name, value in call.arguments.items()}
     found = [name for name, text in texts.items() if redactor.redact(text) != text]
@@ -113,7 +113,7 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
     file = folder / f"{_word(call.server)}.json"
     others = [each for each in _read(file) if each.name != call.name] if file.exists() else []
     whole = {
-        "version": VERSION,
+        "version": SAVED_FORMAT,
         "saved": clock.local_stamp(clock.wall()),
         "server": asdict(call.server),
         "calls": {each.name: {"tool": each.tool, "arguments": each.arguments} for each in [*others, call]},
@@ -168,12 +168,12 @@ def _word(server: SavedServer) -> str:
 
 
 def _read(file: Path) -> list[SavedCall]:
-    text = read_text(file, MAX_BYTES)
+    text = read_text(file, SAVED_FILE_BYTES)
     try:
         whole = as_object(json.loads(text))
     except (ValueError, RecursionError):
         raise ConfigError(f"{file}: not a file of saved calls") from None
-    if whole.get("version") != VERSION:
+    if whole.get("version") != SAVED_FORMAT:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
     said = as_object(whole.get("server"))
     command, env, headers = (tuple(texts_in(said.get(each))) for each in ("command", "env", "headers"))
@@ -195,10 +195,10 @@ def _read(file: Path) -> list[SavedCall]:
 # By their name in config files, or as they were typed. A server with a secret in its line, or with variables, headers, or
 # a client certificate, is not remembered: it could not be opened again.
 
-MOST: Final = 12
+RECENT_SERVERS: Final = 12
 """Servers that are remembered."""
 
-LINE: Final = 4_000
+SAVED_LINE_CHARACTERS: Final = 4_000
 """Characters of a line that is remembered."""
 
 
@@ -216,7 +216,9 @@ def load_recent() -> list[Recent]:
     entries = objects_in(read_own(recent_file(), 256 * 1024))
     names = [each.name for each in fields(Recent)]
     found = [Recent(**{name: as_text(each.get(name)) for name in names}) for each in entries]
-    return [each for each in found if 0 < len(each.server or each.line) <= LINE][:MOST]
+    return [each for each in found if 0 < len(each.server or each.line) <= SAVED_LINE_CHARACTERS][
+        :RECENT_SERVERS
+    ]
 
 
 def remember(target: Target) -> None:
@@ -230,7 +232,7 @@ def remember(target: Target) -> None:
         made = Recent(line=server.url)
     else:
         made = Recent(line=shlex.join(server.command), folder=str(Path(server.cwd or "").absolute()))
-    entries = [made, *(each for each in load_recent() if each != made)][:MOST]
+    entries = [made, *(each for each in load_recent() if each != made)][:RECENT_SERVERS]
     kept = [{name: value for name, value in asdict(each).items() if value} for each in entries]
     with suppress(ConfigError):
         write_own(recent_file(), kept)

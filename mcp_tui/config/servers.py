@@ -21,8 +21,8 @@ from mcp_tui.config.files import ConfigError, at, guess
 from mcp_tui.config.sources import (
     CLAUDE_CODE,
     CODEX,
-    FILE,
     GEMINI,
+    PLAIN_FILE,
     REGISTRY,
     ZED,
     Place,
@@ -125,7 +125,7 @@ def read_place(
         folder=place.folder,
         project=place.folder is not None,
     )
-    if place.source in (REGISTRY, FILE):
+    if place.source in (REGISTRY, PLAIN_FILE):
         server = registry.unwrapped(fields)
         if server is not None:
             for name, way in registry.ways(server):
@@ -143,9 +143,9 @@ def read_place(
             raise ConfigError(f"{at(place.path, line)}: {path[-1]} is not {kind}")
         made = replace(made, source=source, folder=place.folder or folder)
         yield from _defined(made, as_object(inside), document, path)
-    if surely and not any(key in fields for key in (*FILE.keys, *place.source.keys)):
+    if surely and not any(key in fields for key in (*PLAIN_FILE.keys, *place.source.keys)):
         there = ", ".join(f"{name[:40]!r}" for name in list(fields)[:5]) or "nothing"
-        wanted = f"{', '.join(FILE.keys[:-1])}, or {FILE.keys[-1]}"
+        wanted = f"{', '.join(PLAIN_FILE.keys[:-1])}, or {PLAIN_FILE.keys[-1]}"
         raise ConfigError(f"{at(place.path, 1)}: no {wanted}, but {there}")
 
 
@@ -160,10 +160,10 @@ def _tables(
                 yield CLAUDE_CODE, ("projects", str(folder), "mcpServers"), folder
     if place.part == "local":
         return
-    keys = place.source.keys if place.path.suffix != ".toml" else (*place.source.keys, *FILE.keys)
+    keys = place.source.keys if place.path.suffix != ".toml" else (*place.source.keys, *PLAIN_FILE.keys)
     for key in keys:
         if fields.get(key) is not None:
-            yield _TOOLS.get(key, place.source) if place.source is FILE else place.source, (key,), None
+            yield _TOOLS.get(key, place.source) if place.source is PLAIN_FILE else place.source, (key,), None
             return
 
 

@@ -61,7 +61,7 @@ Seconds = Annotated[float, Within(ge=0, le=1e8)]
 OnTimeout = Literal["ask", "cancel"]
 Timers = Literal["live", "slow", "off"]
 Notify = Literal["auto", "off", "bell", "osc9", "osc777"]
-Level = Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LogLevel = Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
 def _dashed(name: str) -> str:
@@ -136,7 +136,7 @@ class Settings(SettingsTable):
     ascii: bool | Literal["auto"] = "auto"
     notify: Notify = "auto"
     title: bool = True
-    log_level: Level = "info"
+    log_level: LogLevel = "info"
     trace: bool = False
     saved_calls: str = ""
     roots: list[str] = field(default_factory=list[str])
@@ -209,7 +209,7 @@ KNOBS: Final = (
 Keys = tuple[str, ...]
 """The keys of tables within tables that lead to a value."""
 
-MAX_BYTES: Final = 256 * 1024
+SETTINGS_FILE_BYTES: Final = 256 * 1024
 _NAMES: Final = [
     _dashed(each.name)
     for table in (Settings, RequestLimits, ServerOverrides, JournalSettings, SamplingSettings, AuthSettings)
@@ -266,7 +266,7 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
     origins: dict[str, str] = {}
     if os.path.lexists(file):
         try:
-            text = read_text(file, MAX_BYTES)
+            text = read_text(file, SETTINGS_FILE_BYTES)
             table = parse_toml(text, file)
             if isinstance(table.get("keys"), dict):  # with quotes or without, their names have dots in them
                 table["keys"] = joined(table["keys"])

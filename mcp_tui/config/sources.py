@@ -40,7 +40,7 @@ CODEX: Final = Source("codex", "Codex", ("mcp_servers",), templates.literal)
 CLINE: Final = Source("cline", "Cline", _MCP, templates.env_only)
 INSPECTOR: Final = Source("inspector", "Inspector", _MCP, templates.literal)
 REGISTRY: Final = Source("registry", "server.json", (), templates.literal)
-FILE: Final = Source(
+PLAIN_FILE: Final = Source(
     "file", "config file", ("mcpServers", "servers", "context_servers", "mcp_servers"), templates.either
 )
 """A file of no known tool."""
@@ -167,7 +167,7 @@ def place_of(path: Path, around: Surroundings) -> Place:
         name = place.path.relative_to(place.folder).as_posix() if place.folder else place.path.name
         if name not in _COMMON and path.as_posix().endswith(f"/{name}"):
             return Place(place.source, path)
-    return Place(CODEX if path.suffix == ".toml" else FILE, path)
+    return Place(CODEX if path.suffix == ".toml" else PLAIN_FILE, path)
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -19,7 +19,7 @@ from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
-from mcp_tui.protocol.revisions import NAMED
+from mcp_tui.protocol.revisions import NAMING_PARAMETERS
 from mcp_tui.protocol.values import frozen
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
@@ -70,7 +70,7 @@ def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
         raise frames.unsupported(header)
     caller = frames.modern_caller(frame)
     _check_mirror(request, "Mcp-Method", frame["method"])
-    if (name := NAMED.get(frame["method"])) is not None:
+    if (name := NAMING_PARAMETERS.get(frame["method"])) is not None:
         _check_mirror(request, "Mcp-Name", params.get(name))
     return caller
 
@@ -92,7 +92,7 @@ def _decoded(value: str) -> str | None:
         return None
 
 
-JSON: Final = "application/json"
+JSON_TYPE: Final = "application/json"
 SSE: Final = "text/event-stream"
 
 
@@ -145,7 +145,7 @@ class HttpResponse(Channel):
         if "method" in frame:
             return False
         self._ended = True
-        self._connection.respond(status, frames.encode(frame), JSON, self._headers)
+        self._connection.respond(status, frames.encode(frame), JSON_TYPE, self._headers)
         return True
 
     def end(self) -> None:
@@ -283,7 +283,7 @@ class HttpConnection(asyncio.Protocol):
 
     def error(self, refusal: DemoRefusal, id: RequestId | None = None) -> None:
         """Sends a JSON-RPC error as a whole response."""
-        self.respond(HTTPStatus.BAD_REQUEST, frames.encode(frames.error_frame(id, refusal)), JSON)
+        self.respond(HTTPStatus.BAD_REQUEST, frames.encode(frames.error_frame(id, refusal)), JSON_TYPE)
 
     def start_stream(self) -> None:
         """Begins a response of server-sent events."""
@@ -332,7 +332,7 @@ def _begun(head: h11.Request) -> HttpRequest:
     return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytearray())
 
 
-ADDRESS: Final = "127.0.0.1"
+LISTENING_ADDRESS: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 
 
@@ -348,8 +348,8 @@ class HttpServer:
     async def open(self, port: int) -> str:
         """Listens on `port` (0: any free port) and returns the URL. Raises `OSError` if the port is not available."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: HttpConnection(self._answer), ADDRESS, port)
-        return f"http://{ADDRESS}:{server.sockets[0].getsockname()[1]}{PATH}"
+        server = await loop.create_server(lambda: HttpConnection(self._answer), LISTENING_ADDRESS, port)
+        return f"http://{LISTENING_ADDRESS}:{server.sockets[0].getsockname()[1]}{PATH}"
 
     def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
         """Answers a request, or begins to. Raises `HttpRefusal` and `DemoRefusal`."""
@@ -374,8 +374,8 @@ class HttpServer:
     # -- POST --------------------------------------------------------------------------------------------------
 
     def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-            raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON}")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
+            raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON_TYPE}")
         try:
             message = frames.decode(request.body)
             batch = frames.as_list(message)

@@ -72,12 +72,12 @@ class DemoLog:
             self.control.tell(line)
 
 
-VARIABLE: Final = "MCP_TUI_DEMO_CONTROL"
+CONTROL_VARIABLE: Final = "MCP_TUI_DEMO_CONTROL"
 
 
 async def connect() -> TestControl | None:
     """Connects to the test that the environment names; returns ``None`` without one. Raises `OSError`."""
-    path = os.environ.get(VARIABLE)
+    path = os.environ.get(CONTROL_VARIABLE)
     if not path:
         return None
     _, control = await asyncio.get_running_loop().create_unix_connection(TestControl, path)

@@ -25,7 +25,7 @@ from mcp_tui.protocol.transitions import (
     RequestIndex,
 )
 
-CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
+RECORD_CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
 """The code of an event by its name as written in a record."""
 
 OF_A_REQUEST: Final = bytes(issubclass(kind, ev.RequestEvent) for kind in KINDS)

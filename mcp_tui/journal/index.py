@@ -31,10 +31,10 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
-NAME: Final = "index-11.cache"
+CACHE_NAME: Final = "index-11.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
-LONG: Final = 64 * 1024 * 1024
+SLOW_BYTES: Final = 64 * 1024 * 1024
 """Bytes of journals that take a second or so to read."""
 
 
@@ -109,11 +109,11 @@ def sessions(folder: Path, notice: Callable[[int], None] | None = None) -> list[
 
     ``notice`` is called with the number of bytes to read if that takes long.
     """
-    before = {each.name: each for each in _load(folder / NAME)}
+    before = {each.name: each for each in _load(folder / CACHE_NAME)}
     found = journals(folder)
     changed = [each for each in found if _is_changed(each, before.get(each.name))]
     ahead = sum(journal.size for journal in changed)
-    if notice is not None and ahead > LONG:
+    if notice is not None and ahead > SLOW_BYTES:
         notice(ahead)
     made = {each.name: before[each.name] for each in found if each.name in before}
     try:
@@ -121,7 +121,7 @@ def sessions(folder: Path, notice: Callable[[int], None] | None = None) -> list[
             made[journal.name] = read_session(journal)
     finally:
         if changed or len(made) < len(before):
-            _save(folder / NAME, made.values())
+            _save(folder / CACHE_NAME, made.values())
     return [made[name] for name in sorted(made)]
 
 

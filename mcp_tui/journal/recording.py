@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal import records
-from mcp_tui.journal.event_table import CODES, OF_A_REQUEST, OF_THE_SERVER, EventTable, written_id
+from mcp_tui.journal.event_table import OF_A_REQUEST, OF_THE_SERVER, RECORD_CODES, EventTable, written_id
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.events import Connected, Event
@@ -143,7 +143,7 @@ class Recording:
                 self._seqs.append(int(name.removeprefix(b'"seq":')))
                 self._frames.append(offset)
                 return True
-            code = CODES[name]
+            code = RECORD_CODES[name]
         except (KeyError, ValueError, OverflowError):
             return False
         about = OF_A_REQUEST[code] or OF_THE_SERVER[code]
@@ -166,7 +166,7 @@ class Recording:
                 except ValueError:
                     self.skipped += 1
                 else:
-                    code = CODES[b'"event":"%s"' % str(record["event"]).encode()]
+                    code = RECORD_CODES[b'"event":"%s"' % str(record["event"]).encode()]
                     name = "request_id" if OF_THE_SERVER[code] else "id"
                     self.table.add(code, written_id(record.get(name), name), line, offset)
             case "frame" if (head := records.read_head(record)) is not None:

@@ -41,7 +41,7 @@ from mcp_tui.protocol.values import fact
 
 Value = TypeVar("Value")
 
-VERSION: Final = 1
+JOURNAL_FORMAT: Final = 1
 """The version of the format that this module reads and writes."""
 
 
@@ -88,8 +88,8 @@ class Header:
         version = record.get("v")
         if not isinstance(version, int):
             return None
-        if version != VERSION:
-            text = f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {VERSION}."
+        if version != JOURNAL_FORMAT:
+            text = f"{path} is a recording of format {version}; mcp-tui {__version__} reads format {JOURNAL_FORMAT}."
             raise RecordingError(text)
         values = {each.name: record.get(each.name, each.default) for each in fields(cls)}
         if any(type(values[each.name]) is not type(each.default) for each in fields(cls)):
@@ -98,7 +98,7 @@ class Header:
 
     def line(self) -> bytes:
         """Returns the record of the header, with its line end."""
-        return messages.encode({"record": "session", "v": VERSION, **asdict(self)}) + b"\n"
+        return messages.encode({"record": "session", "v": JOURNAL_FORMAT, **asdict(self)}) + b"\n"
 
 
 def why(error: OSError) -> str:

@@ -27,7 +27,7 @@ MEMORY: Final = 32 * 1024 * 1024
 FRAMES: Final = 225_000
 """Frames whose heads are kept."""
 
-LOG: Final = 22_500
+LOG_EVENTS: Final = 22_500
 """Events kept for the log."""
 
 LOG_MEMORY: Final = 16 * 1024 * 1024
@@ -274,7 +274,7 @@ class EventLog(list[Event]):
     Above ``capacity`` events, or ``text`` characters in them, the oldest eighth is dropped.
     """
 
-    def __init__(self, capacity: int = LOG, text: int = LOG_MEMORY) -> None:
+    def __init__(self, capacity: int = LOG_EVENTS, text: int = LOG_MEMORY) -> None:
         super().__init__()
         self.hidden = 0
         self._capacity = capacity

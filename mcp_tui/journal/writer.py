@@ -32,13 +32,13 @@ from mcp_tui.protocol.messages import Json
 Record = Event | tuple[FrameHead, bytes]
 """A record to write: an event, or a frame's head with its bytes."""
 
-BATCH: Final = 256 * 1024
+WRITE_BYTES: Final = 256 * 1024
 """Bytes of lines that go into one write."""
 
-RETRY: Final = 1.0
+FIRST_RETRY_SECONDS: Final = 1.0
 """Seconds until the first attempt to continue after a failed write; doubled after each further failure."""
 
-PATIENCE: Final = 60.0
+MAX_RETRY_SECONDS: Final = 60.0
 """Seconds between two attempts at most."""
 
 
@@ -107,7 +107,7 @@ class Writer:
         self._seqs = array("I")  # of the frames in the file
         self._offsets = array("Q")
         self._gap: _Gap | None = None
-        self._wait = RETRY
+        self._wait = FIRST_RETRY_SECONDS
         self._header = self.redactor.redact((header or Header.now()).line())
         self._file: int | None = open_private(self.path, replace=replace)
         self._add(self._header)
@@ -131,7 +131,7 @@ class Writer:
             else:
                 for _ in self._write_long_frame(*record):
                     yield
-            if len(self._buffer) >= BATCH:
+            if len(self._buffer) >= WRITE_BYTES:
                 self._push()
                 yield
         self._push()
@@ -187,7 +187,7 @@ class Writer:
         reason = why(error)
         self.news.append(f"{self._name} stopped at #{self._seqs[-1] if kept else 0}: {reason}")
         self._gap = _Gap(reason, torn, self._wait, frames, lost.count(b'{"record":"event"'))
-        self._wait = min(PATIENCE, 2 * self._wait)
+        self._wait = min(MAX_RETRY_SECONDS, 2 * self._wait)
         self._buffer.clear()
         self._end = self._whole
 

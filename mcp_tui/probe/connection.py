@@ -41,19 +41,19 @@ from mcp_tui.transport import base
 EXCERPT: Final = 240
 """Characters of a message that evidence quotes."""
 
-LARGE: Final = 16_384
+DROPPED_RESULT_BYTES: Final = 16_384
 """Size in bytes from which a result is not kept."""
 
-KEPT: Final = 5000
+KEPT_ARRIVALS: Final = 5000
 """Maximum number of arrivals that are kept."""
 
 SLOW_START: Final = 1.0
 """Seconds of connecting from which a server counts as slow to start."""
 
-BEAT: Final = 0.04
+HEARTBEAT_SECONDS: Final = 0.04
 """Seconds between two checks of the heartbeat file."""
 
-OPENING: Final = 100_000
+HANDSHAKE_ID: Final = 100_000
 """The id of the handshake. Calls are numbered from 1."""
 
 PREPARING: Final = 200_000
@@ -64,8 +64,8 @@ BEFORE: Final = "--before"
 ANSWERS: Final = ("result", "error")
 """The kinds of arrivals that are responses."""
 
-CANCELLED: Final = "notifications/cancelled"
-REASON: Final = "mcp-tui probe"
+CANCEL_METHOD: Final = "notifications/cancelled"
+PROBE_REASON: Final = "mcp-tui probe"
 
 
 class Unprepared(base.TransportError):
@@ -129,7 +129,7 @@ def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | N
                 said=messages.summary(frame)
                 if frame.error is not None or fields.get("isError") is True
                 else "",
-                result=fields if len(raw) < LARGE else {},
+                result=fields if len(raw) < DROPPED_RESULT_BYTES else {},
             )
         case NotificationFrame(method="notifications/progress"):
             token = as_object(frame.params).get("progressToken")
@@ -154,7 +154,7 @@ async def watch(heartbeat: Path, beats: list[float]) -> None:
     """Notes in ``beats`` when a file that the tool writes to while it works is seen to change, until cancelled."""
     before = _state(heartbeat)
     while True:
-        await asyncio.sleep(BEAT)
+        await asyncio.sleep(HEARTBEAT_SECONDS)
         now = _state(heartbeat)
         if now != before:
             beats.append(time.monotonic())
@@ -277,7 +277,7 @@ class ProbeConnection(base.Silence):
             TransportError: the server cannot be reached, or does not answer.
         """
         await self.start(transport)
-        opening = self.request(*self.server.hello(), id=OPENING)
+        opening = self.request(*self.server.hello(), id=HANDSHAKE_ID)
         heard = await opening.answered(self.now() + self.server.client.settings.connect_timeout)
         if heard is None or heard.kind == "error":
             why = opening.waited() if heard is None else f"{opening.method}: {heard.words}"
@@ -326,7 +326,7 @@ class ProbeConnection(base.Silence):
             self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=id)
             if isinstance(frame, RequestFrame):
                 self._answer(frame)
-            if len(self.heard) < KEPT:
+            if len(self.heard) < KEPT_ARRIVALS:
                 self.heard.append(_arrival(frame, at, raw, stream))
         self._news.set()
 
@@ -359,7 +359,7 @@ class ProbeConnection(base.Silence):
             ):
                 self._refused = message
                 text = f"error {frame.error.code} {frame.error.message[:EXCERPT]}".rstrip()
-                self.not_sent(message=message, detail=text, refusal=base.Refusal(status, raw))
+                self.not_sent(message=message, detail=text, refusal=base.RefusedResponse(status, raw))
                 return
         if raw:
             self.received(raw=raw)
@@ -369,12 +369,12 @@ class ProbeConnection(base.Silence):
         self.traces[id].end(detail)
         self._news.set()
 
-    def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.Refusal) -> None:
+    def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.RefusedResponse) -> None:
         """Notes that a message was refused or not delivered."""
         method = message.method
         if message.id is not None:
             self.traces[message.id].end(detail)
-        elif method == CANCELLED:
+        elif method == CANCEL_METHOD:
             self.refusals.append(detail)
         self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))
         self._news.set()
@@ -456,13 +456,13 @@ class ProbeConnection(base.Silence):
         """Sends a notification with any params, even malformed ones."""
         self._send(messages.notification(method, params), method)
 
-    def cancel(self, trace: Trace, reason: str = REASON) -> float:
+    def cancel(self, trace: Trace, reason: str = PROBE_REASON) -> float:
         """Cancels a call as its revision prescribes; returns the time of the cancel."""
         at = trace.cancel_at = self.now()
         if self.server.modern_http:
             self.close_stream(trace)
         else:
-            self.notify(CANCELLED, {"requestId": trace.id, "reason": reason})
+            self.notify(CANCEL_METHOD, {"requestId": trace.id, "reason": reason})
         return at
 
     def close_stream(self, trace: Trace) -> None:

@@ -33,7 +33,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Final
 
 from mcp_tui.probe import judging, left_behind, tasks
-from mcp_tui.probe.connection import CANCELLED, OPENING, REASON, Arrival, Trace
+from mcp_tui.probe.connection import CANCEL_METHOD, HANDSHAKE_ID, PROBE_REASON, Arrival, Trace
 from mcp_tui.probe.judging import Observation
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, UNANSWERED
@@ -50,7 +50,7 @@ from mcp_tui.transport.base import TransportError
 
 NO_END: Final = "the tool did not end by itself"
 
-AT_ONCE: Final = 0.03
+AT_ONCE_SECONDS: Final = 0.03
 """Seconds between a call and its cancel, so that a server reads one before the other."""
 
 
@@ -63,7 +63,7 @@ async def mid_work(trial: Trial) -> None:
     work = judging.work("P-03", seen, trial.control)
     closing = [await _closing(trial, seen, work)] if trial.server.modern_http else []
     if closing and closing[0].verdict is Verdict.FAIL:
-        text = "the server did not treat the closed stream as a cancel (P-18), so the tool kept running"
+        text = "the server did not treat the closed stream as a cancel (P-18), so the tool continued"
         work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
     trial.findings += [
         judging.response("P-01", seen, trial.control, trial.level("P-01")),
@@ -82,7 +82,7 @@ def _post(trial: Trial, trace: Trace) -> None:
         trial.warned("P-25", f"the cancel was refused: {connection.refusals[0]}", *refused)
     elif trace.responses and trace.responses[0].at < cancel_at:
         trial.unseen("P-25", "the call ended before the cancel")
-    elif (accepted_at := connection.accepted_at.get(CANCELLED)) is not None:
+    elif (accepted_at := connection.accepted_at.get(CANCEL_METHOD)) is not None:
         took = accepted_at - cancel_at
         left = trial.control.length - (cancel_at - trace.sent_at)
         if took > max(TRANSIT, judging.END * left):
@@ -141,7 +141,7 @@ async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
 
 async def at_once(trial: Trial) -> None:
     """P-05 and P-06: cancelled as soon as the server can have read it."""
-    _, seen = await trial.cancelled_call(AT_ONCE)
+    _, seen = await trial.cancelled_call(AT_ONCE_SECONDS)
     trial.findings += [_nothing_more(trial, "P-05", seen), await trial.next_call("P-06")]
 
 
@@ -152,8 +152,8 @@ def _nothing_more(trial: Trial, rule: str, seen: Observation) -> Finding:
 async def in_one_write(trial: Trial) -> None:
     """P-27: a server that reads both at once may look for the call before it has entered it."""
     choice, connection = trial.choice, trial.connection
-    params: dict[str, Json] = {"requestId": connection.next_id, "reason": f"{REASON}, in one write"}
-    cancel = b"\n" + messages.encode(messages.notification(CANCELLED, params))
+    params: dict[str, Json] = {"requestId": connection.next_id, "reason": f"{PROBE_REASON}, in one write"}
+    cancel = b"\n" + messages.encode(messages.notification(CANCEL_METHOD, params))
     trace = connection.call(choice.name, choice.arguments, behind=cancel)
     trace.cancel_at = trace.sent_at
     behind = connection.echo()
@@ -301,7 +301,7 @@ async def notified_over_http(trial: Trial) -> None:
 
 async def _cancelled_by(trial: Trial, trace: Trace, id: RequestId) -> Arrival | None:
     """Sends a cancel that must have no effect on a call; returns the response of the call, waiting long enough."""
-    trial.connection.notify(CANCELLED, {"requestId": id, "reason": REASON})
+    trial.connection.notify(CANCEL_METHOD, {"requestId": id, "reason": PROBE_REASON})
     return await trace.answered(trace.sent_at + trial.end(trial.mid) + 1.0)
 
 
@@ -344,7 +344,7 @@ async def session_deleted(trial: Trial) -> None:
 
 # -- cancels that no client should send: twice, too late, for nobody, malformed. A server ignores them all ------
 
-PAUSE: Final = 0.25
+REACTION_SECONDS: Final = 0.25
 """Seconds in which a wrong reaction to a notification should show."""
 
 UNKNOWN_ID: Final = 987_654_321
@@ -397,10 +397,10 @@ async def twice(trial: Trial) -> None:
     trace = await trial.begin()
     await trial.cancel(trace, trial.mid)
     traces.remove(trace)  # P-26 says whether it is answered twice
-    await asyncio.sleep(PAUSE / 2)
+    await asyncio.sleep(REACTION_SECONDS / 2)
     at, before = connection.now(), len(trace.responses)
-    connection.notify(CANCELLED, {"requestId": trace.id, "reason": REASON})
-    await connection.quiet(at + max(PAUSE, trace.sent_at + trial.end(trial.mid) - at))
+    connection.notify(CANCEL_METHOD, {"requestId": trace.id, "reason": PROBE_REASON})
+    await connection.quiet(at + max(REACTION_SECONDS, trace.sent_at + trial.end(trial.mid) - at))
     trial.tell("cancelled for the second time", at - trace.sent_at)
     told = [*trial.told]
     again = [trace.evidence(each) for each in trace.responses[before:]]
@@ -432,8 +432,8 @@ async def after_completion(trial: Trial) -> None:
         done = connection.ask()
         await done.answered(connection.now() + trial.server.patience)
     at = connection.now()
-    connection.notify(CANCELLED, {"requestId": done.id, "reason": REASON})
-    await connection.quiet(at + PAUSE)
+    connection.notify(CANCEL_METHOD, {"requestId": done.id, "reason": PROBE_REASON})
+    await connection.quiet(at + REACTION_SECONDS)
     trial.tell(f"{done.method} was answered, then cancelled", at - done.sent_at)
     again = [done.evidence(each) for each in done.responses if each.at > at]
     await _ignored(trial, "P-09", at, "" if again else IGNORED)
@@ -445,9 +445,9 @@ async def unknown(trial: Trial) -> None:
     """P-10: an id that was never used."""
     connection = trial.connection
     at = connection.now()
-    connection.notify(CANCELLED, {"requestId": UNKNOWN_ID, "reason": REASON})
-    connection.notify(CANCELLED, {"requestId": "no-such-request"})
-    await connection.quiet(at + PAUSE)
+    connection.notify(CANCEL_METHOD, {"requestId": UNKNOWN_ID, "reason": PROBE_REASON})
+    connection.notify(CANCEL_METHOD, {"requestId": "no-such-request"})
+    await connection.quiet(at + REACTION_SECONDS)
     trial.tell(f'cancelled {UNKNOWN_ID} and "no-such-request"')
     await _ignored(trial, "P-10", at, IGNORED)
 
@@ -462,15 +462,15 @@ async def malformed(trial: Trial) -> None:
     for name, id_, params in MALFORMED:
         if server.busy and not server.modern_http and id_ not in calls:
             calls[id_] = await trial.begin(id=id_)
-            await connection.quiet(connection.now() + min(PAUSE, trial.mid / 2))
+            await connection.quiet(connection.now() + min(REACTION_SECONDS, trial.mid / 2))
         if id_ in calls and calls[id_].responses:
             trial.tell(f"not sent, because request {id_} had been answered: {name}")
             continue
         sent += 1
         at = connection.now()
         connection.refusals.clear()
-        connection.notify(CANCELLED, params)
-        heard = await connection.echo().answered(at + PAUSE)
+        connection.notify(CANCEL_METHOD, params)
+        heard = await connection.echo().answered(at + REACTION_SECONDS)
         await connection.quiet(connection.now() + 0.02)  # an error may come behind it
         trial.tell(f"cancelled with {name}", None, "" if params is None else messages.text(params))
         trial.told += connection.refused()
@@ -547,8 +547,8 @@ async def odd_reasons(trial: Trial) -> None:
     first, second = await trial.begin(), await trial.begin()
     await connection.quiet(second.sent_at + trial.mid)
     at = connection.now()
-    connection.notify(CANCELLED, {"requestId": first.id, "reason": None})
-    connection.notify(CANCELLED, {"requestId": second.id, "reason": 42})
+    connection.notify(CANCEL_METHOD, {"requestId": first.id, "reason": None})
+    connection.notify(CANCEL_METHOD, {"requestId": second.id, "reason": 42})
     await connection.until(
         lambda: bool(connection.lost or (first.responses and second.responses)),
         second.sent_at + trial.end(trial.mid),
@@ -580,8 +580,8 @@ async def initialize(trial: Trial) -> None:
     """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a connection without handshake."""
     connection, server = trial.connection, trial.server
     await connection.start()
-    opening = connection.request(*server.hello(), id=OPENING)
-    connection.notify(CANCELLED, {"requestId": OPENING, "reason": REASON})
+    opening = connection.request(*server.hello(), id=HANDSHAKE_ID)
+    connection.notify(CANCEL_METHOD, {"requestId": HANDSHAKE_ID, "reason": PROBE_REASON})
     patience = max(4.0, 2 * server.connecting + 2.0)
     trial.tell("initialize was sent, and cancelled at once")
     heard = await opening.answered(opening.sent_at + patience)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
-from mcp_tui.probe.rules import SURVIVES, Level
+from mcp_tui.probe.rules import SURVIVES, Strength
 from mcp_tui.protocol.evidence import TRANSIT, quiet_after
 from mcp_tui.protocol.values import fact, frozen
 
@@ -28,7 +28,7 @@ HEARTBEAT: Final = "name a file that the tool writes to while it works with --he
 
 
 @frozen
-class Answer:
+class LateResponse:
     """A response that arrived after the cancel, ``at`` seconds after the call."""
 
     words: str
@@ -38,7 +38,7 @@ class Answer:
 
 
 @fact
-class Watched:
+class WatchedCall:
     """The observation of a call for ``watched`` seconds; all times are seconds since its writing.
 
     ``signs`` are the times of each sign of work that could be seen, by its name. ``lost`` is the reason if the server ended
@@ -56,7 +56,7 @@ class Watched:
 
 
 @fact
-class ControlRun(Watched):
+class ControlRun(WatchedCall):
     """The uncancelled run. ``duration`` is ``None`` if it did not end."""
 
     duration: float | None
@@ -69,13 +69,13 @@ class ControlRun(Watched):
 
 
 @fact
-class Observation(Watched):
+class Observation(WatchedCall):
     """A call that was cancelled ``cancel`` seconds after it was written."""
 
     cancel: float
     read: float | None = None
     """Time at which the server had read the cancel, because it answered a request sent behind it."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[LateResponse, ...] = ()
     early: str = ""
     """Reason of an end before the cancel; nothing was cancelled then."""
     quotes: tuple[EvidenceItem, ...] = ()
@@ -97,13 +97,13 @@ class Observation(Watched):
         return read if len(read) >= SOME else _after(self.times(sign), self.due)
 
 
-def longest_gap(*runs: Watched) -> float:
+def longest_gap(*runs: WatchedCall) -> float:
     """Returns the longest time between two signs of work, in seconds, of the sign that shows most of it."""
     signs = [run.times(PROGRESS) or run.times(LOG) for run in runs]
     return max((late - early for times in signs for early, late in pairwise(times)), default=0.0)
 
 
-def quiet(control: ControlRun, *runs: Watched) -> float:
+def quiet(control: ControlRun, *runs: WatchedCall) -> float:
     """Returns the seconds without a sign of work from which a call is quiet: clearly longer than any that was seen."""
     return quiet_after(longest_gap(control, *runs))
 
@@ -127,11 +127,11 @@ def _after(moments: Sequence[float], since: float) -> list[float]:
     return [moment for moment in moments if moment > since]
 
 
-def _bad(level: Level) -> Verdict:
-    return Verdict.FAIL if level is Level.MUST else Verdict.WARNING
+def _bad(level: Strength) -> Verdict:
+    return Verdict.FAIL if level is Strength.MUST else Verdict.WARNING
 
 
-def known(found: Finding, *runs: Watched) -> Finding:
+def known(found: Finding, *runs: WatchedCall) -> Finding:
     """Returns a finding, but none of silence where progress came under a token that nobody gave: somebody may work."""
     foreign = next((run.foreign for run in runs if run.foreign), "")
     if not foreign or found.verdict in BAD:
@@ -150,7 +150,7 @@ def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
     return None
 
 
-def response(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
+def response(rule: str, seen: Observation, control: ControlRun, level: Strength) -> Finding:
     """Judges that a cancelled call gets no response. Of a tool that never answers, silence shows nothing."""
     if (unseen := _unseen(rule, seen, "a response")) is not None:
         return unseen
@@ -171,7 +171,7 @@ def response(rule: str, seen: Observation, control: ControlRun, level: Level) ->
     )
 
 
-def progress(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
+def progress(rule: str, seen: Observation, control: ControlRun, level: Strength) -> Finding:
     """Judges that no progress message is sent after the cancel, except those in transit."""
     if (unseen := _unseen(rule, seen, "progress")) is not None:
         return unseen
@@ -264,7 +264,7 @@ def unanswered(
     return Finding(rule, Verdict.FAIL, text, tuple(evidence), SURVIVES)
 
 
-def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Level) -> Finding:
+def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Strength) -> Finding:
     """Judges that neither a response nor progress comes: :func:`response` and :func:`progress` in one."""
     answered = response(rule, seen, control, level)
     if answered.verdict in BAD or seen.early or seen.closed_stream:

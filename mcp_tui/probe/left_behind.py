@@ -22,7 +22,7 @@ from mcp_tui.probe.trial import Trial
 from mcp_tui.transport import base
 from mcp_tui.transport.process import prepare
 
-EXIT_WAIT: Final = 5.0
+OWN_EXIT_SECONDS: Final = 5.0
 """Seconds that a server is given to exit by itself, beyond what its tool still takes."""
 
 LOOK: Final = 0.01
@@ -185,7 +185,7 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
         server.kill()
     if through != CLIENT:
         server.break_pipe(0)
-    gone = await server.gone(EXIT_WAIT + left)
+    gone = await server.gone(OWN_EXIT_SECONDS + left)
     took = time.monotonic() - began
     if gone:
         code = "" if through else f" (code {server.code})"
@@ -204,7 +204,7 @@ async def _work(trial: Trial, connection: ProbeConnection) -> float:
     connection.call(choice.name, choice.arguments)
     wait = min(trial.mid, 0.5)
     await asyncio.sleep(wait)
-    return control.length - wait if control.duration is not None else EXIT_WAIT
+    return control.length - wait if control.duration is not None else OWN_EXIT_SECONDS
 
 
 async def stdin_closed(trial: Trial) -> None:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.probe.rules import RULES, Clause, Level, Rule
+from mcp_tui.probe.rules import RULES, Clause, Rule, Strength
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.values import frozen
 
@@ -133,7 +133,7 @@ class Report:
 
     def unjudged(self, *, strict: bool = False) -> bool:
         """Whether time was over before a MUST or, if ``strict``, a SHOULD was judged."""
-        levels = (Level.MUST, Level.SHOULD) if strict else (Level.MUST,)
+        levels = (Strength.MUST, Strength.SHOULD) if strict else (Strength.MUST,)
         info = self.info
         return any(RULES[rule].clause(info.revision, info.transport).level in levels for rule in self.not_run)
 

@@ -17,7 +17,7 @@ from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, Revision
 from mcp_tui.protocol.values import frozen
 
 
-class Level(Enum):
+class Strength(Enum):
     """The strength of a rule."""
 
     MUST = "MUST"
@@ -29,7 +29,7 @@ class Level(Enum):
 class Clause:
     """A place in the specification. ``inferred``: our reading, not its literal words."""
 
-    level: Level
+    level: Strength
     name: str
     inferred: bool = False
 
@@ -132,8 +132,8 @@ class Rule:
         return {"id": self.id, "title": self.title, **first, "modern": modern if differs else None}
 
 
-_must: Final = partial(Clause, Level.MUST)
-_should: Final = partial(Clause, Level.SHOULD)
+_must: Final = partial(Clause, Strength.MUST)
+_should: Final = partial(Clause, Strength.SHOULD)
 
 SURVIVES: Final = _must("Cancellation", inferred=True)
 """A server must survive every cancel. It fails each rule whose experiment it does not survive."""

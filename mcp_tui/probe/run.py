@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 LANES: Final = 3
 """Experiments at a time over stdio."""
 
-TIMES: Final = 10
-GRACE: Final = 30.0
+DURATIONS: Final = 10
+RUN_GRACE_SECONDS: Final = 30.0
 """A run takes at most ten times the tool's duration and 30 s."""
 
 CLOSING: Final = 5.0
@@ -339,7 +339,7 @@ class Probe:
             if rules and not obstacle:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
-        budget = TIMES * (self.server.control.length or 1.0) + GRACE
+        budget = DURATIONS * (self.server.control.length or 1.0) + RUN_GRACE_SECONDS
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._left(budget))):
                 for alone, group in groupby(due, lambda each: each.alone):

@@ -17,10 +17,10 @@ from mcp_tui.protocol.values import frozen
 AIM: Final = 2.0
 """Seconds that a tool is asked to take, if an argument says how long."""
 
-BRIEF: Final = 0.2
+BRIEF_SECONDS: Final = 0.2
 """Seconds that it is asked to take when only its answer matters."""
 
-STEPS: Final = 10
+REPORTED_STEPS: Final = 10
 """Steps that a tool is asked to report, if an argument says how many."""
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -324,12 +324,12 @@ def _arguments(
     timed = [each for each in fields if _unit(each, said) is not None]
     timed.sort(key=lambda each: _doubt(each, given))
     if timed and steps and steps[0] != timed[0]:
-        filled[steps[0].name] = _fitted(STEPS, steps[0])
+        filled[steps[0].name] = _fitted(REPORTED_STEPS, steps[0])
     if not timed:
         return {**filled, **given}, None, 0.0
     name, unit = timed[0].name, _unit(timed[0], said) or 1.0
     long = {**filled, name: _fitted(AIM / unit, timed[0]), **given}
-    brief = {**long, name: _fitted(BRIEF / unit, timed[0])}
+    brief = {**long, name: _fitted(BRIEF_SECONDS / unit, timed[0])}
     longest = number(long[name]) or 0.0
     return long, brief if (number(brief[name]) or 0.0) < longest / 2 else None, longest * unit
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Final, NoReturn
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.connection import CANCELLED, REASON, Arrival, ProbeConnection, Trace
-from mcp_tui.probe.judging import Answer, ControlRun, Observation
+from mcp_tui.probe.connection import CANCEL_METHOD, PROBE_REASON, Arrival, ProbeConnection, Trace
+from mcp_tui.probe.judging import ControlRun, LateResponse, Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
-from mcp_tui.probe.rules import RULES, Level
+from mcp_tui.probe.rules import RULES, Strength
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.events import RequestId, Stderr
 from mcp_tui.protocol.evidence import TRANSIT
@@ -25,7 +25,7 @@ MID: Final = 0.4
 NEEDS_TOOL: Final = "needs a slow tool; none found"
 """The reason why an experiment is not run without one."""
 
-QUEUED: Final = 0.35
+TRANSIT_SECONDS: Final = 0.35
 """Seconds to listen on: for those in which a message may be in transit, and some more."""
 
 
@@ -69,14 +69,14 @@ class Trial:
     def end(self, since: float = 0.0) -> float:
         """Seconds from a call to the moment after which nothing more of it is expected."""
         control = self.control
-        quiet = judging.quiet(control) + QUEUED
+        quiet = judging.quiet(control) + TRANSIT_SECONDS
         if control.duration is None:
             return since + max(3.0, quiet)
         return max(control.length + max(0.5, 0.1 * control.length), since + quiet)
 
     # -- what is found ---------------------------------------------------------------------------------------------
 
-    def level(self, rule: str) -> Level:
+    def level(self, rule: str) -> Strength:
         """Returns the level of a rule for this server."""
         return RULES[rule].clause(self.server.revision, self.server.transport).level
 
@@ -128,7 +128,7 @@ class Trial:
         trace.cancel_at = self.connection.now()
         return trace, trace.cancel_at
 
-    async def cancel(self, trace: Trace, after: float, reason: str = REASON) -> Trace | None:
+    async def cancel(self, trace: Trace, after: float, reason: str = PROBE_REASON) -> Trace | None:
         """Cancels a call ``after`` seconds from its writing, and waits until the server has read the cancel.
 
         Returns a request sent behind the cancel, whose answer shows that the cancel was read.
@@ -139,13 +139,13 @@ class Trial:
         if connection.server.modern_http:
             return None  # there is nothing to be seen on a stream that is closed
         if connection.server.transport == "http":  # two POSTs overtake each other
-            await connection.until(lambda: CANCELLED in connection.accepted_at, at + TRANSIT)
+            await connection.until(lambda: CANCEL_METHOD in connection.accepted_at, at + TRANSIT)
         behind = connection.echo()
         await behind.answered(at + TRANSIT)
         return behind
 
     async def cancelled_call(
-        self, after: float, reason: str = REASON, *, id: RequestId | None = None
+        self, after: float, reason: str = PROBE_REASON, *, id: RequestId | None = None
     ) -> tuple[Trace, Observation]:
         """Calls the tool, cancels it ``after`` seconds later, and watches it until nothing more is expected."""
         trace = await self.begin(id=id)
@@ -233,7 +233,8 @@ class Trial:
         if not trace.responses and trace.ended_at is not None and trace.ended_at < cancel_at:
             before = before or trace.failure
         answers = (
-            Answer(each.words, each.at - sent, each.kind == "result", trace.evidence(each)) for each in late
+            LateResponse(each.words, each.at - sent, each.kind == "result", trace.evidence(each))
+            for each in late
         )
         return Observation(
             cancel=cancel_at - sent,

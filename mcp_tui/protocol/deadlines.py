@@ -27,7 +27,7 @@ class Timer(IntEnum):
     """The stream of a cancelled request has been open for long enough."""
 
 
-Key = tuple[Timer, RequestId]
+TimerKey = tuple[Timer, RequestId]
 
 SLACK: Final = 64
 """Stale entries up to which the heap is not cleaned."""
@@ -37,9 +37,9 @@ class Deadlines:
     """At most one time for each timer of each request, the earliest first. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        self._due: dict[Key, float] = {}
+        self._due: dict[TimerKey, float] = {}
         # the flag parts ids that are numbers from texts, which have no order between them
-        self._heap: list[tuple[float, bool, Key]] = []
+        self._heap: list[tuple[float, bool, TimerKey]] = []
 
     def arm(self, timer: Timer, id: RequestId, due: float | None) -> None:
         """Sets a timer of the request ``id``, or stops it (``None``)."""
@@ -62,7 +62,7 @@ class Deadlines:
             heapq.heappop(self._heap)
         return None
 
-    def pop_due(self, now: float) -> Iterator[Key]:
+    def pop_due(self, now: float) -> Iterator[TimerKey]:
         """Yields the timers that have run out, earliest first, and stops each."""
         while (due := self.next()) is not None and due <= now:
             _, _, key = heapq.heappop(self._heap)

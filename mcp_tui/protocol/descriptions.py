@@ -26,10 +26,10 @@ OUT: Final = "→"
 HERE: Final = "!"
 """Directions of an event: from the server, to the server, or local."""
 
-BRIEF: Final = 240
+BRIEF_CHARACTERS: Final = 240
 """Maximum characters of a server's text inside a sentence."""
 
-LONG: Final = 4000
+LINE_CHARACTERS: Final = 4000
 """Maximum characters of a line of the server's log or stderr."""
 
 
@@ -110,7 +110,7 @@ def _made(value: Any) -> Callable[[Any], Any]:
     return value if callable(value) else lambda _: value
 
 
-def _cut(text: str, limit: int = BRIEF) -> str:
+def _cut(text: str, limit: int = BRIEF_CHARACTERS) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
@@ -118,7 +118,7 @@ def _join(*parts: str, by: str = " ") -> str:
     return by.join(part for part in parts if part)
 
 
-KINDS: Final = {**KIND_WORDS, Kind.PROGRESS: "progress", Kind.OVERSIZE: "oversize response"}
+RESPONSE_NAMES: Final = {**KIND_WORDS, Kind.PROGRESS: "progress", Kind.OVERSIZE: "oversize response"}
 """Names of the kinds of responses."""
 
 _SIGNALLED: Final = {
@@ -154,7 +154,9 @@ def _failed(event: ev.Failed) -> str:
 def _late(event: ev.Late) -> str:
     code = "" if event.code is None else str(event.code)
     bytes_ = size(event.size) if event.size else ""
-    said = _join("late", KINDS[event.kind], code, bytes_, _cut(event.summary), f"at +{span(event.after)}")
+    said = _join(
+        "late", RESPONSE_NAMES[event.kind], code, bytes_, _cut(event.summary), f"at +{span(event.after)}"
+    )
     return f"{said}, after the end of watching" if event.after_end else f"{said}, ignored"
 
 
@@ -172,7 +174,7 @@ def _unknown(event: ev.Unknown) -> str:
     if event.cancelled is not None:
         return f"{rejected_words(event.code, event.after or 0.0)} of {event.cancelled}"
     name = "no id" if event.id_type == "missing" else f"the id {_cut(dumps(event.response_id), 80)}"
-    return f"{KINDS[event.kind]}{code} for no request of ours: {name}"
+    return f"{RESPONSE_NAMES[event.kind]}{code} for no request of ours: {name}"
 
 
 def _unknown_json(event: ev.Unknown) -> dict[str, Json]:
@@ -196,7 +198,7 @@ def ended_words(count: int) -> str:
 
 def _disconnected(event: ev.Disconnected) -> str:
     after = "" if event.after is None or event.expected else f" ({span(event.after)} after the last cancel)"
-    return f"disconnected: {_cut(event.detail, LONG)}{after}"
+    return f"disconnected: {_cut(event.detail, LINE_CHARACTERS)}{after}"
 
 
 def _disconnected_json(event: ev.Disconnected) -> dict[str, Json]:
@@ -207,7 +209,7 @@ def _disconnected_json(event: ev.Disconnected) -> dict[str, Json]:
 def _violation(event: ev.Violation) -> str:
     times = f"×{event.count}" if event.count > 1 else ""
     whose = "" if event.by is Origin.SERVER else "by the client:"
-    return _join(whose, f"{_cut(event.rule)}: {_cut(event.detail, LONG)}", times)
+    return _join(whose, f"{_cut(event.rule)}: {_cut(event.detail, LINE_CHARACTERS)}", times)
 
 
 # fmt: off
@@ -241,7 +243,7 @@ _TABLE: Final = (
     Description(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,
                 json="late id kind after code!",
                 more=lambda e: {"bytes": e.size} if e.kind is Kind.OVERSIZE else {}),
-    Description(ev.Duplicate, lambda e: f"{KINDS[e.kind]} again, ignored", IN, "warning", source="duplicate",
+    Description(ev.Duplicate, lambda e: f"{RESPONSE_NAMES[e.kind]} again, ignored", IN, "warning", source="duplicate",
                 headless=True, repeats=True, json="duplicate id kind"),
     Description(ev.Overdue, "overdue: you are asked", HERE, "warning", repeats=True),
     Description(ev.Extended, lambda e: f"limits now {limit(e.limits.timeout)}, max {limit(e.limits.max_timeout)}",
@@ -271,24 +273,24 @@ _TABLE: Final = (
     Description(ev.ServerRequestWithdrawn,
                 lambda e: f"takes back {_cut(str(e.request_id), 40)}: {_cut(e.reason) or 'no reason'}", IN,
                 source="server", headless=True, named_by_server="request_id", json="withdrawn request_id reason?"),
-    Description(ev.Log, lambda e: _join(_cut(e.level, 20), _cut(e.logger, 60), _cut(unpainted(e.data), LONG)), IN,
+    Description(ev.Log, lambda e: _join(_cut(e.level, 20), _cut(e.logger, 60), _cut(unpainted(e.data), LINE_CHARACTERS)), IN,
                 lambda e: _LOUD.get(e.level, ""), source="log", headless=True, json="log level logger? data"),
-    Description(ev.Notified, lambda e: _join(_cut(e.method), _cut(e.about, LONG)), IN, source="server",
+    Description(ev.Notified, lambda e: _join(_cut(e.method), _cut(e.about, LINE_CHARACTERS)), IN, source="server",
                 named_by_server="method"),
     # -- the connection
     Description(ev.Unknown, _unknown, IN, "warning", source="unknown", headless=True, named_by_server="response_id",
                 json="unknown response_id id_type kind", more=_unknown_json),
     Description(ev.Violation, _violation, lambda e: IN if e.by is Origin.SERVER else OUT, "warning", source="violation",
                 headless=True, json="violation id rule detail"),
-    Description(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(unpainted(e.line), LONG)}", IN, "warning",
+    Description(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(unpainted(e.line), LINE_CHARACTERS)}", IN, "warning",
                 source="pollution", headless=True, json="pollution line"),
     Description(ev.Oversize, lambda e: f"a message of {size(e.bytes)} was dropped: above the cap", IN, "error",
                 source="oversize", headless=True, json="oversize id bytes"),
-    Description(ev.Stderr, lambda e: _cut(unpainted(e.line), LONG), IN, source="stderr", headless=True, json="stderr line"),
-    Description(ev.Note, lambda e: _cut(e.text, LONG), source="client"),
+    Description(ev.Stderr, lambda e: _cut(unpainted(e.line), LINE_CHARACTERS), IN, source="stderr", headless=True,
+    json="stderr line"), Description(ev.Note, lambda e: _cut(e.text, LINE_CHARACTERS), source="client"),
     Description(ev.StoodStill, lambda e: f"mcp-tui stood still for {e.seconds:.1f} s", HERE, "warning", source="client",
                 headless=True, json="stood_still seconds"),
-    Description(ev.Degraded, lambda e: _cut(e.detail, LONG), HERE, "warning", source="client", headless=True,
+    Description(ev.Degraded, lambda e: _cut(e.detail, LINE_CHARACTERS), HERE, "warning", source="client", headless=True,
                 json="degraded detail"),
     Description(ev.ProcessesEnded, lambda e: ended_words(e.count), HERE, "warning", source="client"),
     Description(ev.Connected,

@@ -66,13 +66,13 @@ class Outcome(Enum):
     """The cancel is on its way, or was just sent."""
 
 
-LATE: Final = {kind: Outcome(f"late_{kind.value}") for kind in Kind if kind is not Kind.PROGRESS}
+LATE_BY_KIND: Final = {kind: Outcome(f"late_{kind.value}") for kind in Kind if kind is not Kind.PROGRESS}
 
-LATE_OUTCOMES: Final = frozenset(LATE.values())
+LATE_OUTCOMES: Final = frozenset(LATE_BY_KIND.values())
 
 OUTCOME_WORDS: Final = {
     **{each: each.value.replace("_", " ") for each in Outcome},
-    **{LATE[kind]: f"late {name}" for kind, name in KIND_WORDS.items()},
+    **{LATE_BY_KIND[kind]: f"late {name}" for kind, name in KIND_WORDS.items()},
     Outcome.DISCONNECTED: "connection lost",
     Outcome.FAILED: "not delivered",
     Outcome.WITHDRAWN: "reply came first",
@@ -154,7 +154,7 @@ def delivery(row: Request) -> Delivery:
 TRANSIT: Final = 0.3
 """Seconds after the signal's writing within which a message may have crossed it on its way."""
 
-QUIET: Final = 0.5
+LEAST_QUIET_SECONDS: Final = 0.5
 """Seconds without progress that are no quiet yet, however close together the messages came."""
 
 WARM: Final = 60.0
@@ -188,7 +188,7 @@ def _cools(row: Request) -> float:
 
 def quiet_after(longest_gap: float) -> float:
     """Returns the seconds without progress that are quiet, for the longest gap between two messages (seconds)."""
-    return max(QUIET, 2 * longest_gap)
+    return max(LEAST_QUIET_SECONDS, 2 * longest_gap)
 
 
 def watched(row: Request, until: float) -> float:
@@ -268,7 +268,7 @@ def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
     came: set[Outcome] = set()
     answer = late_answer(row)
     if answer is not None:
-        came.add(LATE[answer.kind])
+        came.add(LATE_BY_KIND[answer.kind])
     elif _became_task(row) and not (is_confirmed(row) or _is_watching(row)):
         came.add(Outcome.LATE_TASK)
     if is_confirmed(row):
@@ -521,7 +521,7 @@ def lag(row: Request, outcome: Outcome) -> float | None:
     answer, progress = late_answer(row), late_progress(row)
     if outcome in (Outcome.STILL_PROGRESSING, Outcome.PROGRESS_THEN_QUIET) and progress is not None:
         return progress.last_after
-    return None if answer is None or outcome is not LATE[answer.kind] else answer.after
+    return None if answer is None or outcome is not LATE_BY_KIND[answer.kind] else answer.after
 
 
 def cancellation_json(row: Request, until: float) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from typing import Final
 
 from mcp_tui.protocol.values import fact
 
-Line = bytes
+RawLine = bytes
 """One line without its line end; never blank."""
 
-HEAD: Final = 64 * 1024
+LINE_HEAD_BYTES: Final = 64 * 1024
 """Bytes kept from the start of a line above the cap, to find the id of the message in them."""
 
 TAIL: Final = 512
@@ -28,7 +28,8 @@ _SLACK: Final = len(BOM) + len(b"\r")
 
 @fact
 class Oversized:
-    """A line above the cap: its first :data:`HEAD` bytes at most, the bytes counted in all, and the last :data:`TAIL`.
+    """A line above the cap: its first :data:`LINE_HEAD_BYTES` bytes at most, the bytes counted in all, and the last
+    :data:`TAIL`.
 
     No byte is in both; the tail is empty where the head is the whole line.
     """
@@ -58,13 +59,13 @@ class LineFramer:
         self._size = 0
         self._first = True
 
-    def feed(self, data: bytes) -> list[Line | Oversized]:
+    def feed(self, data: bytes) -> list[RawLine | Oversized]:
         """Takes the next piece of the stream and returns the lines that it completes."""
         *ended, rest = (self._half + data).split(self._separator)
         self._half = b""
         if rest.endswith(b"\n"):
             rest, self._half = rest[:-1], b"\n"
-        lines: list[Line | Oversized] = []
+        lines: list[RawLine | Oversized] = []
         for line in ended:
             if self._size or self._first or len(line) > self._cap or line.endswith(b"\r"):
                 self._hold(line)
@@ -79,9 +80,9 @@ class LineFramer:
         """Whether the line that is coming in is above the cap."""
         return self._size > self._cap + _SLACK
 
-    def close(self) -> list[Line | Oversized]:
+    def close(self) -> list[RawLine | Oversized]:
         """Ends the stream and returns the unfinished line, if there is one."""
-        lines: list[Line | Oversized] = []
+        lines: list[RawLine | Oversized] = []
         self._end(lines)
         return lines
 
@@ -95,11 +96,11 @@ class LineFramer:
         held = self._pending.getvalue()
         end = TAIL + 1  # with one for a carriage return
         self._tail = ((self._tail or held[-end:]) + piece[-end:])[-end:]
-        if len(held) != HEAD + len(BOM):
+        if len(held) != LINE_HEAD_BYTES + len(BOM):
             self._pending = BytesIO()
-            self._pending.write((held[: HEAD + len(BOM)] + piece)[: HEAD + len(BOM)])
+            self._pending.write((held[: LINE_HEAD_BYTES + len(BOM)] + piece)[: LINE_HEAD_BYTES + len(BOM)])
 
-    def _end(self, lines: list[Line | Oversized]) -> None:
+    def _end(self, lines: list[RawLine | Oversized]) -> None:
         if not self._size:
             self._first = False
             return
@@ -108,9 +109,11 @@ class LineFramer:
         end = self._tail or held[-TAIL - 1 :]
         tail = end.removesuffix(b"\r")
         size = self._size - start - (len(end) - len(tail))
-        line = held[start : start + (size if size <= self._cap else min(size, HEAD))]
+        line = held[start : start + (size if size <= self._cap else min(size, LINE_HEAD_BYTES))]
         if size > self._cap:
-            tail = tail[-min(TAIL, size - HEAD) :] if size > HEAD else b""  # as far as it is not in the head
+            tail = (
+                tail[-min(TAIL, size - LINE_HEAD_BYTES) :] if size > LINE_HEAD_BYTES else b""
+            )  # as far as it is not in the head
             lines.append(Oversized(head=line, size=size, tail=tail))
         elif line and not line.isspace():
             lines.append(line)

@@ -25,7 +25,7 @@ from mcp_tui.protocol.messages import (
 )
 from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import RUNNING, Request, State
-from mcp_tui.protocol.responses import CROSSING, NAME, SHOWN, Responses
+from mcp_tui.protocol.responses import CROSSING, EVENT_TEXT_CHARACTERS, METHOD_CHARACTERS, Responses
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import LISTEN, UNTOKENED
 from mcp_tui.protocol.tasks import Tasks
@@ -33,7 +33,7 @@ from mcp_tui.protocol.tasks import Tasks
 METHOD_NOT_FOUND: Final = -32601
 INVALID_REQUEST: Final = -32600
 INVALID_PARAMS: Final = -32602
-REJECTED: Final = -1
+USER_REJECTED: Final = -1
 """The error with which a person's refusal of sampling is told (sampling, 2025-11-25, "Error Handling")."""
 
 ELICIT: Final = "elicitation/create"
@@ -46,7 +46,7 @@ CROSSED: Final = "sent; withdrawn meanwhile"
 RECENT_ANSWERS: Final = 1000
 """Newest answered server requests whose withdrawal may still be on its way."""
 
-Key = tuple[type, RequestId]
+TypedId = tuple[type, RequestId]
 
 
 class Inbound:
@@ -60,16 +60,16 @@ class Inbound:
     def __init__(
         self, core: Core, ledger: Decisions, clocks: Clocks, responses: Responses, tasks: Tasks
     ) -> None:
-        self.waiting: dict[Key, ServerRequest] = {}
+        self.waiting: dict[TypedId, ServerRequest] = {}
         self._core = core
         self._ledger = ledger
         self._clocks = clocks
         self._responses = responses
         self._tasks = tasks
-        self._owed: set[Key] = set()
-        self._sent: dict[Key, None] = {}  # the newest, in the order in which they were answered
+        self._owed: set[TypedId] = set()
+        self._sent: dict[TypedId, None] = {}  # the newest, in the order in which they were answered
         self._taken_back: dict[
-            Key, float
+            TypedId, float
         ] = {}  # the newest that an observed client may still answer, and when
 
     # -- the server's requests -------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Inbound:
         C-70: from 2026-07-28 on a server must not send requests, so it is never answered.
         """
         core, revision = self._core, self._core.negotiated.revision
-        id_, method, params = frame.id, frame.method[:NAME], as_object(frame.params)
+        id_, method, params = frame.id, frame.method[:METHOD_CHARACTERS], as_object(frame.params)
         if revision is not None and not revision.server_requests:
             text = f"{method} as a request of the server's, never answered"
             core.violation("server-request", text, at, seq)
@@ -161,7 +161,7 @@ class Inbound:
             asked = self.waiting.pop(key)
             self._answered(key)
             action = messages.as_text(as_object(frame.result).get("action"))
-            how = action[:NAME] if asked.method == ELICIT else ""
+            how = action[:METHOD_CHARACTERS] if asked.method == ELICIT else ""
             code = None if frame.error is None else frame.error.code
             core.emit(ev.ServerRequestAnswered(at=at, request_id=id_, code=code, how=how, seq=seq))
             self._clocks.pause_while_asked(at)
@@ -177,12 +177,12 @@ class Inbound:
         text = f"an answer {'without an id' if id_ is messages.MISSING else f'to {shown(id_)}'}, {what}"
         core.violation(rule, text, at, seq, by=ev.Origin.CLIENT)
 
-    def _answered(self, key: Key) -> None:
+    def _answered(self, key: TypedId) -> None:
         self._sent[key] = None
         if len(self._sent) > RECENT_ANSWERS:
             del self._sent[next(iter(self._sent))]
 
-    def _answer_once(self, key: Key, message: dict[str, Json], at: float, how: str) -> None:
+    def _answer_once(self, key: TypedId, message: dict[str, Json], at: float, how: str) -> None:
         """Answers a waiting request, once."""
         del self.waiting[key]
         self._answered(key)
@@ -219,7 +219,7 @@ class Inbound:
                 self._answer_once(key, messages.result(asked.request_id, {"action": "cancel"}), at, "cancel")
             else:
                 text = "the request that this belongs to was cancelled"
-                self._answer_once(key, messages.error(asked.request_id, REJECTED, text), at, "")
+                self._answer_once(key, messages.error(asked.request_id, USER_REJECTED, text), at, "")
 
     def closed(self) -> None:
         """Drops all waiting requests when the connection ends."""
@@ -235,7 +235,10 @@ class Inbound:
     def notified(self, frame: NotificationFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles a notification."""
         core, params = self._core, as_object(frame.params)
-        method, about = frame.method[:NAME], messages.as_text(params.get("uri"))[:SHOWN]
+        method, about = (
+            frame.method[:METHOD_CHARACTERS],
+            messages.as_text(params.get("uri"))[:EVENT_TEXT_CHARACTERS],
+        )
         if core.negotiated.modern:
             listening = as_object(params.get("_meta")).get(SUBSCRIPTION)
             if listening is not None:
@@ -246,8 +249,12 @@ class Inbound:
             case "notifications/message":
                 data = params.get("data")
                 text = data if isinstance(data, str) else messages.text(data)
-                level, logger = (messages.as_text(params.get(name))[:NAME] for name in ("level", "logger"))
-                core.emit(ev.Log(at=at, level=level, data=text[:SHOWN], logger=logger, seq=seq))
+                level, logger = (
+                    messages.as_text(params.get(name))[:METHOD_CHARACTERS] for name in ("level", "logger")
+                )
+                core.emit(
+                    ev.Log(at=at, level=level, data=text[:EVENT_TEXT_CHARACTERS], logger=logger, seq=seq)
+                )
             case "notifications/cancelled":
                 self._cancelled(frame, at, seq)
             case "notifications/tasks" | "notifications/tasks/status":
@@ -315,7 +322,7 @@ class Inbound:
             if row.state is State.IN_FLIGHT:
                 core.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
                 agreed = messages.text(as_object(params.get("notifications")))
-                core.emit(ev.Acknowledged(at=at, id=row.id, filter=agreed[:SHOWN], seq=seq))
+                core.emit(ev.Acknowledged(at=at, id=row.id, filter=agreed[:EVENT_TEXT_CHARACTERS], seq=seq))
             return
         if not row.acknowledged:
             core.violation("subscription", f"{method} before the acknowledgement", at, seq, row.id)
@@ -395,9 +402,11 @@ class Inbound:
             flaw = f"progress {value:g} after {last:g}: it must increase"
             core.violation("progress-not-increasing", flaw, at, seq, row.id)
         if row.state not in RUNNING:
-            self._responses.late(row, Kind.PROGRESS, at, seq, summary=message[:NAME], progress=value)
+            self._responses.late(
+                row, Kind.PROGRESS, at, seq, summary=message[:METHOD_CHARACTERS], progress=value
+            )
         elif value is not None and not flaw:
             total = messages.number(params.get("total"))
-            words = message[:SHOWN] if isinstance(params.get("message"), str) else None
+            words = message[:EVENT_TEXT_CHARACTERS] if isinstance(params.get("message"), str) else None
             core.emit(ev.Progress(at=at, id=row.id, progress=value, total=total, message=words, seq=seq))
             self._clocks.arm(row)

@@ -52,11 +52,11 @@ from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.messages import Batch, Frame, Json, ResponseFrame, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.requests import OPEN, RUNNING, Request, State
-from mcp_tui.protocol.responses import BETWEEN, NAME, Responses, answered
+from mcp_tui.protocol.responses import BETWEEN, METHOD_CHARACTERS, Responses, answered
 from mcp_tui.protocol.revisions import UNCANCELLABLE, cancellation
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import GRACE, LISTEN, UNTOKENED
-from mcp_tui.protocol.tasks import ROUNDS, Rounds, Tasks
+from mcp_tui.protocol.tasks import ROUND_METHODS, Rounds, Tasks
 
 UNSENT: Final = "cancelled before it was sent"
 
@@ -141,7 +141,7 @@ class Ledger(Core):
         )
         live = self.live[id_] = Live(self.row(id_))
         self.clocks.arm(live.row)
-        if (modern and method in ROUNDS) or self.negotiated.transport != "stdio":
+        if (modern and method in ROUND_METHODS) or self.negotiated.transport != "stdio":
             live.params = as_object(params)  # it may have to be sent again: with input, or with a token
         self.dispatch(live.row, params)
         return id_
@@ -508,7 +508,7 @@ class Ledger(Core):
             text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
         if isinstance(frame, (messages.RequestFrame, messages.NotificationFrame)) and frame.defect:
-            self.violation("malformed", f"{frame.method[:NAME]}: {frame.defect}", at, seq)
+            self.violation("malformed", f"{frame.method[:METHOD_CHARACTERS]}: {frame.defect}", at, seq)
         match frame:
             case messages.NotificationFrame():
                 self.inbound.notified(frame, at, seq, stream)

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeGuard, cast
 
 from pydantic_core import from_json, to_json
 
-from mcp_tui.protocol.framing import BOM, HEAD, TAIL
+from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL
 from mcp_tui.protocol.patterns import possessive
 from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.states import RequestId
@@ -300,7 +300,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-SEARCHED: Final = 1 << 16
+DUPLICATES_BYTES: Final = 1 << 16
 """Bytes of a message up to which it is searched for duplicate members."""
 
 
@@ -316,7 +316,7 @@ def repeated_member(raw: bytes, value: Json) -> str:
         if len(members) > len(dict(members)):
             found.append(Counter(name for name, _ in members).most_common(1)[0][0])
 
-    if len(raw) <= SEARCHED and raw.count(b'":') != _members(value):
+    if len(raw) <= DUPLICATES_BYTES and raw.count(b'":') != _members(value):
         with suppress(ValueError, RecursionError):
             json.loads(raw, object_pairs_hook=check)
     return found[0] if found else ""
@@ -435,7 +435,7 @@ def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | 
     Searches the first 64 kB and, because many servers write the id last, the last 512 bytes, unless ``raw`` is
     not the ``whole`` message. Bytes without JSON-RPC members at the top level are pollution: log lines may have braces.
     """
-    start = raw[:HEAD].lstrip()
+    start = raw[:LINE_HEAD_BYTES].lstrip()
     if not start.startswith((b"{", b"[")):
         return _pollution(raw)
     found = _top_level(start)

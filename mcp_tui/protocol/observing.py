@@ -23,16 +23,16 @@ from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.ledger import Ledger, name_of
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object, is_request_id, shown
 from mcp_tui.protocol.requests import OPEN, Request, State
-from mcp_tui.protocol.responses import CROSSING, NAME
+from mcp_tui.protocol.responses import CROSSING, METHOD_CHARACTERS
 from mcp_tui.protocol.revisions import REVISIONS, UNCANCELLABLE, Negotiated, Revision
 from mcp_tui.protocol.states import LISTEN
-from mcp_tui.protocol.tasks import ROUNDS, UNLIMITED
+from mcp_tui.protocol.tasks import ROUND_METHODS, UNLIMITED
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+CLIENT_INFO_META: Final = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
-ASKED: Final = {
+ASKED_OF_PERSONS: Final = {
     "elicitation": ELICIT,
     "sampling": "sampling/createMessage",
 }
@@ -44,7 +44,7 @@ ERRANDS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/
 def party(info: Json) -> str:
     """Returns name and version of a client or a server, from its ``clientInfo`` or ``serverInfo``."""
     fields = as_object(info)
-    names = (messages.as_text(fields.get(key))[:NAME] for key in ("name", "version"))
+    names = (messages.as_text(fields.get(key))[:METHOD_CHARACTERS] for key in ("name", "version"))
     return " ".join(filter(None, names))
 
 
@@ -98,7 +98,7 @@ class Observer:
 
     def _called(self, frame: RequestFrame, at: float, seq: int) -> None:
         ledger, id_ = self.ledger, frame.id
-        method, params = frame.method[:NAME], as_object(frame.params)
+        method, params = frame.method[:METHOD_CHARACTERS], as_object(frame.params)
         self._introduced(method, params)
         earlier = ledger.named(id_)
         if earlier is not None:
@@ -119,7 +119,7 @@ class Observer:
 
     def _continued(self, method: str, params: dict[str, Json]) -> Request | None:
         """Returns the request that waits for input and goes on by a message with its state (multi round-trip requests)."""
-        if method not in ROUNDS or not ("inputResponses" in params or "requestState" in params):
+        if method not in ROUND_METHODS or not ("inputResponses" in params or "requestState" in params):
             return None
         for live in self.ledger.live.values():
             row = live.row
@@ -167,7 +167,7 @@ class Observer:
             self._capabilities = as_object(params.get("capabilities"))
             self._connected = False
         elif modern is not None and modern.modern:
-            self.client = party(meta.get(CLIENT_INFO)) or self.client
+            self.client = party(meta.get(CLIENT_INFO_META)) or self.client
             if method != "server/discover" and self.ledger.negotiated.revision is None:
                 self._speak(modern)
 
@@ -251,7 +251,7 @@ class Observer:
 
     def _speak(self, revision: Revision, offered: dict[str, Json] | None = None) -> None:
         tasks = as_object(as_object(offered).get("tasks"))
-        asked = frozenset(method for name, method in ASKED.items() if name in self._capabilities)
+        asked = frozenset(method for name, method in ASKED_OF_PERSONS.items() if name in self._capabilities)
         agreed = Negotiated(
             transport=self.ledger.negotiated.transport,
             revision=revision,

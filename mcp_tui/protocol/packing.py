@@ -26,7 +26,7 @@ KEEP: Final = 4_000
 The garbage collector walks them all: with 20,000 it blocked the screen for a tenth of a second.
 """
 
-BLOCK: Final = 128
+PACKED_ROWS: Final = 128
 """Requests that are packed together."""
 
 UNPACKED: Final = 16
@@ -116,12 +116,12 @@ class PackedRows(Sequence[Row], Generic[Row]):
     @property
     def recent(self) -> int:
         """The number of rows that are in no block yet."""
-        return self._count - len(self._blocks) * BLOCK
+        return self._count - len(self._blocks) * PACKED_ROWS
 
     def pack_oldest(self) -> None:
         """Packs the oldest block of the :attr:`recent` rows. Rows that are not over stay unpacked as well."""
-        begin = len(self._blocks) * BLOCK
-        places = range(begin, begin + BLOCK)
+        begin = len(self._blocks) * PACKED_ROWS
+        places = range(begin, begin + PACKED_ROWS)
         self._blocks.append(pack([self._kept[place] for place in places]))
         self._let_go([place for place in places if self._is_over(self._kept[place])])
         self._pack_loose()
@@ -138,10 +138,10 @@ class PackedRows(Sequence[Row], Generic[Row]):
         """Packs the blocks of changed rows again, if there are many."""
         if len(self._kept) - self.recent < LOOSE:
             return
-        packed = len(self._blocks) * BLOCK
+        packed = len(self._blocks) * PACKED_ROWS
         over = [place for place, row in self._kept.items() if place < packed and self._is_over(row)]
-        for number in {place // BLOCK for place in over}:
-            self._blocks[number] = pack(self[number * BLOCK : (number + 1) * BLOCK])
+        for number in {place // PACKED_ROWS for place in over}:
+            self._blocks[number] = pack(self[number * PACKED_ROWS : (number + 1) * PACKED_ROWS])
         self._unpacked.cache_clear()
         self._let_go(over)
 
@@ -163,7 +163,7 @@ class PackedRows(Sequence[Row], Generic[Row]):
         if row is None:
             row = self._held.get(place)
         if row is None:
-            row = self._held[place] = self._unpacked(place // BLOCK)[place % BLOCK]
+            row = self._held[place] = self._unpacked(place // PACKED_ROWS)[place % PACKED_ROWS]
         return row
 
     def _unpack(self, number: int) -> list[Row]:

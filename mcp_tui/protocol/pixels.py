@@ -7,7 +7,7 @@ import binascii
 import struct
 from typing import Final
 
-HEAD: Final = 256 * 1024
+IMAGE_HEAD_CHARACTERS: Final = 256 * 1024
 """Characters of base64 that are read: in a JPEG the size stands behind what cameras and editors put before it."""
 
 _SIZES: Final = {
@@ -21,7 +21,7 @@ _SIZES: Final = {
 
 def pixels(data: str) -> str:
     """Returns ``300 × 200`` for the base64 of a PNG, GIF, JPEG, WebP, or BMP; empty for anything else."""
-    head = data[:HEAD]
+    head = data[:IMAGE_HEAD_CHARACTERS]
     try:
         width, height = _size(base64.b64decode(head[: len(head) // 4 * 4]))
     except (binascii.Error, ValueError, struct.error, IndexError):

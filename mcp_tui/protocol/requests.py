@@ -16,7 +16,7 @@ from typing import Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
 from mcp_tui.protocol.evidence import TRANSIT
-from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows, Places
+from mcp_tui.protocol.packing import KEEP, PACKED_ROWS, PackedRows, Places
 from mcp_tui.protocol.server_requests import NONE, ServerRequestBook
 from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
 from mcp_tui.protocol.transitions import (
@@ -472,7 +472,7 @@ def _is_counted(row: Request, effect: int) -> bool:
     return signalled is None or (last is not None and last - signalled > TRANSIT)
 
 
-CHANGES: Final = 10_000
+REMEMBERED_CHANGES: Final = 10_000
 """Newest events whose changed rows a book remembers."""
 
 
@@ -500,7 +500,7 @@ class Book:
         self._effects: Counter[int] = Counter()
         self._keep = keep
         self._places = Places()
-        self._changes: deque[ev.RequestId | None] = deque(maxlen=CHANGES)
+        self._changes: deque[ev.RequestId | None] = deque(maxlen=REMEMBERED_CHANGES)
 
     def get(self, id: ev.RequestId) -> Request | None:
         """Returns the row of an id, by type and value: ``1``, ``"1"`` and ``True`` are three ids."""
@@ -563,7 +563,7 @@ class Book:
             self._effects[CALLED] += 1
             self.order.append(row)
             self._places.append(event.id)
-            if self.order.recent >= self._keep + BLOCK:
+            if self.order.recent >= self._keep + PACKED_ROWS:
                 self.order.pack_oldest()
         else:
             row = self.unfinished.get(key) or self._finished(event.id)

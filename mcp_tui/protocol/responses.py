@@ -39,18 +39,18 @@ CROSSING: Final = 1.0
 BETWEEN: Final = "abandoned: nothing to cancel"
 """The detail of a request that is cancelled between two rounds."""
 
-SHOWN: Final = 8192
+EVENT_TEXT_CHARACTERS: Final = 8192
 """Maximum characters of a server's text in an event; the frame has the rest."""
 
-NAME: Final = 200
+METHOD_CHARACTERS: Final = 200
 """Maximum characters of a method's name in an event."""
 
 
 PROBING: Final = frozenset({"server/discover"})
-OPENING: Final = PROBING | {"initialize"}
+OPENING_METHODS: Final = PROBING | {"initialize"}
 """Requests that open a connection."""
 
-REJECTED: Final = 2.0
+REJECTION_SECONDS: Final = 2.0
 """Seconds after a signal in which an error without an id is taken as its rejection."""
 
 
@@ -129,7 +129,7 @@ class Responses:
         """Handles an invalid message: if it must be a response, its request ends."""
         core, row = self._core, self._request_of_unreadable(frame, stream)
         if row is None:
-            named = f"{frame.method[:NAME]}: " if frame.method else ""
+            named = f"{frame.method[:METHOD_CHARACTERS]}: " if frame.method else ""
             own = self._stream_owner(stream)
             core.violation("malformed", named + frame.detail, at, seq, None if own is None else own.id)
             return
@@ -175,7 +175,7 @@ class Responses:
         for each in frame.frames if isinstance(frame, Batch) else (frame,):
             error = each.error if isinstance(each, ResponseFrame) else None
             if isinstance(each, ResponseFrame) and error is not None and self.find(each.id)[0] is None:
-                text = f"error {error.code} {error.message[:NAME]}".rstrip()
+                text = f"error {error.code} {error.message[:METHOD_CHARACTERS]}".rstrip()
                 self._ledger.signal_failed(id, text, at=at, refused=True)
             elif not isinstance(each, PollutionFrame):
                 self._ledger.receive(each, at=at, seq=seq)
@@ -194,7 +194,7 @@ class Responses:
         nameless = frame.id is None or frame.id is messages.MISSING
         if own is None:
             if row is None and frame.error is not None and not frame.defect:
-                row = self._opening(OPENING if nameless else PROBING)
+                row = self._opening(OPENING_METHODS if nameless else PROBING)
             return row, "response-id-type", flaw
         if row is own:
             return row, "response-id-type", flaw
@@ -246,7 +246,7 @@ class Responses:
         nameless = error is not None and (identity is None or identity is messages.MISSING)
         last = self._ledger.last_signal() if nameless else None
         after = None if last is None or last.signalled_at is None else self._since(last.signalled_at, at)
-        rejects = after is not None and after <= REJECTED
+        rejects = after is not None and after <= REJECTION_SECONDS
         code = None if error is None else error.code
         if last is not None and after is not None and rejects:
             self._core.emit(ev.Rejected(at=at, id=last.id, code=code, after=after, seq=seq))
@@ -257,7 +257,7 @@ class Responses:
                 id_type=messages.json_type(identity),
                 kind=Kind.RESULT if error is None else Kind.ERROR,
                 code=code,
-                message="" if error is None else error.message[:NAME],
+                message="" if error is None else error.message[:METHOD_CHARACTERS],
                 cancelled=last.id if last is not None and rejects else None,
                 after=after if rejects else None,
                 seq=seq,
@@ -278,7 +278,7 @@ class Responses:
             return own
         row, _ = self.find(frame.id)
         if row is None and stream is None and frame.id is messages.MISSING and frame.answers:
-            return self._opening(OPENING)
+            return self._opening(OPENING_METHODS)
         return row
 
     # -- result or evidence ----------------------------------------------------------------------------------
@@ -422,7 +422,7 @@ class Responses:
         if error is not None:
             if wanted and error.code is not None and self._rounds.retry_with_headers(row, error.code, at):
                 return
-            text = error.message[:SHOWN]
+            text = error.message[:EVENT_TEXT_CHARACTERS]
             failed = ev.Failed(at=at, id=row.id, code=error.code, message=text, size=frame.size, seq=seq)
             self._ledger.over(row, failed, frame)
             return

@@ -77,7 +77,7 @@ REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in
 LATEST: Final = _TABLE[-1]
 LATEST_HANDSHAKE: Final = [revision for revision in _TABLE if not revision.modern][-1]
 
-NAMED: Final = {
+NAMING_PARAMETERS: Final = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",

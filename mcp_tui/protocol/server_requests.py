@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, overload
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.packing import BLOCK, KEEP, PackedRows
+from mcp_tui.protocol.packing import KEEP, PACKED_ROWS, PackedRows
 
 NONE: Final = 0xFFFFFFFF
 """No event, or no request."""
@@ -189,7 +189,7 @@ class ServerRequestBook:
                 ping = method == "ping"
                 self._index.receive((type(id), id), self._moment, calls=calls, parent=parent, ping=ping)
                 self._rows.append(ServerRequest.of(event))
-                if self._rows.recent >= self._keep + BLOCK:
+                if self._rows.recent >= self._keep + PACKED_ROWS:
                     self._rows.pack_oldest()
             case ev.ServerRequestAnswered() | ev.ServerRequestWithdrawn() | ev.Disconnected():
                 id = None if isinstance(event, ev.Disconnected) else event.request_id

@@ -28,7 +28,7 @@ from mcp_tui.protocol.requests import Request, State
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
-POLL: Final = 1.0
+POLL_SECONDS: Final = 1.0
 """Seconds between two polls where the server names no interval."""
 
 POLLS: Final = (0.1, 60.0)
@@ -46,15 +46,15 @@ UNLIMITED: Final = Limits(timeout=None, max_timeout=None)
 
 UNKNOWN_TASK: Final = -32602
 STATUSES: Final = frozenset({"working", "input_required", "completed", "failed", "cancelled"})
-SHOWN: Final = 1000
+TASK_TEXT_CHARACTERS: Final = 1000
 
-ROUNDS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+ROUND_METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 """Methods for which a server may ask for input (multi round-trip requests, 2026-07-28, "Supported Requests")."""
 
 ROUND_CAP: Final = 10
 """Times that a server may ask for input for one request: one that never stops would go on for ever (C-67)."""
 
-BACKOFF: Final = 0.1
+POLL_RETRY_SECONDS: Final = 0.1
 """Seconds before the first retry that nothing but the server's state asks for; twice as long each time."""
 
 HEADER_MISMATCH: Final = -32020
@@ -72,7 +72,7 @@ class Rounds:
         core = self._core
         fields = as_object(frame.result)
         asks, state = fields.get("inputRequests"), fields.get("requestState")
-        if row.method not in ROUNDS:
+        if row.method not in ROUND_METHODS:
             return f"input may not be asked for by an answer to {row.method}"
         if asks is None and state is None:
             return "input is required, but neither inputRequests nor requestState says which"
@@ -91,7 +91,7 @@ class Rounds:
             return ""
         live = core.live[row.id]
         live.request_state, live.gathers = state, asks is not None
-        wait = 0.0 if requests else min(2.0, BACKOFF * 2.0 ** (round_ - 1))
+        wait = 0.0 if requests else min(2.0, POLL_RETRY_SECONDS * 2.0 ** (round_ - 1))
         core.do(core.port.gather, row.id, requests, wait=wait)
         return ""
 
@@ -201,7 +201,7 @@ class Tasks:
             status = ""
         times = (number(task.get(name + unit)) for name in ("ttl", "pollInterval"))
         ttl, poll = (None if time is None else max(0.0, time / 1000) for time in times)
-        message = as_text(task.get("statusMessage"))[:SHOWN]
+        message = as_text(task.get("statusMessage"))[:TASK_TEXT_CHARACTERS]
         return {"status": status, "message": message, "ttl": ttl, "poll": poll}
 
     # -- what is heard of it ---------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Tasks:
             detail = f"tasks/get failed {misses} times; the task may still be running"
             self._ledger.over(row, ev.Lost(at=at, id=row.id, detail=detail))
         else:
-            self._schedule_poll(row, at, POLL * 2.0**misses)
+            self._schedule_poll(row, at, POLL_SECONDS * 2.0**misses)
 
     def _update_status(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """Handles the status of a task."""
@@ -397,10 +397,12 @@ class Tasks:
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
             if errand.code is not None or errand.rule == "http":
                 text = errand.error if errand.code is None else f"error {errand.code} {errand.error}"
-                self._core.emit(ev.Undelivered(at=at, id=row.id, detail=text[:SHOWN], refused=True))
+                self._core.emit(
+                    ev.Undelivered(at=at, id=row.id, detail=text[:TASK_TEXT_CHARACTERS], refused=True)
+                )
             elif errand.state is State.LOST and row.state is State.CANCEL_REQUESTED and row.signal is None:
                 self._core.deadlines.arm(Timer.LIMIT, row.id, None)
-                self._core.emit(ev.Undelivered(at=at, id=row.id, detail=errand.error[:SHOWN]))
+                self._core.emit(ev.Undelivered(at=at, id=row.id, detail=errand.error[:TASK_TEXT_CHARACTERS]))
             self._ledger.send_owed(row.id, at)
             # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
             self._schedule_poll(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
@@ -495,7 +497,7 @@ class Tasks:
             return
         if after is None:
             low, high = POLLS
-            after = min(high, max(low, POLL if row.task_poll is None else row.task_poll))
+            after = min(high, max(low, POLL_SECONDS if row.task_poll is None else row.task_poll))
             if row.limits.timeout is not None:
                 after = min(
                     after, row.limits.timeout / 2

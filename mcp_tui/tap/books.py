@@ -33,10 +33,10 @@ from mcp_tui.protocol.observing import Observer
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tap import live, relay
 
-TIMED_OUT: Final = -32001
+TIMED_OUT_ERROR: Final = -32001
 """The error that a client is told when a limit of the tap ran out, as the TypeScript SDK names its own."""
 
-CANCELLED: Final = -32800
+CANCELLED_ERROR: Final = -32800
 """The error that a client is told when a person cancelled its request."""
 
 SLICE: Final = 0.02
@@ -68,7 +68,7 @@ class Books:
         """Whole records wait to be read."""
         self._selector = selectors.DefaultSelector()
         self._turns: list[Callable[[], None]] = []
-        self._framers = {kind: LineFramer(relay.LONGEST) for kind in (b"o", b"i", b"e")}
+        self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in (b"o", b"i", b"e")}
         self._torn: set[bytes] = set()
         """Streams whose next bytes are within a line whose start was missed."""
         self._input_over = False
@@ -110,7 +110,7 @@ class Books:
         return None if due is None else max(0.0, due - monotonic())
 
     def _read(self) -> None:
-        if len(self._data) > relay.BACKLOG:
+        if len(self._data) > relay.QUEUE_BYTES:
             return
         try:
             piece = self.link.recv(1 << 20)
@@ -239,7 +239,7 @@ class Books:
 
     def _missed(self, kind: bytes, size: int, at: float) -> None:
         """Notes bytes that the relay could not keep. An answer may have been among them."""
-        self._framers[kind] = LineFramer(relay.LONGEST)
+        self._framers[kind] = LineFramer(relay.SIFTED_BYTES)
         self._torn.add(kind)
         who = {b"o": "from the client", b"i": "from the server", b"e": "of stderr"}[kind]
         self.event(ev.Note(at=at, text=f"{size:,} bytes {who} are not recorded: the tap was too far behind"))
@@ -374,7 +374,7 @@ class Books:
         token = next((each for (_, each), wire in self.ledger.tokens.items() if wire == row.wire_id), None)
         by_person = cause is Cause.USER
         text = f"cancelled by a person: {reason}" if by_person else f"{reason}, a limit of mcp-tui tap"
-        told = messages.error(id_, CANCELLED if by_person else TIMED_OUT, text.removesuffix(": "))
+        told = messages.error(id_, CANCELLED_ERROR if by_person else TIMED_OUT_ERROR, text.removesuffix(": "))
         self._told.append({"keep": id_, "token": token, "tell": messages.encode(told).decode() + "\n"})
 
     # -- the door --------------------------------------------------------------------------------------------
@@ -387,7 +387,7 @@ class Books:
 
     def _listen_to(self, visitor: socket.socket) -> None:
         try:
-            piece = visitor.recv(live.ASKED)
+            piece = visitor.recv(live.QUESTION_BYTES)
         except OSError:
             piece = b""
         self._visitors[visitor] += piece

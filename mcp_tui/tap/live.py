@@ -20,10 +20,10 @@ from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol.messages import as_object
 
-ASKED: Final = 65536
+QUESTION_BYTES: Final = 65536
 """Bytes of a question at most."""
 
-PATIENCE: Final = 5.0
+ANSWER_SECONDS: Final = 5.0
 """Seconds that an answer may take."""
 
 SUFFIX: Final = ".sock"
@@ -117,7 +117,7 @@ def _uid_of(visitor: socket.socket) -> int | None:
 
 def question(data: bytes) -> dict[str, Any] | None:
     """Returns what a visitor asks, once the line is complete; empty if it cannot be read."""
-    if b"\n" not in data and len(data) < ASKED:
+    if b"\n" not in data and len(data) < QUESTION_BYTES:
         return None
     with suppress(ValueError, RecursionError):
         return as_object(json.loads(data.partition(b"\n")[0]))
@@ -145,7 +145,7 @@ def doors() -> dict[str, Path]:
 def ask(path: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
     """Asks at a door, and returns the answer; ``None`` if its session is dead, or silent. A dead one's is cleared away."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, _reachable(path) as address:
-        link.settimeout(PATIENCE)
+        link.settimeout(ANSWER_SECONDS)
         try:
             link.connect(address)
         except (ConnectionRefusedError, FileNotFoundError):

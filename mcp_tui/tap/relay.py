@@ -43,9 +43,9 @@ RECORD = Struct("!cdI")
 """The head of a record: its kind, the time in monotonic seconds, and the number of bytes that follow."""
 
 STDERR = 2
-READ = 1 << 18
+PIECE_BYTES = 1 << 18
 """Bytes read at a time."""
-BACKLOG = 64 * 1024 * 1024
+QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the books."""
 BUNDLE = 1 << 18
 """Bytes that are handed to the books at a time."""
@@ -53,17 +53,17 @@ LATER = 0.002
 """Seconds that the books are told later, so that nothing runs beside an answer that comes at once."""
 HOLD = 2.0
 """Seconds that the books have to decide while the answers wait."""
-LONGEST = 128 * 1024 * 1024
+SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
-KEPT = 10_000
+KEPT_BACK = 10_000
 """The number of newest requests whose late answers are kept back."""
 REST = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
-LAST = 0.2
+LAST_RECORDS_SECONDS = 0.2
 """Seconds for the last records to the books."""
-GRACE = 2.0
+END_SECONDS = 2.0
 """Seconds that a server has to end once its client is gone, before SIGTERM, and then again before SIGKILL."""
-LOOK = 0.5
+CLIENT_LOOK_SECONDS = 0.5
 """Seconds between two looks whether the client is still there, once it has closed its end."""
 
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
@@ -96,7 +96,7 @@ def read(source: int) -> bytes:
     """Reads what is there, or waits for it; nothing at the end."""
     while True:
         try:
-            return os.read(source, READ)
+            return os.read(source, PIECE_BYTES)
         except BlockingIOError:
             select.select([source], [], [])
         except OSError:
@@ -130,7 +130,7 @@ class Queue:
         if self.dead:
             return
         with self._there:
-            if self._bytes > BACKLOG and kind in b"oie":
+            if self._bytes > QUEUE_BYTES and kind in b"oie":
                 self._missed[kind] = self._missed.get(kind, 0) + len(data)
                 return
             if self._missed:
@@ -181,7 +181,7 @@ class Queue:
             tell(f"{why}: nothing is recorded any more. The traffic goes on.")
 
 
-class Direction:
+class ByteStream:
     """One direction of bytes. What the tap itself says goes between two lines."""
 
     def __init__(self, source: int, sink: int, kind: bytes, queue: Queue) -> None:
@@ -243,7 +243,7 @@ class Direction:
             line = b"".join((*self._pieces, data[start:cut]))
             self._pieces.clear()
             start = cut
-            passed = line if len(line) > LONGEST else self._sift(line)
+            passed = line if len(line) > SIFTED_BYTES else self._sift(line)
             if passed:
                 self._write(passed)
         if start < len(data):
@@ -282,7 +282,7 @@ class Direction:
         """Keeps the answer to a request back from now on, and its progress."""
         plain = isinstance(id, int) or (id.isascii() and id.isalnum())
         self._marks[str(id).encode() if plain else b":" + repr(id).encode()] = id, token
-        if len(self._marks) > KEPT:
+        if len(self._marks) > KEPT_BACK:
             del self._marks[next(iter(self._marks))]
 
     def _sift(self, line: bytes) -> bytes:
@@ -344,9 +344,9 @@ class Relay:
         for number, (reader, writer) in enumerate(pipes):
             os.close(writer if number else reader)
         queue = Queue(books)
-        up = Direction(0, pipes[0][1], b"o", queue)
-        down = Direction(pipes[1][0], 1, b"i", queue)
-        errors = Direction(pipes[2][0], 2, b"e", queue)
+        up = ByteStream(0, pipes[0][1], b"o", queue)
+        down = ByteStream(pipes[1][0], 1, b"i", queue)
+        errors = ByteStream(pipes[2][0], 2, b"e", queue)
         woken, wake = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(wake, False)
@@ -380,7 +380,7 @@ class Relay:
             wait_for_rest(each)
         queue.put(b"x", str(self.code).encode())
         queue.close()
-        feeding.join(LAST)
+        feeding.join(LAST_RECORDS_SECONDS)
         return -signal.SIGKILL if self.code is None else self.code
 
     def _spawn(self, work: Callable[[], None]) -> Thread:
@@ -439,7 +439,7 @@ class Relay:
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def _watch(self, control: socket.socket, woken: int, reports: bytes, up: Direction) -> None:
+    def _watch(self, control: socket.socket, woken: int, reports: bytes, up: ByteStream) -> None:
         """Waits for the end of the server, or ends it when the client is gone."""
         steps: list[tuple[float, bytes]] = []
         while True:
@@ -450,10 +450,10 @@ class Relay:
                     return
             if not steps and self._is_alone(input_over=up.ended):
                 now = monotonic()
-                steps = [(now + GRACE, b"T0"), (now + 2 * GRACE, b"K0")]
+                steps = [(now + END_SECONDS, b"T0"), (now + 2 * END_SECONDS, b"K0")]
             if steps and steps[0][0] <= monotonic():
                 control.sendall(steps.pop(0)[1])
-            ready = select.select([control, woken], [], [], LOOK)[0]
+            ready = select.select([control, woken], [], [], CLIENT_LOOK_SECONDS)[0]
             if woken in ready:
                 os.read(woken, 512)
             reports = b""
@@ -472,7 +472,7 @@ class Relay:
         return (input_over and (unread or orphaned)) or (unread and orphaned)
 
 
-def wait_for_rest(direction: Direction) -> None:
+def wait_for_rest(direction: ByteStream) -> None:
     """Waits until the last bytes of a server that has ended were handed on, however slowly they are read.
 
     A process that it left behind may hold its stream open for longer: what comes then is not waited for.
@@ -500,7 +500,7 @@ def find(program: str) -> str:
 # -- orders of the books ---------------------------------------------------------------------------------------
 
 
-def obey(queue: Queue, up: Direction, down: Direction) -> None:
+def obey(queue: Queue, up: ByteStream, down: ByteStream) -> None:
     """Carries out the orders of the books: to hold, to end a request for the client, to say something to the server."""
     orders = Orders(queue.link)
     while (order := orders.next()) is not None:
@@ -517,7 +517,7 @@ def obey(queue: Queue, up: Direction, down: Direction) -> None:
     queue.fail("the books ended")
 
 
-def carry_out(order: dict[str, Any], up: Direction, down: Direction) -> None:
+def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
     """Carries out an order that was decided in a hold."""
     if "warn" in order:
         tell(order["warn"])

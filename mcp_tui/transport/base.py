@@ -93,7 +93,7 @@ class Challenge:
 
 
 @frozen
-class Refusal:
+class RefusedResponse:
     """The HTTP response that refused a message.
 
     ``status`` is 0 for a 404 that ends the session: then a request was lost with it. ``body`` has 64 kB at most.
@@ -106,7 +106,7 @@ class Refusal:
     sse: bool = False
 
 
-NO_ANSWER: Final = Refusal()
+NO_ANSWER: Final = RefusedResponse()
 """No HTTP response: the message was not delivered, or went over stdio."""
 
 
@@ -190,7 +190,7 @@ class Sink(Protocol):
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
         """Reports that the HTTP exchange of a request is over and is not resumed; ``detail`` says what broke it, if so."""
 
-    def not_sent(self, *, message: Outgoing, detail: str, refusal: Refusal) -> None:
+    def not_sent(self, *, message: Outgoing, detail: str, refusal: RefusedResponse) -> None:
         """Reports that a message could not be written or was refused (``detail``, one sentence)."""
 
     def stderr_line(self, *, text: str) -> None:
@@ -280,11 +280,11 @@ class Transport(Protocol):
         """Ends the connection at once: a process gets no time to end by itself."""
 
 
-BUDGET: Final = 0.004
+TURN_SECONDS: Final = 0.004
 """Seconds in one turn of the event loop that all streams of one connection may take together."""
 
 
-HURRY: Final = 0.01
+KEY_PRIORITY_SECONDS: Final = 0.01
 """Seconds after a key in which streams and the journal give way to it."""
 
 
@@ -292,7 +292,7 @@ class Turn:
     """The time of the event loop that the streams of one connection share, so that a flood starves nothing else.
 
     While anything is ``urgent`` they get one message each: a POST takes a dozen turns until it has left. So they do for
-    :data:`HURRY` seconds after a person pressed a key, which takes as many turns until it acts; the driver of
+    :data:`KEY_PRIORITY_SECONDS` seconds after a person pressed a key, which takes as many turns until it acts; the driver of
     the terminal renews it in each of them.
     """
 
@@ -307,9 +307,9 @@ class Turn:
         """Waits for the loop's next turn if this one's share is spent."""
         now = time.monotonic()
         if self._until is None:
-            self._until = now + BUDGET
+            self._until = now + TURN_SECONDS
             asyncio.get_running_loop().call_soon(self._over)
-        elif now >= self._until or self.urgent or now - Turn.pressed < HURRY:
+        elif now >= self._until or self.urgent or now - Turn.pressed < KEY_PRIORITY_SECONDS:
             await asyncio.sleep(0)
 
     def _over(self) -> None:
@@ -321,7 +321,7 @@ def call_behind_keys(call: Callable[[], object]) -> None:
     loop = asyncio.get_running_loop()
 
     def due() -> None:
-        left = Turn.pressed + HURRY - time.monotonic()
+        left = Turn.pressed + KEY_PRIORITY_SECONDS - time.monotonic()
         if left > 0:
             loop.call_later(left, due)
         else:

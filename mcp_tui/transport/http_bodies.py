@@ -11,16 +11,16 @@ from typing import Final
 import httpx
 from httpx_sse import EventSource
 
-from mcp_tui.protocol.framing import HEAD, LineFramer, Oversized
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, LineFramer, Oversized
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.standstill import Limit
 
-FIELDS: Final = 1024
+EVENT_FIELD_BYTES: Final = 1024
 """Bytes of an event beside its data that do not count against the cap: names of fields, and an id."""
 
-PATIENCE: Final = 5.0
+SHOWN_BODY_SECONDS: Final = 5.0
 """Seconds for a body that is only shown, or dropped."""
 
 _DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
@@ -60,7 +60,7 @@ class EventStream(httpx.AsyncByteStream):
     ) -> None:
         self.cut = False
         self._chunks = chunks
-        self._framer = LineFramer(cap + FIELDS, b"\n\n")
+        self._framer = LineFramer(cap + EVENT_FIELD_BYTES, b"\n\n")
         self._turn = turn
         self._oversized = oversized
         self._own = own
@@ -108,16 +108,16 @@ async def read_body(
     async for chunk in stream:
         body.write(chunk)
         if body.tell() > cap or announced > cap:
-            return Oversized(head=body.getvalue()[:HEAD], size=max(body.tell(), announced))
+            return Oversized(head=body.getvalue()[:LINE_HEAD_BYTES], size=max(body.tell(), announced))
         await turn.breathe()
     return body.getvalue()
 
 
-async def read_head(stream: AsyncIterable[bytes], limit: int = HEAD) -> bytes:
+async def read_head(stream: AsyncIterable[bytes], limit: int = LINE_HEAD_BYTES) -> bytes:
     """Returns the start of a body that is not an answer: ``limit`` bytes at most, and what comes before it breaks."""
     body = bytearray()
     with contextlib.suppress(*EXPECTED):
-        async with Limit(PATIENCE):
+        async with Limit(SHOWN_BODY_SECONDS):
             async for chunk in stream:
                 body += chunk
                 if len(body) >= limit:

@@ -38,7 +38,7 @@ MAKING: Final = 32
 _KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
 _ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
 
-Connection = httpx.AsyncHTTPTransport
+HttpxConnection = httpx.AsyncHTTPTransport
 """A connection of httpx's: it carries one request at a time and opens itself when it must."""
 
 
@@ -49,7 +49,7 @@ just starting."""
 TOKEN: Final = "mcp_tui.token"  # noqa: S105 - the name of one
 """The extension of a response that holds the :class:`RequestToken` of its request."""
 
-ADDRESS: Final = "mcp_tui.address"
+ADDRESS_EXTENSION: Final = "mcp_tui.address"
 """The extension of a response that holds the :class:`Address` that it came from."""
 
 _FRAMING: Final = {
@@ -93,9 +93,9 @@ class HttpClient:
         """The source of the token of each request; ``None`` if a person gave a header instead."""
         self._insecure = target.insecure
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
-        self._make: Callable[[], Connection] | None = None
+        self._make: Callable[[], HttpxConnection] | None = None
         """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
-        self._idle: dict[Connection, asyncio.TimerHandle] = {}
+        self._idle: dict[HttpxConnection, asyncio.TimerHandle] = {}
         self._room = {urgent: asyncio.Semaphore(MAKING) for urgent in (True, False)}
         self.proxy: Proxy | None = None
         """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
@@ -202,7 +202,7 @@ class HttpClient:
         connection = await self._obtain(self._make, self._room[urgent], place)
         try:
             response = await _response(connection, request)
-            response.extensions |= {TOKEN: sent, ADDRESS: address}
+            response.extensions |= {TOKEN: sent, ADDRESS_EXTENSION: address}
             self.cookies.take(url, response)
             if self.tokens is not None and sent.access:
                 self.tokens.answered(sent, response.status_code, response.headers.get("dpop-nonce", ""))
@@ -226,8 +226,8 @@ class HttpClient:
             self._drop(connection)
 
     async def _obtain(
-        self, make: Callable[[], Connection], room: asyncio.Semaphore, place: contextlib.ExitStack
-    ) -> Connection:
+        self, make: Callable[[], HttpxConnection], room: asyncio.Semaphore, place: contextlib.ExitStack
+    ) -> HttpxConnection:
         """Returns the connection that was used last, if it is idle, else a new one as soon as there is room."""
         if not self._idle:
             await room.acquire()
@@ -239,7 +239,7 @@ class HttpClient:
         timer.cancel()
         return found
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: HttpxConnection) -> None:
         self._idle.pop(connection).cancel()
         spawn(connection.aclose(), name="close an idle connection")
 
@@ -270,7 +270,7 @@ class HttpClient:
             await connection.aclose()
 
 
-async def _response(connection: Connection, request: httpx.Request) -> httpx.Response:
+async def _response(connection: HttpxConnection, request: httpx.Request) -> httpx.Response:
     """Returns the response to a request; a connection that is refused or reset while it is made is tried again."""
     for pause in AGAIN:
         try:

@@ -17,9 +17,9 @@ import httpx
 
 from mcp_tui.protocol.framing import header_fault
 
-MOST: Final = 50
+MAX_COOKIES: Final = 50
 """Cookies that are kept; a browser keeps as many of one site."""
-LONGEST: Final = 4096
+SET_COOKIE_BYTES: Final = 4096
 """Bytes of a ``Set-Cookie`` header that is taken."""
 
 
@@ -34,13 +34,17 @@ class Cookies:
         said = Message()
         for name, value in response.headers.raw:
             text = value.decode("latin-1")
-            if name.lower() == b"set-cookie" and len(value) <= LONGEST and not header_fault("Cookie", text):
+            if (
+                name.lower() == b"set-cookie"
+                and len(value) <= SET_COOKIE_BYTES
+                and not header_fault("Cookie", text)
+            ):
                 said["Set-Cookie"] = text
         if said:
             # the jar would print a warning about what it cannot read, over the screen
             with warnings.catch_warnings(action="ignore"):
                 self._jar.extract_cookies(cast("HTTPResponse", _Said(said)), urllib.request.Request(str(url)))  # noqa: S310 - it is not opened
-        for each in list(self._jar)[MOST:]:
+        for each in list(self._jar)[MAX_COOKIES:]:
             self._jar.clear(each.domain, each.path, each.name)
 
     def header(self, url: httpx.URL) -> str:

@@ -18,7 +18,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import bytes_text, read_json
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.transport.addresses import Address, parse, readable
-from mcp_tui.transport.base import Refusal, TransportError
+from mcp_tui.transport.base import RefusedResponse, TransportError
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
 """Exceptions that a server or a network can cause. Any other is a defect of ours."""
@@ -207,7 +207,7 @@ def _destination(location: str, address: Address) -> str:
         return readable(f"{bare}{'?…' if query else ''}")
 
 
-def is_session_over(said: Refusal, id: RequestId | None = None) -> bool:
+def is_session_over(said: RefusedResponse, id: RequestId | None = None) -> bool:
     """Returns whether a refusal of a message of a session, a request ``id`` if it is one, says that the session is over.
 
     404 does (transports, "Session Management"). Some servers answer with another status and name the session. They must
@@ -224,7 +224,7 @@ def is_session_over(said: Refusal, id: RequestId | None = None) -> bool:
     return code == _SESSION_NOT_FOUND or (said.status != 500 and code != _INVALID_PARAMS)
 
 
-def names_lost_session(said: Refusal) -> bool:
+def names_lost_session(said: RefusedResponse) -> bool:
     """Returns whether a refusal seems to say that the session is gone."""
     text = said.body[:_SAID].decode("utf-8", "replace")
     return said.status in (400, 401, 404, 409, 410, 500) and _LOST_SESSION.search(text) is not None

@@ -14,10 +14,10 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import HEAD, Oversized
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import ResponseFrame
-from mcp_tui.transport.base import NEW_SESSION, Outgoing, Refusal, spawn
-from mcp_tui.transport.http_bodies import PATIENCE, ServerEvent, read_body, read_head
+from mcp_tui.transport.base import NEW_SESSION, Outgoing, RefusedResponse, spawn
+from mcp_tui.transport.http_bodies import SHOWN_BODY_SECONDS, ServerEvent, read_body, read_head
 from mcp_tui.transport.http_errors import (
     CLOSED,
     EXPECTED,
@@ -31,7 +31,7 @@ from mcp_tui.transport.http_errors import (
 )
 from mcp_tui.transport.http_streams import (
     ATTEMPTS,
-    EVENTS,
+    EVENT_STREAM_TYPE,
     Cursor,
     HttpSession,
     Refused,
@@ -43,7 +43,7 @@ from mcp_tui.transport.http_streams import (
 )
 from mcp_tui.transport.standstill import Limit
 
-JSON: Final = "application/json"
+JSON_TYPE: Final = "application/json"
 ERROR_BODY: Final = 1 << 20
 """Bytes that are read of an error response in search of a JSON-RPC message."""
 OVERTAKEN: Final = 0.1
@@ -70,7 +70,7 @@ class Sending:
         self.begun = False
         self.left = False
         self.received = asyncio.Event()
-        self.refusal: Refusal | None = None
+        self.refusal: RefusedResponse | None = None
         self._session = session
         self._message = message
         self._closed = False
@@ -113,17 +113,17 @@ class Sending:
         if not response.is_success:
             return await refused(self._session, response)
         media = media_type(response.headers)
-        if media != JSON:
+        if media != JSON_TYPE:
             self._accepted()
         # a body read to its end keeps the connection
-        head = b"" if media == EVENTS else await read_head(response.aiter_raw())
-        if media != JSON:
+        head = b"" if media == EVENT_STREAM_TYPE else await read_head(response.aiter_raw())
+        if media != JSON_TYPE:
             return None
         frame = messages.parse(head)
         if isinstance(frame, ResponseFrame) and frame.error is not None:
             # some servers refuse a notification by one, with 200
             text = f"error {frame.error.code} {frame.error.message[:200]}".rstrip()
-            self._failed(Refused(text, Refusal(response.status_code, head)))
+            self._failed(Refused(text, RefusedResponse(response.status_code, head)))
             return None
         self._accepted()
         if isinstance(frame, ResponseFrame):
@@ -136,7 +136,7 @@ class Sending:
 
     def _post(self) -> contextlib.AbstractAsyncContextManager[httpx.Response]:
         session = {} if self._sent_with is None else {"Mcp-Session-Id": self._sent_with}
-        accept = {"Accept": f"{JSON}, {EVENTS}", "Content-Type": JSON}
+        accept = {"Accept": f"{JSON_TYPE}, {EVENT_STREAM_TYPE}", "Content-Type": JSON_TYPE}
         return self._session.request(
             "POST",
             {**self._message.headers, **session, **accept},
@@ -165,7 +165,7 @@ class Sending:
         self.refusal = error.said
         self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
 
-    def _session_is_over(self, said: Refusal) -> bool:
+    def _session_is_over(self, said: RefusedResponse) -> bool:
         """Returns whether the server no longer knows the session of the message."""
         return self._sent_with is not None and is_session_over(said, self._message.id)
 
@@ -177,10 +177,12 @@ class Sending:
             return
         # a request was lost with its session, and was not refused itself
         over = session_over(said.status)
-        self._failed(Refused(over, Refusal(said.status if self._message.id is None else 0, said.body)))
+        self._failed(
+            Refused(over, RefusedResponse(said.status if self._message.id is None else 0, said.body))
+        )
         self._session.lose(over, renewable=True)
 
-    def _doubt(self, said: Refusal) -> None:
+    def _doubt(self, said: RefusedResponse) -> None:
         """Reports that the session may be gone, if the refusal names it without saying so for certain."""
         if self._sent_with is not None and names_lost_session(said):
             text = f"the session seems to be gone (HTTP {said.status}). {NEW_SESSION}"
@@ -242,21 +244,21 @@ class Cancel(Sending):
             return await super()._refusal(response)
         self._flushed()
         session, media, self._status = self._session, media_type(response.headers), response.status_code
-        if media != JSON:
+        if media != JSON_TYPE:
             self._accepted()
-        if media == EVENTS:
+        if media == EVENT_STREAM_TYPE:
             with contextlib.suppress(TimeoutError, *EXPECTED):
-                async with Limit(PATIENCE):
+                async with Limit(SHOWN_BODY_SECONDS):
                     await read_events(response, session, None, self._reply, own=True)
             if self._status:
                 self._reply(b"")
             return None
         raw = await read_head(response.aiter_raw(), session.cap + 1)
         if len(raw) > session.cap:
-            self._reply(Oversized(head=raw[:HEAD], size=len(raw)))
+            self._reply(Oversized(head=raw[:LINE_HEAD_BYTES], size=len(raw)))
         elif raw.strip():
             self._reply(raw)
-        if media == JSON:
+        if media == JSON_TYPE:
             self._accepted()
         return None
 
@@ -353,12 +355,12 @@ class Exchange(Sending):
         check_encoding(response)
         if self._status >= 400:
             await self._error(response)
-        elif self._status != 200 or kind not in (JSON, EVENTS):
+        elif self._status != 200 or kind not in (JSON_TYPE, EVENT_STREAM_TYPE):
             raise await refused(session, response)
         else:
             if self._message.method == "initialize":
                 self._session_id = response.headers.get("mcp-session-id")
-            if kind == EVENTS:
+            if kind == EVENT_STREAM_TYPE:
                 cursor = None if session.modern else self._cursor
                 self._besides = await read_events(
                     response, session, cursor, self._deliver, self._other, own=True
@@ -378,7 +380,7 @@ class Exchange(Sending):
         """
         if event.name == "endpoint" and self._session.revision is None:
             text = "the server answered with the event stream of HTTP+SSE. Use --transport sse"
-            raise Refused(text, Refusal(self._status, sse=True))
+            raise Refused(text, RefusedResponse(self._status, sse=True))
         return False
 
     async def _error(self, response: httpx.Response) -> None:
@@ -389,7 +391,7 @@ class Exchange(Sending):
         method_missing = (
             answer is not None and answer.error is not None and answer.error.code == _METHOD_NOT_FOUND
         )
-        said = Refusal(self._status, body)
+        said = RefusedResponse(self._status, body)
         if isinstance(frame, _UNREADABLE) or (self._session_is_over(said) and not method_missing):
             raise await refused(self._session, response, body)
         self._deliver(body, self._status)

@@ -30,7 +30,7 @@ from mcp_tui.transport.targets import VERIFIED, HttpTarget, Tls
 MAX_BODY: Final = 512 * 1024
 """Bytes of a document; metadata and tokens have a few thousand."""
 
-PATIENCE: Final = 15.0
+FETCH_SECONDS: Final = 15.0
 """Seconds for one request, from the lookup of the name to the last byte."""
 
 _FROM: Final = {
@@ -105,9 +105,9 @@ class Fetcher:
         address = self.permitted(url)
         tls = self._tls if address.same_origin(self.server) else VERIFIED
         target = HttpTarget(url=url, **asdict(tls))
-        client = HttpClient(target, connect_timeout=PATIENCE / 3)  # so that another address can be tried
+        client = HttpClient(target, connect_timeout=FETCH_SECONDS / 3)  # so that another address can be tried
         try:
-            async with Limit(PATIENCE):
+            async with Limit(FETCH_SECONDS):
                 if self._allowed is None:
                     await self._guess()
                 client.open()
@@ -121,7 +121,7 @@ class Fetcher:
                         return await _exchange(client, form, headers or {}, ip)
                 return await _exchange(client, form, headers or {}, last)
         except TimeoutError:
-            raise TransportError(f"no answer from {address.shown} within {PATIENCE:g} s") from None
+            raise TransportError(f"no answer from {address.shown} within {FETCH_SECONDS:g} s") from None
         except EXPECTED as error:
             raise TransportError(client.failure_text(error)) from error
         finally:

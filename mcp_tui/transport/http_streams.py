@@ -16,13 +16,13 @@ import httpx
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import HEAD, Oversized
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import NotificationFrame, RequestFrame
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import DEAF, NO_ANSWER, SILENCE, Challenge, Refusal, Sink, Turn, spawn
+from mcp_tui.transport.base import DEAF, NO_ANSWER, SILENCE, Challenge, RefusedResponse, Sink, Turn, spawn
 from mcp_tui.transport.http_bodies import EventStream, ServerEvent, read_head
-from mcp_tui.transport.http_client import ADDRESS, TOKEN, HttpClient, nothing
+from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient, nothing
 from mcp_tui.transport.http_errors import (
     EXPECTED,
     cause,
@@ -34,7 +34,7 @@ from mcp_tui.transport.http_errors import (
     session_over,
 )
 
-EVENTS: Final = "text/event-stream"
+EVENT_STREAM_TYPE: Final = "text/event-stream"
 
 INCOMPLETE: Final = "an incomplete event without its final empty line"
 
@@ -58,7 +58,7 @@ _SMALL: Final = 64 * 1024
 class Refused(Exception):
     """A response that carries no answer (``said``), or none at all. The text is a sentence for a person."""
 
-    def __init__(self, detail: str, said: Refusal = NO_ANSWER) -> None:
+    def __init__(self, detail: str, said: RefusedResponse = NO_ANSWER) -> None:
         super().__init__(detail)
         self.said = said
 
@@ -267,11 +267,11 @@ async def opened(session: HttpSession, last_id: str = "") -> AsyncGenerator[http
         Refused: there is no such stream.
         Exception: what broke the connection.
     """
-    headers = session.headers() | {"Accept": EVENTS, "Cache-Control": "no-store"}
+    headers = session.headers() | {"Accept": EVENT_STREAM_TYPE, "Cache-Control": "no-store"}
     if last_id:
         headers["Last-Event-ID"] = last_id
     async with session.request("GET", headers) as response:
-        if response.status_code != 200 or media_type(response.headers) != EVENTS:
+        if response.status_code != 200 or media_type(response.headers) != EVENT_STREAM_TYPE:
             raise await refused(session, response)
         check_encoding(response)
         yield response
@@ -288,7 +288,9 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
         )
     else:
         speaker = "the server" if proxy is None else proxy.speaker
-        detail = refusal(status, response.headers, response.extensions[ADDRESS], body, speaker=speaker)
+        detail = refusal(
+            status, response.headers, response.extensions[ADDRESS_EXTENSION], body, speaker=speaker
+        )
     words = error_message(body, response.headers, pages=status == 403) if status >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
@@ -296,14 +298,14 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     if status in (401, 403):
         header = ", ".join(response.headers.get_list("www-authenticate"))
         challenge = Challenge(status, header, response.extensions[TOKEN])
-    return Refused(detail, Refusal(status, body[:HEAD], challenge))
+    return Refused(detail, RefusedResponse(status, body[:LINE_HEAD_BYTES], challenge))
 
 
 def check_encoding(response: httpx.Response) -> None:
     """Raises :class:`Refused` for a response that is compressed although only identity was accepted."""
     if encoding := foreign_encoding(response.headers):
         text = f"the server compressed its answer ({encoding}) although only identity is accepted"
-        raise Refused(text, Refusal(response.status_code))
+        raise Refused(text, RefusedResponse(response.status_code))
 
 
 def answers(raw: bytes) -> bool:

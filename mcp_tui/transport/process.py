@@ -142,7 +142,7 @@ GUARD: Final = Path(__file__).with_name("guard.py")
 
 PASSING: Final = frozenset({errno.EAGAIN, errno.EFAULT})
 """Errors with which an operating system under pressure refuses a start; a moment later it does not."""
-BREATH: Final = 0.1
+SECOND_ATTEMPT_SECONDS: Final = 0.1
 """Seconds before the second attempt."""
 
 
@@ -267,7 +267,7 @@ async def start(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerProcess:
         except OSError as error:
             if error.errno not in PASSING:
                 raise
-        await asyncio.sleep(BREATH)
+        await asyncio.sleep(SECOND_ATTEMPT_SECONDS)
         return await _start_guarded(launch, stdin)
     except OSError as error:
         raise refused(launch, error.errno or 0) from error

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
-LATE: Final = 0.1
+LATE_SECONDS: Final = 0.1
 """Seconds behind its time from which a timer is late; a loop that merely has much to do is not."""
 
-TURNS: Final = 500
+CATCH_UP_TURNS: Final = 500
 """Turns of the loop in which all that was ready is read: a full socket takes less than half of them."""
 
 AT_MOST: Final = 2.0
@@ -48,14 +48,14 @@ class Alarm:
 
     def _fire(self) -> None:
         now = self._loop.time()
-        if now - self._when < LATE:
+        if now - self._when < LATE_SECONDS:
             self._ring()
         else:
-            self._handle = self._loop.call_soon(self._read, TURNS, now + AT_MOST)
+            self._handle = self._loop.call_soon(self._read, CATCH_UP_TURNS, now + AT_MOST)
             self._late(now - self._when)
 
     def _read(self, turns: int, until: float) -> None:
-        if turns and (turns > TURNS - FEWEST or self._loop.time() < until):
+        if turns and (turns > CATCH_UP_TURNS - FEWEST or self._loop.time() < until):
             self._handle = self._loop.call_soon(self._read, turns - 1, until)
         else:
             self._ring()

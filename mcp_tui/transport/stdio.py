@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import Line, LineFramer, Oversized
+from mcp_tui.protocol.framing import LineFramer, Oversized, RawLine
 from mcp_tui.protocol.messages import bytes_text
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Transport, Turn, spawn
 from mcp_tui.transport.process import ServerProcess, prepare, start
 from mcp_tui.transport.targets import StdioTarget
 
-READ: Final = 256 * 1024
+READ_BYTES: Final = 256 * 1024
 """Bytes read from a pipe at once."""
-BATCH: Final = 16 * 1024
+TURN_BYTES: Final = 16 * 1024
 """Bytes handed to the event loop at once, unless a single message has more."""
 STDERR_LINE: Final = 8 * 1024
 """Bytes shown of one line of stderr."""
@@ -157,7 +157,7 @@ class LineWriter(asyncio.BaseProtocol):
         while waiting := self._signals or self._queue:
             key, message = next(iter(waiting.items()))
             size += len(message.raw) + 1
-            if self._batch and size > BATCH:
+            if self._batch and size > TURN_BYTES:
                 break
             del waiting[key]
             self._batch.append(message)
@@ -245,13 +245,13 @@ class StdioTransport(LineWriter, Transport):
 
     # -- lines of the server -----------------------------------------------------------------------------------
 
-    def _received(self, line: Line | Oversized, unfinished: bool) -> None:
+    def _received(self, line: RawLine | Oversized, unfinished: bool) -> None:
         if isinstance(line, Oversized):
             self.sink.too_large(head=line.head, size=line.size, tail=line.tail)
         else:
             self.sink.received(raw=line, unfinished=unfinished)
 
-    def _logged(self, line: Line | Oversized, unfinished: bool) -> None:
+    def _logged(self, line: RawLine | Oversized, unfinished: bool) -> None:
         if isinstance(line, Oversized):
             text = bytes_text(line.head[:STDERR_LINE]) + f"… ({line.size} bytes)"
         else:
@@ -313,7 +313,7 @@ class StdioTransport(LineWriter, Transport):
 
 
 async def _read(
-    pipe: asyncio.StreamReader, cap: int, turn: Turn, take: Callable[[Line | Oversized, bool], None]
+    pipe: asyncio.StreamReader, cap: int, turn: Turn, take: Callable[[RawLine | Oversized, bool], None]
 ) -> None:
     """Hands the lines of a pipe to ``take``, in order, until it ends; with true for one whose end did not come.
 
@@ -321,7 +321,7 @@ async def _read(
     server waits if it writes too fast.
     """
     framer = LineFramer(cap)
-    while data := await pipe.read(READ):
+    while data := await pipe.read(READ_BYTES):
         for line in framer.feed(data):
             try:
                 take(line, False)

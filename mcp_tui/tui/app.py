@@ -51,13 +51,13 @@ def collect_again() -> None:
 AIMED: Final = 64
 """Keys whose screen is remembered: more than can be on their way at once."""
 
-HURRY: Final = 0.5
+QUIT_SECONDS: Final = 0.5
 """Seconds that the servers have if a person presses the key to quit twice: cancels leave first, the guards do the rest."""
 
 SIGNAL_PATIENCE: Final = 2.5
 """Seconds that they have after a signal: two to end by themselves, and a moment after SIGTERM."""
 
-EMPTY: Final = "empty"
+EMPTY_MODE: Final = "empty"
 """The mode without a server."""
 
 
@@ -77,7 +77,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     BINDINGS = bindings(EVERYWHERE)
     ENABLE_COMMAND_PALETTE = False  # Textual's; ours is a dialog like the others
     DEFAULT_MODE = "server-1"  # that of the first server, so that no mode has to be switched for it
-    MODES = {EMPTY: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
+    MODES = {EMPTY_MODE: Screen}  # pyright: ignore[reportUnknownVariableType] - a screen of whatever result
     NOTIFICATION_TIMEOUT = 8
 
     def __init__(
@@ -451,7 +451,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if seen and following is not None:
             self.show(following)
         elif seen:
-            self.switch_mode(EMPTY)
+            self.switch_mode(EMPTY_MODE)
             self.pick()
         self.run_worker(self._end(server), group="closing", exit_on_error=False)
 
@@ -532,7 +532,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         running = [(server, server.calls) for server in self.servers.all if server.calls]
         asked = self._asks_to_quit is not None and self._asks_to_quit in self.screen_stack
         if (not running and not ask) or asked or self._leaving:
-            self.leave(0, patience=HURRY if asked else None)
+            self.leave(0, patience=QUIT_SECONDS if asked else None)
             return
 
         title = words("Quit mcp-tui?")

@@ -15,7 +15,7 @@ from typing import Final
 from textual.color import Color
 from textual.message import Message
 
-QUESTION: Final = "\x1b]11;?\x1b\\"
+BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 
 AWAITED: Final = 2.0
 """Seconds in which a single escape may be the begin of an answer, and is kept for a moment."""

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import key_of
-from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.themes import AUTO
 from mcp_tui.tui.view.catalogue import VERBS, Entry
@@ -20,7 +20,7 @@ from mcp_tui.tui.view.list_filters import LEVELS
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import brief, safe, words
 
-MOST: Final = 200
+MATCHED_ENTRIES: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched against."""
 
 MEANINGS: Final = tuple(
@@ -145,16 +145,17 @@ class Commands:
 
 
 def narrowed(among: Sequence[T], text_of: Callable[[T], str], query: str) -> Sequence[T]:
-    """Returns :data:`MOST` items that a query may mean: those whose text has its last word, as a whole word first.
+    """Returns :data:`MATCHED_ENTRIES` items that a query may mean: those whose text has its last word, as a whole word
+    first.
 
     To look at every word of ten thousand items takes too long between two keys.
     """
     last = query.casefold().split()[-1:]
-    if len(among) <= MOST or not last:
-        return among[:MOST]
+    if len(among) <= MATCHED_ENTRIES or not last:
+        return among[:MATCHED_ENTRIES]
     texts = [(each, text_of(each).casefold()) for each in among]
     found = [(last[0] not in text.split(), each) for each, text in texts if last[0] in text]
-    return [each for _, each in sorted(found, key=lambda pair: pair[0])[:MOST]]
+    return [each for _, each in sorted(found, key=lambda pair: pair[0])[:MATCHED_ENTRIES]]
 
 
 def row_text(row: Request) -> str:

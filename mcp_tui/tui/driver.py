@@ -22,20 +22,20 @@ from textual.events import Key
 from textual.message import Message
 
 from mcp_tui.transport.base import Turn
-from mcp_tui.tui.background import QUESTION, Answers, Background
+from mcp_tui.tui.background import BACKGROUND_QUERY, Answers, Background
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.restore import reset
 
-BACKLOG: Final = 64 * 1024
+UNDRAWN_CHARACTERS: Final = 64 * 1024
 """Characters that may wait for the terminal, a few frames; what is drawn beyond them is dropped."""
 
-LAST_WORDS: Final = 0.5
+LAST_DRAW_SECONDS: Final = 0.5
 """Seconds that the terminal has at the end to read what was drawn."""
 
-POLL: Final = 0.1
+DRAIN_LOOK_SECONDS: Final = 0.1
 """Seconds between two looks whether a terminal that does not read is still of interest."""
 
-TURNS: Final = 16
+KEY_TURNS: Final = 16
 """Turns of the event loop that a key takes at most, from widget to widget, until it acts."""
 
 SWITCH: Final = 0.001
@@ -66,7 +66,7 @@ class Output:
     def put(self, text: str, *, frame: bool) -> None:
         """Queues a text. For a ``frame`` there may be no room."""
         with self._news:
-            if frame and (self._dropped or self._size > BACKLOG):
+            if frame and (self._dropped or self._size > UNDRAWN_CHARACTERS):
                 self._dropped = True
                 return
             self._texts.append(text)
@@ -74,12 +74,12 @@ class Output:
             self._news.notify_all()
 
     def end(self) -> bool:
-        """Ends the thread; returns whether the terminal has read everything, for which it has :data:`LAST_WORDS`."""
+        """Ends the thread; returns whether the terminal has read everything, for which it has :data:`LAST_DRAW_SECONDS`."""
         with self._news:
-            read = self._news.wait_for(lambda: not self._size, LAST_WORDS)
+            read = self._news.wait_for(lambda: not self._size, LAST_DRAW_SECONDS)
             self._over = True
             self._news.notify_all()
-        self._thread.join(2 * POLL)
+        self._thread.join(2 * DRAIN_LOOK_SECONDS)
         return read
 
     def _work(self) -> None:
@@ -99,7 +99,7 @@ class Output:
 
     def _write(self, raw: bytes) -> None:
         while raw and not self._over:
-            if not select.select((), (self._fd,), (), POLL)[1]:
+            if not select.select((), (self._fd,), (), DRAIN_LOOK_SECONDS)[1]:
                 continue
             try:
                 raw = raw[os.write(self._fd, raw) :]
@@ -169,7 +169,7 @@ class TerminalDriver(LinuxDriver):
     async def _draw_behind_key(self) -> None:
         """Draws nothing until the key has acted: a frame takes longer than all the rest."""
         with self._host.batch_update():
-            for _ in range(TURNS):
+            for _ in range(KEY_TURNS):
                 Turn.pressed = time.monotonic()  # on a busy machine, these turns take longer than the hurry
                 await asyncio.sleep(0)
         if self._host.screen_stack:
@@ -202,14 +202,14 @@ class TerminalDriver(LinuxDriver):
             super().start_application_mode()
             if not self._asked and self.input_tty and os.environ.get("TERM") != "linux":
                 self._asked = True
-                self.write(QUESTION)
+                self.write(BACKGROUND_QUERY)
 
     def run_input_thread(self) -> None:
         """Reads keys as Textual does, without the terminal's answer about its background."""
         parser, decode = XTermParser(), getincrementaldecoder("utf-8")().decode
         answers, told = Answers(), None
         while not self.exit_event.is_set():
-            ready = select.select((self.fileno,), (), (), POLL)[0]
+            ready = select.select((self.fileno,), (), (), DRAIN_LOOK_SECONDS)[0]
             text = answers.typed(decode(os.read(self.fileno, 4096)) if ready else "")
             if answers.light is not told:
                 told = answers.light

@@ -31,10 +31,10 @@ STYLESHEET: Final = Path(__file__).with_name("app.tcss")
 """The stylesheet of all screens and widgets."""
 
 
-HOPS: Final = 50
+OPENING_TURNS: Final = 50
 """Steps of the event loop until an opened screen receives keys."""
 
-PATIENCE: Final = 2.0
+SCREEN_WAIT_SECONDS: Final = 2.0
 """Seconds that a key waits for its screen."""
 
 Result = TypeVar("Result")
@@ -131,14 +131,14 @@ class Host(App[int], inherit_bindings=False):
     ) -> None:
         """Opens a screen and waits until it receives keys, so that keys typed ahead reach it."""
         await self.push_screen(screen, cast("Callable[[Result | None], None] | None", answered))
-        for _ in range(HOPS):
+        for _ in range(OPENING_TURNS):
             if screen.focused is not None:
                 break
             await asyncio.sleep(0)
 
     async def arrived(self, screen: Screen[Any]) -> bool:
         """Waits until a screen that was pushed has its widgets; returns false if that never happens."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + SCREEN_WAIT_SECONDS
         while not screen.is_mounted and time.monotonic() < until:  # noqa: ASYNC110 - Textual has no event for it
             await asyncio.sleep(0)
         return screen.is_mounted

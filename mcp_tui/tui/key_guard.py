@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp_tui.tui.view.text import SafeText, words
 
-PAUSE: Final = 0.7
+SEEN_SECONDS: Final = 0.7
 """Seconds without a key after which a person has seen the screen."""
 
 REPEAT: Final = 0.25
@@ -23,10 +23,10 @@ class KeyGuard:
     """Judges keys by what a person can have seen when pressing them. ``now`` returns monotonic seconds.
 
     After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until
-    no key came for :data:`PAUSE`: they were typed for something that is gone. But a person can always stop something: after
-    a refusal, the keys that open a prompt to cancel still work, as the prompt shows what it cancels and takes nothing of
-    the rest of the burst; and any key that cancels works when it is pressed twice in a row, which no stray text does
-    by more than opening such a prompt. A key that acts on a server works only if
+    no key came for :data:`SEEN_SECONDS`: they were typed for something that is gone. But a person can always stop
+    something: after a refusal, the keys that open a prompt to cancel still work, as the prompt shows what it cancels and
+    takes nothing of the rest of the burst; and any key that cancels works when it is pressed twice in a row, which no stray
+    text does by more than opening such a prompt. A key that acts on a server works only if
     the row under the cursor was there for that long before the first key of its burst, and so does a key that decides
     something in a dialog. What cancels is never refused for that: it acts on :attr:`aimed`. Text that is typed ahead
     into a dialog is meant for it; a key that is typed ahead of a question is no answer.
@@ -52,11 +52,11 @@ class KeyGuard:
         self.reason = reason
         self._spared = spared
         self._swallowed = ""
-        self._held_until = self.now() + PAUSE
+        self._held_until = self.now() + SEEN_SECONDS
 
     def hold_burst(self, reason: SafeText) -> None:
         """Swallows the keys of the burst that is under way: something opened by itself in the middle of it."""
-        if self.now() - self._last_key < PAUSE:
+        if self.now() - self._last_key < SEEN_SECONDS:
             self.hold(reason)
 
     def swallows(self, key: str = "", *, text: bool, cancels: bool = False) -> bool:
@@ -65,12 +65,12 @@ class KeyGuard:
         ``text`` is true for printable keys and enter, ``cancels`` for keys that cancel requests where they are pressed.
         """
         now = self.now()
-        if now - self._last_key >= PAUSE:
+        if now - self._last_key >= SEEN_SECONDS:
             self._burst = now
             self.aimed = self._target[0]
         self._last_key = now
         if now < self._held_until:
-            self._held_until = now + PAUSE
+            self._held_until = now + SEEN_SECONDS
             if cancels and (key in self._spared or key == self._swallowed):
                 self._spared, self._swallowed = (), ""
             elif text:
@@ -116,8 +116,8 @@ class KeyGuard:
         if self._clicked > self._last_key:
             return True
         now = self.now()
-        began = self._burst if now - self._last_key < PAUSE else now
-        return began - since >= PAUSE
+        began = self._burst if now - self._last_key < SEEN_SECONDS else now
+        return began - since >= SEEN_SECONDS
 
     def may_repeat(self) -> bool:
         """Returns whether a key may repeat a request now; a held key comes far more often."""

@@ -11,7 +11,7 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the keys that every t
 from textual.binding import Binding
 from textual.keys import Keys
 
-from mcp_tui.tui.keys import FIRST, SCOPES, Key, Scope, character, names_of, shown_as
+from mcp_tui.tui.keys import FIRST_KEYS, SCOPES, Key, Scope, character, names_of, shown_as
 
 _NAMED: Final = frozenset(key.value for key in Keys if not key.value.startswith("<")) - {"ctrl-at", "return"}
 _SENT: Final = frozenset(
@@ -57,13 +57,13 @@ def keymap(
         problems.append(f"{place}: {said}" if place else said)
 
     for id_, text in wanted.items():
-        if id_ not in FIRST:
-            close = difflib.get_close_matches(id_, FIRST, 1)
+        if id_ not in FIRST_KEYS:
+            close = difflib.get_close_matches(id_, FIRST_KEYS, 1)
             tell(id_, f"unknown action {id_}" + (f"; did you mean {close[0]}?" if close else ""))
             continue
         names = names_of(text)
         usual = {name for _, key in _places(id_) for name in names_of(key.keys)}
-        if {*names} == {*names_of(FIRST[id_].keys)}:
+        if {*names} == {*names_of(FIRST_KEYS[id_].keys)}:
             continue
         new = [name for name in names if name not in usual]
         wrong = [problem for problem in (*map(_problem, new), _unheard(id_, names, usual)) if problem]

@@ -242,7 +242,7 @@ RECORDED: Final = (
 
 _OF_RECORDED: Final = frozenset(name for each in RECORDED for name in each.keys.split(","))
 
-STEPS: Final = frozenset({"view.open", "view.close"})
+STEPPING: Final = frozenset({"view.open", "view.close"})
 """Ids of keys of the workbench that recordings do not have: their arrows step."""
 
 
@@ -257,7 +257,7 @@ def _as_here(key: Key) -> Key:
 RECORDING: Final = Scope(
     "recording",
     "A recording",
-    (*RECORDED, *(_as_here(key) for key in WORKBENCH.keys if key.id not in STEPS)),
+    (*RECORDED, *(_as_here(key) for key in WORKBENCH.keys if key.id not in STEPPING)),
     within=("everywhere",),
 )
 
@@ -353,7 +353,7 @@ FIELD: Final = Scope("field", "A field of a form", within=("form",), field=True,
 
 # fmt: off
 DIALOG: Final = Scope("dialog", "Every dialog", within=("everywhere",), field=True, keys=(
-    Key("app.back", "escape", "close", "Back", "close; your text is kept"),
+    Key("app.back", "escape", "close", "Back", "close, without losing your text"),
     Key("app.interrupt", "ctrl+c", "interrupt", "Copy or close", "copy selected text, or else close"),
 ))
 
@@ -470,12 +470,12 @@ HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
 SCOPES: Final = {each.name: each for each in [*globals().values()] if isinstance(each, Scope)}
 """All scopes by name, in the order of the documents."""
 
-FIRST: Final[dict[str, Key]] = {}
+FIRST_KEYS: Final[dict[str, Key]] = {}
 """The first key of each id, whose help is the most general."""
 
 for _scope in SCOPES.values():
     for _key in _scope.keys:
-        FIRST.setdefault(_key.id, _key)
+        FIRST_KEYS.setdefault(_key.id, _key)
 
 PROMPTS: Final = ("request.cancel", "request.cancel-all")
 """Ids of the keys that open a prompt to cancel."""
@@ -503,12 +503,12 @@ def in_footer(key: Key) -> SafeText:
 
 def names_in(ids: Iterable[str]) -> frozenset[str]:
     """Returns Textual's names of the keys in force of several ids."""
-    return frozenset(name for id_ in ids for name in FIRST[id_].names)
+    return frozenset(name for id_ in ids for name in FIRST_KEYS[id_].names)
 
 
 def key_of(id_: str) -> SafeText:
     """Returns the key of an id as a sentence names it: ``r``, ``^p``."""
-    return FIRST[id_].shown
+    return FIRST_KEYS[id_].shown
 
 
 def hint(text: LiteralString) -> SafeText:

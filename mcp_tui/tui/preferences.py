@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ASK: Final = 10.0
 """Seconds between the timeout of a request and its cancel, in which a person is asked."""
 
-RECENT: Final = 20
+RECENT_COMMANDS: Final = 20
 """Commands of the palette that are remembered."""
 
 MORE: Final = 30.0
@@ -64,14 +64,14 @@ class Look:
             theme=_word(said.get("theme")),
             follow=said.get("follow") is not False,
             internal=said.get("own") is True,
-            recent=tuple(name for each in recent if (name := _word(each)))[:RECENT],
+            recent=tuple(name for each in recent if (name := _word(each)))[:RECENT_COMMANDS],
             copied=_word(said.get("copied")) or "result",
             path=path,
         )
 
     def remember(self, command: str) -> None:
         """Takes over a command that was run from the palette."""
-        self.recent = (command, *(each for each in self.recent if each != command))[:RECENT]
+        self.recent = (command, *(each for each in self.recent if each != command))[:RECENT_COMMANDS]
 
     def keep(self, shares: Shares, pane: str) -> None:
         """Takes over the look of a screen that closes, and writes it; ``pane`` is empty if nobody chose one."""

@@ -25,14 +25,14 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, safe
 if TYPE_CHECKING:
     from textual.app import App
 
-LONGEST: Final = 4 * 1024 * 1024
+EDITED_BYTES: Final = 4 * 1024 * 1024
 """Bytes of an edited text that are read, at most."""
 
 EDITORS: Final = ("VISUAL", "EDITOR"), ("vi", "nano")
 PAGERS: Final = ("PAGER",), ("less", "more")
 """The variables that name a program, and the programs that are tried if none of them is set."""
 
-PATIENCE: Final = 1.0
+TERM_SECONDS: Final = 1.0
 """Seconds that a program has to end by itself after SIGTERM."""
 
 
@@ -83,7 +83,7 @@ class Programs:
         with suppress(ProcessLookupError):
             process.terminate()
             with suppress(TimeoutError):
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(TERM_SECONDS):
                     await process.wait()
                     return
             process.kill()
@@ -184,7 +184,7 @@ def _read(file: Path) -> bytes:
         edited = file.read_bytes()
     except OSError as error:
         raise ProgramError(f"Cannot read the edited file: {error.strerror}.") from None
-    if len(edited) > LONGEST:
+    if len(edited) > EDITED_BYTES:
         raise ProgramError("The edited text is too long.")
     return edited
 

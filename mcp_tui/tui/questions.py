@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
-from mcp_tui.client.settings import ROOTS, SAMPLE
+from mcp_tui.client.settings import ROOTS, SAMPLING
 from mcp_tui.tui.view.text import SafeText, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.forms import Draft
 
-_WANTS: Final = {SAMPLE: words("asks for a model response"), ROOTS: words("asks for your roots")}
+_WANTS: Final = {SAMPLING: words("asks for a model response"), ROOTS: words("asks for your roots")}
 
 
 class Question:

@@ -28,9 +28,9 @@ SEQUENCE: Final = (
 )
 """Resets every mode that the workbench sets; harmless if a mode is not set."""
 
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+RESTORING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
-PATIENCE: Final = 8.0
+ORDERLY_END_SECONDS: Final = 8.0
 """Seconds that an orderly end may take after a signal, on a busy machine; alone it takes less than three."""
 
 
@@ -87,8 +87,8 @@ def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
     """Restores the terminal at the end of the block, however it ends.
 
     A signal calls ``leave(128 + number)`` in the main thread: it begins an orderly end, and returns whether there is one
-    to wait for. A second signal, or an end that takes longer than :data:`PATIENCE`, exits at once; the guard of a server
-    that is left behind ends it.
+    to wait for. A second signal, or an end that takes longer than :data:`ORDERLY_END_SECONDS`, exits at once; the guard of
+    a server that is left behind ends it.
     """
     terminal = Terminal()
     asked: list[int] = []
@@ -106,13 +106,13 @@ def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
             # nobody reads any more, and a write would block or fail
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-        last = threading.Timer(PATIENCE, at_once, (status,))
+        last = threading.Timer(ORDERLY_END_SECONDS, at_once, (status,))
         last.daemon = True
         last.start()
         if not leave(status):
             raise SystemExit(status)
 
-    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
+    before = {number: signal.signal(number, on_signal) for number in RESTORING_SIGNALS}
     try:
         yield terminal
     finally:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.client.catalogue import CHANGES, LISTS, ListFailed, Lists, difference, offers
+from mcp_tui.client.catalogue import CHANGED_LISTS, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
 from mcp_tui.client.connecting import downloading
 from mcp_tui.client.opening import shown
@@ -39,10 +39,10 @@ from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.tui.view.headless import redactor
-from mcp_tui.tui.view.index import put
 from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.outline import put
 from mcp_tui.tui.view.rows import first_steps, plural, request, waits_to_cancel
-from mcp_tui.tui.view.server import ALONE, GLYPHS, Around, Counts, Link, ServerFacts, title
+from mcp_tui.tui.view.server import ALONE, LINK_GLYPHS, Around, Counts, Link, ServerFacts, title
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.view.wire import log_lines, wire_lines
@@ -132,8 +132,8 @@ class Session:
                 self.left_running = clean(sentence(describe(event).words(event)))
             case ev.Degraded() if self.link is Link.CONNECTED:
                 self.degraded = True
-            case ev.Notified() if event.method in CHANGES:
-                self.stale.update(CHANGES[event.method])
+            case ev.Notified() if event.method in CHANGED_LISTS:
+                self.stale.update(CHANGED_LISTS[event.method])
             case ev.Late(kind=Kind.RESULT | Kind.ERROR | Kind.OVERSIZE) if not self.shown:
                 self.late += 1
             case ev.Overdue() if not self.shown:
@@ -443,7 +443,7 @@ class Session:
         return self._limits_of(tool)
 
 
-NAME: Final = 32
+SERVER_NAME_CHARACTERS: Final = 32
 """Characters of a server's name in the list of servers."""
 
 
@@ -517,7 +517,7 @@ class Servers:
             if each.overdue:
                 wants.append((3, safe("! {} overdue", name), "warning"))
             if each.broke and each.link is Link.LOST:
-                wants.append((4, safe("{} {} lost", GLYPHS[Link.LOST][0], name), "error"))
+                wants.append((4, safe("{} {} lost", LINK_GLYPHS[Link.LOST][0], name), "error"))
             if each.late:
                 wants.append((5, safe("{} {} {:,} late", LATE.glyph, name, each.late), LATE.style))
         return tuple((said, tone) for _, said, tone in sorted(wants, key=lambda want: want[0]))
@@ -526,8 +526,10 @@ class Servers:
 def _name(server: Session) -> SafeText:
     target, info = server.client.target, server.client.info
     if target.name:
-        return brief(target.name, NAME)
-    return (brief(info.name, NAME) if info is not None else NOTHING) or brief(title(target), NAME)
+        return brief(target.name, SERVER_NAME_CHARACTERS)
+    return (brief(info.name, SERVER_NAME_CHARACTERS) if info is not None else NOTHING) or brief(
+        title(target), SERVER_NAME_CHARACTERS
+    )
 
 
 # -- counts ----------------------------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from mcp_tui.config.files import ConfigError, read_text, shipped_folder, why
 AUTO: Final = "auto"
 """The name for the theme that suits the terminal."""
 
-FIRST: Final = "mcp-tui-dark"
+FIRST_THEME: Final = "mcp-tui-dark"
 """The theme of a dark terminal, and in place of one that there is not."""
 
-MAX_BYTES: Final = 64 * 1024
+THEME_FILE_BYTES: Final = 64 * 1024
 """The size of the largest theme file that is read."""
 
 _COLOUR: Final = re.compile(
@@ -72,7 +72,7 @@ def automatic(system: str | None, *, light: bool) -> str:
     """Returns the name of the theme for the colour system of a Rich console, on a light or a dark background."""
     if system == "standard":
         return "terminal-light" if light else "terminal"
-    return "mcp-tui-light" if light else FIRST
+    return "mcp-tui-light" if light else FIRST_THEME
 
 
 def shown(theme: Theme, system: str | None, *, light: bool) -> Theme:
@@ -84,10 +84,10 @@ def shown(theme: Theme, system: str | None, *, light: bool) -> Theme:
 
 
 def first_theme(name: str, own: Path) -> Theme | None:
-    """Returns the theme to start with: the one called ``name``, else :data:`FIRST`, ``None`` if that is missing."""
-    files = [shipped_folder() / f"{each}.toml" for each in (name, FIRST)]
+    """Returns the theme to start with: the one called ``name``, else :data:`FIRST_THEME`, ``None`` if that is missing."""
+    files = [shipped_folder() / f"{each}.toml" for each in (name, FIRST_THEME)]
     with suppress(OSError):
-        files = [*(theme_files(own) if name != FIRST else ()), *files]
+        files = [*(theme_files(own) if name != FIRST_THEME else ()), *files]
     for file in files:
         with suppress(ConfigError):
             theme = read_theme(file)
@@ -126,7 +126,7 @@ def read_theme(file: Path) -> Theme:
     Raises:
         ConfigError: the file cannot be read, or a field is missing, unknown, or wrong.
     """
-    table: dict[str, Any] = parse_toml(read_text(file, MAX_BYTES), file)
+    table: dict[str, Any] = parse_toml(read_text(file, THEME_FILE_BYTES), file)
     if problems := list(_problems(table)):
         raise ConfigError(f"{file}: {'; '.join(problems)}")
     theme = Theme(**table)

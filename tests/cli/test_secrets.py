@@ -111,7 +111,7 @@ def looked_through(planted: Planted, place: Path) -> None:
         (place / "-".join(words)).write_text(run(*words).out)
     home = Path(os.environ["HOME"])
     files = [path for path in (*home.rglob("*"), *place.rglob("*")) if path.is_file()]
-    assert any(path.name == index.NAME for path in files)
+    assert any(path.name == index.CACHE_NAME for path in files)
     assert sum(path.stat().st_size for path in files) > 100_000
     assert planted.found(home) == {}
     assert planted.found(place) == {}

@@ -79,7 +79,7 @@ async def test_events_beyond_what_may_wait_are_counted_and_never_waited_for(monk
     out, err = Unread(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    monkeypatch.setattr(printer, "BACKLOG", 1000)
+    monkeypatch.setattr(printer, "UNREAD_CHARACTERS", 1000)
     made = printer.Printer(as_json=True, began=0.0, closed=lambda _: None)
     for at in range(100):
         made.event(ev.Progress(at=float(at), id=1, progress=at), None)

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 from mcp_tui.cli.output import Exit
-from mcp_tui.cli.session import UNREAD
+from mcp_tui.cli.session import STDIN_UNREAD
 from tests.cli.running import HANDSHAKE, running, scripted
 from tests.servers.stdio_scripted import processes
 
@@ -35,7 +35,7 @@ async def test_c08_it_is_said_once_and_the_server_is_ended(tmp_path: Path):
     server = ("--", sys.executable, "-S", "-c", SERVER, mark)
     ran = await running("call", "silent", "--args", f"@{arguments}", *options, *server)
     assert ran.status == Exit.TIMED_OUT
-    assert ran.err.splitlines() == [UNREAD]
+    assert ran.err.splitlines() == [STDIN_UNREAD]
     assert (ran.outcome["state"], ran.outcome["signal"]) == ("timed_out", "none")
     assert (ran.outcome["delivery"], ran.outcome["watched"], ran.of("undelivered")) == ("none", 0.0, [])
     assert not processes(mark)
@@ -47,4 +47,4 @@ async def test_c80_a_server_that_names_no_task_is_not_said_to_read_nothing():
     ran = await running("request", "tools/call", *options, *scripted("task-unnamed"))
     assert ran.status == Exit.CANCELLED
     assert "cancel not sent: no task id came that a cancel could name" in ran.err
-    assert UNREAD not in ran.err
+    assert STDIN_UNREAD not in ran.err

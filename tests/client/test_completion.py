@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_tui.client import Client, ClientSettings, StdioTarget
-from mcp_tui.client.completion import REASON, Completer
+from mcp_tui.client.completion import SUPERSEDED, Completer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import Told, connected
@@ -86,9 +86,9 @@ async def test_a_newer_keystroke_cancels_the_older_request_by_a_signal_and_its_v
         asked.completer.ask("city", "os", {})
         await asked.until(lambda: len(asked.rows) == 2)
         first = asked.rows[0]
-        assert (first.cause, first.reason) == (ev.Cause.USER, REASON)
+        assert (first.cause, first.reason) == (ev.Cause.USER, SUPERSEDED)
         await asked.until(lambda: first.late)
         asked.client.notify("notifications/roots/list_changed")  # the server answers before what comes next
         await asked.until(lambda: asked.found)
         assert asked.found == [("city", ["Oslo"])]
-        assert asked.heard("notifications/cancelled") == [{"requestId": first.id, "reason": REASON}]
+        assert asked.heard("notifications/cancelled") == [{"requestId": first.id, "reason": SUPERSEDED}]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.lint import FINDINGS, RULES, lint
+from mcp_tui.client.lint import FINDINGS, LINT_RULES, lint
 from mcp_tui.protocol.messages import Json
 
 TEXT: Json = {"type": "string"}
@@ -76,7 +76,7 @@ def test_each_rule_is_broken_by_one_thing(tools: list[dict[str, Json]], rule: st
 def test_a_list_that_was_cut_is_not_whole():
     (found,) = lint([tool()], cut=["tools/list gave the cursor 'a' twice"])
     assert (found.rule, found.tool, str(found)) == ("L-13", "", "tools/list gave the cursor 'a' twice")
-    assert found.rule == [*RULES][-1]
+    assert found.rule == [*LINT_RULES][-1]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_tui.client.forms import FormLayout
 from mcp_tui.client.results import (
-    NAME,
+    FILE_NAME_CHARACTERS,
     Part,
     PartKind,
     content,
@@ -134,7 +134,7 @@ def test_hostile_names_of_files_are_harmless(name: str):
     assert made.isascii()
     assert made.isprintable()
     assert not set(made) & set("/\\:*?\"<>| '$`;&")
-    assert 0 < len(made) <= NAME + 10
+    assert 0 < len(made) <= FILE_NAME_CHARACTERS + 10
     assert not made.startswith((".", "-"))
     assert harmless("/" * 100) == ""
 

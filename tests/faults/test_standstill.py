@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.transport.standstill import TURNS, Alarm, Limit
+from mcp_tui.transport.standstill import CATCH_UP_TURNS, Alarm, Limit
 from tests.cli.running import Command
 from tests.simulation.loop import VirtualLoop
 from tests.waiting import wait
@@ -84,7 +84,7 @@ def test_a_server_that_never_stops_sending_does_not_put_a_limit_off_for_ever():
                 loop.call_soon(flood)
 
         loop.call_at(0.5, stand_still, loop, 2.0, flood)
-        assert await rang < TURNS
+        assert await rang < CATCH_UP_TURNS
 
     loop.play(main())
 

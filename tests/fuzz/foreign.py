@@ -128,7 +128,7 @@ def foreign_targets(folder: Path) -> Iterator[Target]:
     def sessions(data: bytes) -> None:
         place = folder / "journal"
         place.mkdir(exist_ok=True)
-        (place / index.NAME).write_bytes(data)
+        (place / index.CACHE_NAME).write_bytes(data)
         index.find(index.sessions(place))
 
     answers = (TOKEN, SERVER_METADATA.encode(), METADATA.encode(), CLIENT)

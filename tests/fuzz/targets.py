@@ -17,7 +17,7 @@ from mcp_tui.config import settings
 from mcp_tui.config.documents import Document
 from mcp_tui.config.files import ConfigError, shipped_folder
 from mcp_tui.config.servers import read_place
-from mcp_tui.config.sources import FILE, Place, Surroundings, places
+from mcp_tui.config.sources import PLAIN_FILE, Place, Surroundings, places
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
@@ -28,7 +28,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_bodies import EventStream
 from mcp_tui.tui.keymap import keymap
-from mcp_tui.tui.keys import FIRST
+from mcp_tui.tui.keys import FIRST_KEYS
 from mcp_tui.tui.themes import read_theme, theme_files
 from mcp_tui.tui.view.text import clean, clip, compact, paragraphs, pretty, width, wrap
 from tests.fuzz.foreign import foreign_targets
@@ -118,10 +118,10 @@ def secrets(data: bytes) -> None:
 
 def keys(data: bytes) -> None:
     """Any keymap is one, with sentences about the rest."""
-    names, text = list(FIRST), data.decode("utf-8", "replace")
+    names, text = list(FIRST_KEYS), data.decode("utf-8", "replace")
     wanted = dict(zip(names[len(data) % 50 :: 7], text.split("\n"), strict=False))
     chosen, _ = keymap({**wanted, text[:20]: text})
-    assert set(chosen) <= set(FIRST)
+    assert set(chosen) <= set(FIRST_KEYS)
 
 
 def targets(folder: Path) -> Iterator[Target]:
@@ -134,7 +134,7 @@ def targets(folder: Path) -> Iterator[Target]:
         named = toml_file if data[:1] in b"[#" else file
         named.write_bytes(data)
         document = Document.read(named)
-        for source in (FILE, sources[len(data) % len(sources)]):
+        for source in (PLAIN_FILE, sources[len(data) % len(sources)]):
             try:
                 for found in read_place(Place(source, named), around, document):
                     texts(str(found))

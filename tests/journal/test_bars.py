@@ -74,7 +74,7 @@ def delete() -> None:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         with suppress(OSError):
-            (journal_folder() / index.NAME).unlink()
+            (journal_folder() / index.CACHE_NAME).unlink()
         time.sleep(0.15)
 
 

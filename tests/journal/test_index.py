@@ -66,7 +66,7 @@ def outcomes(place: Path) -> list[Outcome]:
 
 def in_index(place: Path) -> int:
     """How many cancellations the file has, without being brought up to date."""
-    _checksum, *lines = (place / index.NAME).read_text().splitlines()
+    _checksum, *lines = (place / index.CACHE_NAME).read_text().splitlines()
     return sum(len(json.loads(line)["cancellations"]) for line in lines)
 
 
@@ -254,7 +254,7 @@ def filled(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_it_is_read_each_time_where_it_cannot_be_written(filled: Path) -> None:
-    path = filled / index.NAME
+    path = filled / index.CACHE_NAME
     path.unlink()
     path.mkdir()
     assert len(entries(filled)) == 1
@@ -262,14 +262,14 @@ def test_it_is_read_each_time_where_it_cannot_be_written(filled: Path) -> None:
 
 
 def test_a_line_that_is_whole_but_not_as_it_was_written_is_not_believed(filled: Path) -> None:
-    path = filled / index.NAME
+    path = filled / index.CACHE_NAME
     path.write_bytes(path.read_bytes().replace(b'"wall":', b'"wail":'))
     assert len(entries(filled)) == 1
     assert in_index(filled) == 1
 
 
 def test_nothing_waits_for_a_pipe_in_its_place(filled: Path) -> None:
-    path = filled / index.NAME
+    path = filled / index.CACHE_NAME
     path.unlink()
     os.mkfifo(path)
     assert len(entries(filled)) == 1
@@ -277,4 +277,4 @@ def test_nothing_waits_for_a_pipe_in_its_place(filled: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"no index\n" * 1000, b"{}\n", b"\xff", b""])
 def test_an_index_that_is_damaged_is_made_anew(filled: Path, damage: bytes) -> None:
-    (filled / index.NAME).write_bytes(damage)
+    (filled / index.CACHE_NAME).write_bytes(damage)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, Answer, ControlRun, Observation
+from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, ControlRun, LateResponse, Observation
 from mcp_tui.probe.report import EvidenceItem, Verdict
-from mcp_tui.probe.rules import Level
+from mcp_tui.probe.rules import Strength
 
 TENTHS = tuple(step / 10 for step in range(1, 11))
 
@@ -19,13 +19,13 @@ CONTROL = ControlRun(duration=1.0, watched=1.0, signs={PROGRESS: TENTHS})
 STOPPED = Observation(cancel=0.4, signs={PROGRESS: TENTHS[:4]}, watched=1.5)
 
 
-def answer(after: float, *, result: bool = True) -> Answer:
+def answer(after: float, *, result: bool = True) -> LateResponse:
     words = "result" if result else "error -32800"
-    return Answer(words, 0.4 + after, result, EvidenceItem(words))
+    return LateResponse(words, 0.4 + after, result, EvidenceItem(words))
 
 
 PASS, FAIL, WARNING, UNSEEN = Verdict.PASS, Verdict.FAIL, Verdict.WARNING, Verdict.NOT_OBSERVABLE
-SHOULD, MUST = Level.SHOULD, Level.MUST
+SHOULD, MUST = Strength.SHOULD, Strength.MUST
 LOST = "server exited with code 3"
 LATE = replace(STOPPED, answers=(answer(0.6),))
 
@@ -60,7 +60,7 @@ def beating(*beats: float) -> Observation:
     ],
 )
 def test_a_response_weighs_as_much_as_the_clause(
-    seen: Observation, level: Level, verdict: Verdict, words: str
+    seen: Observation, level: Strength, verdict: Verdict, words: str
 ):
     found = judging.response("P-01", seen, CONTROL, level)
     assert found.verdict is verdict
@@ -102,7 +102,7 @@ def test_a_response_weighs_as_much_as_the_clause(
         (replace(STOPPED, watched=0.85), MUST, UNSEEN, "not quiet within 0.4 s"),
     ],
 )
-def test_progress_after_the_cancel(seen: Observation, level: Level, verdict: Verdict, words: str):
+def test_progress_after_the_cancel(seen: Observation, level: Strength, verdict: Verdict, words: str):
     found = judging.progress("P-02", seen, CONTROL, level)
     assert found.verdict is verdict
     assert words in found.sentence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.probe.experiments import EXPERIMENTS
-from mcp_tui.probe.rules import RULES, Level
+from mcp_tui.probe.rules import RULES, Strength
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE
 
 
@@ -19,8 +19,8 @@ def test_the_experiment_of_every_rule_is_made():
 
 def test_to_answer_a_cancelled_call_is_worse_in_2026_07_28():
     rule = RULES["P-01"]
-    assert rule.clause(LATEST_HANDSHAKE, "stdio").level is Level.SHOULD
-    assert rule.clause(LATEST, "stdio").level is Level.MUST
+    assert rule.clause(LATEST_HANDSHAKE, "stdio").level is Strength.SHOULD
+    assert rule.clause(LATEST, "stdio").level is Strength.MUST
     assert rule.clause(LATEST, "http").name == "Streamable HTTP, Cancellation"
     # a rule of the other era still has its clause
     assert RULES["P-15"].clause(LATEST, "stdio").name == "Cancellation, Error Handling"

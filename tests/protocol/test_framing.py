@@ -7,27 +7,31 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_tui.protocol.framing import HEAD, TAIL, Line, LineFramer, Oversized
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, LineFramer, Oversized, RawLine
 
 MB = 1 << 20
 BOM = b"\xef\xbb\xbf"
 
 
-def framed(*pieces: bytes, cap: int = MB) -> list[Line | Oversized]:
+def framed(*pieces: bytes, cap: int = MB) -> list[RawLine | Oversized]:
     framer = LineFramer(cap)
-    lines: list[Line | Oversized] = []
+    lines: list[RawLine | Oversized] = []
     for piece in pieces:
         lines += framer.feed(piece)
     return lines + framer.close()
 
 
-def expected(stream: bytes, cap: int) -> list[Line | Oversized]:
+def expected(stream: bytes, cap: int) -> list[RawLine | Oversized]:
     """What a stream holds, said in the plainest way."""
-    lines: list[Line | Oversized] = []
+    lines: list[RawLine | Oversized] = []
     for line in stream.removeprefix(BOM).split(b"\n"):
         content = line.removesuffix(b"\r")
         if len(content) > cap:
-            lines.append(Oversized(head=content[:HEAD], size=len(content), tail=content[HEAD:][-TAIL:]))
+            lines.append(
+                Oversized(
+                    head=content[:LINE_HEAD_BYTES], size=len(content), tail=content[LINE_HEAD_BYTES:][-TAIL:]
+                )
+            )
         elif content.strip():
             lines.append(content)
     return lines
@@ -68,15 +72,15 @@ def test_the_unfinished_last_line_comes_at_the_end() -> None:
 @pytest.mark.parametrize("beyond", [1, 2, TAIL - 1, TAIL, TAIL + 1, 3 * TAIL])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
 @pytest.mark.parametrize("start", [b"", BOM])
-@pytest.mark.parametrize("piece", [1, 500, HEAD, 1 << 20])
+@pytest.mark.parametrize("piece", [1, 500, LINE_HEAD_BYTES, 1 << 20])
 def test_head_and_tail_of_a_line_above_the_cap_share_no_byte(
     beyond: int, end: bytes, start: bytes, piece: int
 ) -> None:
-    line = bytes(33 + at % 90 for at in range(HEAD + beyond))
+    line = bytes(33 + at % 90 for at in range(LINE_HEAD_BYTES + beyond))
     stream = start + line + end
     pieces = [stream[at : at + piece] for at in range(0, len(stream), piece)]
-    large = Oversized(head=line[:HEAD], size=len(line), tail=line[HEAD:][-TAIL:])
-    assert framed(*pieces, cap=1000) == framed(*pieces, cap=HEAD) == [large]
+    large = Oversized(head=line[:LINE_HEAD_BYTES], size=len(line), tail=line[LINE_HEAD_BYTES:][-TAIL:])
+    assert framed(*pieces, cap=1000) == framed(*pieces, cap=LINE_HEAD_BYTES) == [large]
 
 
 def test_an_endless_line_takes_no_more_memory_than_the_cap() -> None:
@@ -89,7 +93,7 @@ def test_an_endless_line_takes_no_more_memory_than_the_cap() -> None:
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < 4 * HEAD
+    assert held < 4 * LINE_HEAD_BYTES
     assert peak < 6 * MB
-    large = Oversized(head=b"q" * HEAD, size=64 * MB, tail=b"q" * TAIL)
+    large = Oversized(head=b"q" * LINE_HEAD_BYTES, size=64 * MB, tail=b"q" * TAIL)
     assert framer.feed(b"\n{}\n") == [large, b"{}"]

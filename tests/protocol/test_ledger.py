@@ -6,7 +6,7 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.core import BROKEN, TOLD
-from mcp_tui.protocol.responses import SHOWN
+from mcp_tui.protocol.responses import EVENT_TEXT_CHARACTERS
 from tests.protocol.playbook import Wire, after, at, play
 from tests.protocol.recorded import Action, RecordedLedger
 
@@ -88,7 +88,7 @@ def test_what_events_carry_of_the_servers_texts_is_bounded() -> None:
         for name in type(event).__dataclass_fields__:
             value = getattr(event, name)
             # the id of a request must be given back as it came
-            assert name == "request_id" or not isinstance(value, str) or len(value) <= SHOWN
+            assert name == "request_id" or not isinstance(value, str) or len(value) <= EVENT_TEXT_CHARACTERS
 
 
 def test_a_violation_that_goes_on_is_told_ever_more_rarely() -> None:

@@ -11,14 +11,14 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
-from mcp_tui.protocol.packing import BLOCK, LOOSE, Places
+from mcp_tui.protocol.packing import LOOSE, PACKED_ROWS, Places
 from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.protocol.transitions import IllegalTransition
 
 FEW = 10
 """Requests that are kept as they are."""
 
-ROWS = 5 * BLOCK
+ROWS = 5 * PACKED_ROWS
 
 
 def story(rows: int, seed: int) -> list[ev.Event]:
@@ -89,9 +89,9 @@ def test_who_holds_a_row_sees_what_happens_to_it_when_it_is_packed():
 
 
 def test_rows_that_much_happened_to_are_packed_again():
-    rows = LOOSE + 4 * BLOCK
+    rows = LOOSE + 4 * PACKED_ROWS
     book = finished(rows)
-    twice = LOOSE + BLOCK
+    twice = LOOSE + PACKED_ROWS
     for id in range(1, twice + 1):
         book.apply(ev.Duplicate(at=9, id=id, kind=Kind.RESULT))
     assert [row.duplicates for row in book.order] == [1] * twice + [0] * (rows - twice)
@@ -100,7 +100,7 @@ def test_rows_that_much_happened_to_are_packed_again():
 def test_a_packed_request_takes_at_most_a_hundred_bytes():
     gc.collect()
     before = sys.getallocatedblocks()
-    book = finished(100 * BLOCK)
+    book = finished(100 * PACKED_ROWS)
     gc.collect()
     blocks = sys.getallocatedblocks() - before
     rows = len(book.order) - book.order.recent
@@ -165,7 +165,7 @@ def asked(count: int, keep: int) -> Book:
 
 
 def test_packed_requests_of_the_servers_are_as_they_were_and_one_that_waits_still_ends():
-    packed, whole = asked(5 * BLOCK, FEW), asked(5 * BLOCK, ROWS * BLOCK)
+    packed, whole = asked(5 * PACKED_ROWS, FEW), asked(5 * PACKED_ROWS, ROWS * PACKED_ROWS)
     for book in (packed, whole):
         book.apply(ev.ServerRequestReceived(at=9.0, request_id=7, method="ping"))
         book.apply(ev.Disconnected(at=9.5, detail="closed"))
@@ -180,9 +180,9 @@ def test_an_answered_ping_takes_at_most_a_hundred_bytes():
 
     tracemalloc.start()
     try:
-        before, few = kept(), asked(10 * BLOCK, FEW)
-        middle, many = kept(), asked(70 * BLOCK, FEW)
-        assert ((kept() - middle) - (middle - before)) / (60 * BLOCK) <= 100
+        before, few = kept(), asked(10 * PACKED_ROWS, FEW)
+        middle, many = kept(), asked(70 * PACKED_ROWS, FEW)
+        assert ((kept() - middle) - (middle - before)) / (60 * PACKED_ROWS) <= 100
     finally:
         tracemalloc.stop()
-    assert len(many.server_requests) - len(few.server_requests) == 60 * BLOCK
+    assert len(many.server_requests) - len(few.server_requests) == 60 * PACKED_ROWS

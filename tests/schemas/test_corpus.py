@@ -14,7 +14,7 @@ import pytest
 from textual.app import App
 
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
-from mcp_tui.client.forms import FIELDS, Field, FieldKind, FormLayout, Given, Unreadable, entry_of, read
+from mcp_tui.client.forms import FORM_FIELDS, Field, FieldKind, FormLayout, Given, Unreadable, entry_of, read
 from mcp_tui.client.schemas import REQUIRED
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import CallScreen
@@ -260,7 +260,7 @@ class TestBombs:
 
         def work() -> None:
             layout = FormLayout(schema)
-            assert len(leaves(layout)) <= FIELDS
+            assert len(leaves(layout)) <= FORM_FIELDS
             draft = layout.spread(layout.defaults()) or {}
             layout.problems(draft)
             for leaf in leaves(layout):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import NO_ANSWER, Outgoing, Refusal, Sink
+from mcp_tui.transport.base import NO_ANSWER, Outgoing, RefusedResponse, Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class SignalAccepted(_Told):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ToldNotSent(_Told):
     detail: str
-    refusal: Refusal = NO_ANSWER
+    refusal: RefusedResponse = NO_ANSWER
 
 
 class NotSent(_ToldNotSent):

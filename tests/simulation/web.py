@@ -17,7 +17,7 @@ import httpx
 
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import RequestToken
-from mcp_tui.transport.http_client import ADDRESS, TOKEN, HttpClient
+from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient
 from tests.simulation.servers import Message, Server, encode
 from tests.simulation.world import TICK, World, here
 
@@ -38,7 +38,10 @@ class Exchange:
         self.sent = headers
         self.status_code = 0
         self.headers = httpx.Headers()
-        self.extensions: dict[str, Any] = {TOKEN: RequestToken(), ADDRESS: parse("http://simulated/mcp")}
+        self.extensions: dict[str, Any] = {
+            TOKEN: RequestToken(),
+            ADDRESS_EXTENSION: parse("http://simulated/mcp"),
+        }
         self.headed: asyncio.Future[None] = world.loop.create_future()
         self.left = False
         self.on_closed: Callable[[], None] = _nothing

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.revisions import LATEST
-from mcp_tui.transport.http_bodies import PATIENCE
+from mcp_tui.transport.http_bodies import SHOWN_BODY_SECONDS
 from tests.servers.http_scripted import (
     HANG,
     Call,
@@ -95,7 +95,7 @@ async def test_the_handshake_does_not_wait_for_the_body_of_an_acceptance():
         else:
             await polite(call)
 
-    async with asyncio.timeout(PATIENCE / 2), shaken(Stateful(work)) as (server, _, _):
+    async with asyncio.timeout(SHOWN_BODY_SECONDS / 2), shaken(Stateful(work)) as (server, _, _):
         await server.until(is_verb("GET"))
 
 
@@ -259,7 +259,7 @@ async def test_a_cancel_is_accepted_by_its_status_whatever_becomes_of_the_body()
         transport.send(request(1))
         await server.until(lambda _: True)
         transport.signal(cancelled(1))
-        async with asyncio.timeout(PATIENCE / 2):
+        async with asyncio.timeout(SHOWN_BODY_SECONDS / 2):
             await heard.until(SignalAccepted)
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.protocol.framing import HEAD, TAIL, Oversized
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
 from mcp_tui.transport.base import Turn
-from mcp_tui.transport.http_bodies import FIELDS, EventStream, ServerEvent, read_body
+from mcp_tui.transport.http_bodies import EVENT_FIELD_BYTES, EventStream, ServerEvent, read_body
 
 CAP = 1 << 20
 
@@ -86,19 +86,19 @@ async def test_a_strange_retry_is_a_wait_that_can_be_waited(value: bytes):
     assert event.retry is None or 0 <= event.retry <= 3600
 
 
-@pytest.mark.parametrize("cap", [1000, HEAD, HEAD + 100_000])
+@pytest.mark.parametrize("cap", [1000, LINE_HEAD_BYTES, LINE_HEAD_BYTES + 100_000])
 @pytest.mark.parametrize("beyond", [TAIL, 200_000])
 @pytest.mark.parametrize("size", [700, 65_536, 1 << 20])
 async def test_an_event_above_the_cap_is_reported_with_its_head_and_its_tail(
     cap: int, beyond: int, size: int
 ):
-    data = bytes(33 + at % 90 for at in range(max(cap, HEAD) + FIELDS + beyond))
+    data = bytes(33 + at % 90 for at in range(max(cap, LINE_HEAD_BYTES) + EVENT_FIELD_BYTES + beyond))
     stream = b"data: " + data + b"\n\ndata: b\n\n"
     large, last = await decoded(*(stream[at : at + size] for at in range(0, len(stream), size)), cap=cap)
     assert last == ServerEvent("message", b"b", "", None)
     assert isinstance(large, Oversized)
     assert large.head == data[: len(large.head)]
-    assert len(large.head) >= min(HEAD, len(data)) - len(b"data: ")
+    assert len(large.head) >= min(LINE_HEAD_BYTES, len(data)) - len(b"data: ")
     assert 0 < len(large.tail) <= TAIL
     assert data.endswith(large.tail)
     assert large.size >= len(data)

@@ -25,7 +25,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.detail import Section

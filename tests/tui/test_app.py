@@ -11,11 +11,11 @@ from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import ReasonScreen, TimeoutScreen
+from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.picker import read_target
 from mcp_tui.tui.view.badges import BADGES
-from mcp_tui.tui.view.server import COUNTERS, GLYPHS, Link
+from mcp_tui.tui.view.server import COUNTERS, LINK_GLYPHS, Link
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
 from tests.waiting import HANG
@@ -96,7 +96,7 @@ class TestCancelling:
                 assert f"{each.glyph} {each.word}" in driven.text()
             for counter in COUNTERS:
                 assert f"{counter.badge.glyph} 3 {counter.word}" in driven.text()
-            for link, (glyph, _) in GLYPHS.items():
+            for link, (glyph, _) in LINK_GLYPHS.items():
                 assert f"{glyph} {link.value}" in driven.text()
 
     async def test_keys_in_a_hurry_open_one_prompt(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from mcp_tui.client.client import BATCH, DEFAULT_REASON, SHUTDOWN_REASON
+from mcp_tui.client.client import CANCEL_BATCH, DEFAULT_REASON, SHUTDOWN_REASON
 from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
@@ -25,7 +25,7 @@ __all__ = ["many_files"]
 
 SETTINGS = ClientSettings(protocol="2025-11-25", limits=Limits(timeout=None, max_timeout=None))
 
-EARLY = 4 * BATCH
+EARLY = 4 * CANCEL_BATCH
 """After so many cancels keys are pressed: the most of the thousand are still in flight then."""
 
 

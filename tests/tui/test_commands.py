@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from textual import events
 
-from mcp_tui.tui.commands import MOST, Commands, best
+from mcp_tui.tui.commands import MATCHED_ENTRIES, Commands, best
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import ReasonScreen
+from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen
 from mcp_tui.tui.view.text import clean
 from tests.tui.driving import Driven, driving
 from tests.tui.playing import TARGET
@@ -125,7 +125,7 @@ async def test_what_is_named_is_found_among_ten_thousand_requests_and_a_thousand
             await stage.press("escape")
             for query in ("c", "cancel 212", "slow"):
                 found = Commands(stage.app, stage.bench).find(query)
-                assert 0 < len(found) < 3 * MOST
+                assert 0 < len(found) < 3 * MATCHED_ENTRIES
             first = stage.app.screen
             stage.app.open(TARGET)
             await stage.until(lambda: stage.app.screen is not first)

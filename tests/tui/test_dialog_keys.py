@@ -27,13 +27,13 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as ServerRequestReceived
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.host import Offer
-from mcp_tui.tui.key_guard import PAUSE
+from mcp_tui.tui.key_guard import SEEN_SECONDS
 from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope, scopes_of
 from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.screens.cancelling import MarkedScreen, TimeoutScreen
-from mcp_tui.tui.screens.comparing import ComparingScreen
+from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen, TimeoutScreen
+from mcp_tui.tui.screens.comparing_screen import ComparingScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.palette import PaletteScreen
@@ -42,15 +42,15 @@ from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.recordings import HistoryScreen, RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.screens.servers import ServersScreen
-from mcp_tui.tui.screens.session import SessionScreen
-from mcp_tui.tui.screens.sign_in import SignInScreen
+from mcp_tui.tui.screens.session_screen import SessionScreen
+from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.comparing import Side
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.controls import Suggestions
-from mcp_tui.tui.widgets.detail import Pager
+from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_list import LineList
 from tests.tui.making import book, row, started
@@ -92,7 +92,7 @@ def timeout() -> TimeoutScreen:
 
     client = SimpleNamespace(book=book(overdue(1)), now=clock, cancel=tell, extend=tell)
     screen = TimeoutScreen(cast("Client", client))
-    clock.now += PAUSE
+    clock.now += SEEN_SECONDS
     return screen
 
 

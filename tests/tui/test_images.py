@@ -18,7 +18,7 @@ from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.view.image import Picture, decoded
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image
-from mcp_tui.tui.widgets.detail import Pager
+from mcp_tui.tui.widgets.detail_pane import Pager
 from tests.tui.driving import answering, driving
 from tests.tui.imaging import block, quarters, saved
 from tests.tui.painted import strips
@@ -147,7 +147,7 @@ async def test_an_image_that_is_never_decoded_is_given_up(monkeypatch: pytest.Mo
         return decoded(part)
 
     monkeypatch.setattr(image, "decoded", slow)
-    monkeypatch.setattr(image, "PATIENCE", 0.05)
+    monkeypatch.setattr(image, "DECODING_SECONDS", 0.05)
     host = answer(block(SUN))
     try:
         async with host.run_test(size=(80, 24)):

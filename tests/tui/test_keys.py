@@ -26,7 +26,7 @@ from mcp_tui.tui.keys import (
     Scope,
 )
 from mcp_tui.tui.screens.replay import ReplayScreen
-from mcp_tui.tui.widgets.timeline import Timeline
+from mcp_tui.tui.widgets.timeline_pane import Timeline
 from tests.tui.playing import TARGET
 from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.replaying import replaying

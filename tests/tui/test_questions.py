@@ -121,7 +121,7 @@ async def test_what_goes_wrong_with_a_command_is_said(monkeypatch: pytest.Monkey
     assert text == ""
     assert "/nonexistent/x cannot be started" in problem
     assert (await drafted((*PYTHON, "raise SystemExit(3)"), {}))[1].endswith("ended with 3")
-    monkeypatch.setattr(interaction, "PATIENCE", 0.2)
+    monkeypatch.setattr(interaction, "SAMPLING_SECONDS", 0.2)
     text, problem = await drafted((*PYTHON, "import time; time.sleep(60)"), {})
     assert text == ""
     assert "said nothing for 0.2 s" in problem

@@ -12,7 +12,7 @@ from textual import events
 
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.screens.cancelling import MarkedScreen
+from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen
 from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.view.columns import NEWEST
 from mcp_tui.tui.view.table_columns import SORTS

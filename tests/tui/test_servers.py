@@ -13,7 +13,7 @@ from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui import app
-from mcp_tui.tui.screens.cancelling import ReasonScreen, TimeoutScreen
+from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.workbench import Workbench
@@ -239,7 +239,7 @@ async def test_quitting_asks_once_over_all_servers_and_cancels_at_all_of_them():
 async def test_a_second_ctrl_q_waits_no_longer_than_its_patience_for_a_server(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(app, "HURRY", 0.0)
+    monkeypatch.setattr(app, "QUIT_SECONDS", 0.0)
     async with several(DEMO) as driven:
         await driven.in_flight("silent")
         client, ended = driven.session.client, asyncio.Event()

@@ -21,7 +21,16 @@ from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.background import AWAITED, Answers, Background
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.themes import AUTO, FIRST, MAX_BYTES, automatic, load_themes, read_theme, shown, theme_files
+from mcp_tui.tui.themes import (
+    AUTO,
+    FIRST_THEME,
+    THEME_FILE_BYTES,
+    automatic,
+    load_themes,
+    read_theme,
+    shown,
+    theme_files,
+)
 from tests.tui.driving import Driven, driving
 from tests.tui.snapshots.scenes import at_noon, staged
 from tests.tui.snapshots.text import drawn
@@ -208,7 +217,7 @@ BROKEN = {
     "no truth value": (MINIMAL.replace("true", '"yes"'), "dark: 'yes' is not true or false"),
     "no table": (MINIMAL + "variables = 5\n", "variables: 5 is not a table"),
     "deep": ("a = " + "[" * 30000 + "]" * 30000, "nested too deeply"),
-    "large": (MINIMAL + "#" * MAX_BYTES, "larger than 64 kB"),
+    "large": (MINIMAL + "#" * THEME_FILE_BYTES, "larger than 64 kB"),
 }
 
 
@@ -228,7 +237,7 @@ def test_a_broken_file_costs_its_theme_and_one_sentence(tmp_path: Path, text: st
 MINE = 'name = "mine"\ndark = true\nprimary = "{}"\nbackground = "#000000"\n'
 
 
-def app(themes: Path, theme: str = FIRST) -> WorkbenchApp:
+def app(themes: Path, theme: str = FIRST_THEME) -> WorkbenchApp:
     return WorkbenchApp(
         None,
         lambda target: Client(target, store=Store()),
@@ -257,7 +266,7 @@ async def test_the_palette_shows_a_theme_that_is_looked_at_and_keeps_the_one_tha
     async with driving() as driven:
         app = driven.app
         app.load_themes()
-        for key, theme in (("escape", FIRST), ("enter", "paper")):
+        for key, theme in (("escape", FIRST_THEME), ("enter", "paper")):
             await driven.press("ctrl+p")
             await driven.type("theme paper")
             await driven.until(lambda: "Theme: paper" in driven.text())
@@ -275,7 +284,7 @@ async def test_a_theme_that_there_is_not_is_told_with_those_that_there_are(name:
         await Driven(made, pilot).until(lambda: len(told))
         (toast,) = told
         assert toast.message.startswith(f"Unknown theme '{name}'. Choose from: {min(NAMES)}, ")
-        assert made.theme == FIRST
+        assert made.theme == FIRST_THEME
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -329,7 +338,7 @@ def test_keys_that_only_look_like_an_answer_come_as_soon_as_nothing_follows():
 
 
 async def test_a_light_terminal_gets_the_light_theme_unless_a_person_chose_one(tmp_path: Path):
-    for chosen, seen in ((AUTO, ("mcp-tui-light", FIRST)), ("ember", ("ember", "ember"))):
+    for chosen, seen in ((AUTO, ("mcp-tui-light", FIRST_THEME)), ("ember", ("ember", "ember"))):
         made = app(tmp_path, chosen)
         async with made.run_test(size=(80, 24)) as pilot:
             driven = Driven(made, pilot)
@@ -352,4 +361,4 @@ async def test_a_theme_from_the_palette_is_kept_and_auto_is_the_way_back():
         driven.app.choose_theme("paper")
         assert (look.theme, driven.app.theme) == ("paper", "paper")
         driven.app.choose_theme(AUTO)
-        assert (look.theme, driven.app.theme) == ("", FIRST)
+        assert (look.theme, driven.app.theme) == ("", FIRST_THEME)

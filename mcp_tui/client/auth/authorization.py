@@ -16,8 +16,8 @@ from mcp_tui.client.auth.discovery import (
     AuthorizationError,
     AuthorizationServer,
     Discovery,
-    Listener,
     ProtectedResource,
+    StepListener,
     TokenChallenge,
     issuer_id,
     scopes_in,
@@ -92,7 +92,7 @@ class Authorization:
         tls: Tls = VERIFIED,
     ) -> None:
         self.browser = browser
-        self.listeners: list[Listener] = []
+        self.listeners: list[StepListener] = []
         """Called with each step."""
         self.signing_in = False
         """Whether a person agreed to sign in and is not through with it."""

@@ -24,7 +24,7 @@ from mcp_tui.journal.state import replace_file, state_folder
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.values import fact
 
-FILE: Final = "sign-ins.json"
+STORE_NAME: Final = "sign-ins.json"
 SERVICE: Final = "mcp-tui"
 """The name under which a keyring has our secrets."""
 
@@ -83,7 +83,7 @@ class CredentialStore:
     """Sign-ins on disk. ``storage`` is ``auto``, ``keyring`` or ``file``."""
 
     def __init__(self, folder: Path | None = None, *, storage: str = "auto") -> None:
-        self.path = (folder or state_folder()) / FILE
+        self.path = (folder or state_folder()) / STORE_NAME
         self._storage = storage
 
     @cached_property

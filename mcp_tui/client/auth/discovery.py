@@ -19,13 +19,13 @@ from mcp_tui.transport.base import Challenge, TransportError, Unauthorized, with
 from mcp_tui.transport.http_fetch import Fetched, Fetcher
 from mcp_tui.transport.targets import VERIFIED, Tls
 
-Listener = Callable[[str], None]
+StepListener = Callable[[str], None]
 """Called with each step of an authorization, in words for a person."""
 
 SUCCESS: Final = (200, 201)
 """The statuses of an answer that brings what was asked for."""
 
-LONGEST: Final = 2048
+SERVER_TEXT_CHARACTERS: Final = 2048
 """Characters of a URL or of scopes that a server names; more is a mistake or an attack."""
 
 HEADER_OPTION: Final = "add a token with -H 'Authorization: Bearer TOKEN'"
@@ -132,7 +132,7 @@ def resource_names_the_server(resource: Json, server: Address) -> str:
     """Returns the metadata's ``resource``, which is the server's URL or one above it (RFC 9728, section 3.3)."""
     if not isinstance(resource, str):
         raise AuthorizationError("the server's metadata names no resource, so it is not used")
-    named = parse(resource) if len(resource) <= LONGEST else None
+    named = parse(resource) if len(resource) <= SERVER_TEXT_CHARACTERS else None
     path = "" if named is None else named.url.path.rstrip("/")
     below = server.url.path == path or server.url.path.startswith(f"{path}/")
     if named is None or not named.same_origin(server) or not below or named.url.query or "#" in resource:
@@ -174,7 +174,7 @@ def issuer_is_exact(expected: str, named: Json, server: Address) -> str:
 
 def endpoint_is_safe(name: str, url: Json) -> str:
     """Returns an endpoint, which is an https URL, or http on this machine ("Communication Security", authorization)."""
-    if not isinstance(url, str) or not url or len(url) > LONGEST:
+    if not isinstance(url, str) or not url or len(url) > SERVER_TEXT_CHARACTERS:
         raise AuthorizationError(f"the authorization server names no {name}")
     try:
         Fetcher.permitted(url)
@@ -252,7 +252,7 @@ class Discovery:
     ``tls`` is that of the server at ``server``.
     """
 
-    def __init__(self, server: Address, tell: Listener, *, tls: Tls = VERIFIED) -> None:
+    def __init__(self, server: Address, tell: StepListener, *, tls: Tls = VERIFIED) -> None:
         self._server = server
         self._fetcher = Fetcher(replace(server, authorization=None), tls=tls)
         self._tell = tell

@@ -10,7 +10,7 @@ from typing import Final
 
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import Challenge, Refusal, TransportError, Unauthorized, spawn, within
+from mcp_tui.transport.base import Challenge, RefusedResponse, TransportError, Unauthorized, spawn, within
 from mcp_tui.transport.standstill import Limit
 
 HOLDS: Final = 4
@@ -89,7 +89,7 @@ class HeldRequests:
             self._client.drain()
 
     def _give_up(self, row_id: RequestId, challenge: Challenge, text: str) -> None:
-        self._client.refusals[row_id] = Refusal(challenge.status, challenge=challenge)
+        self._client.refusals[row_id] = RefusedResponse(challenge.status, challenge=challenge)
         self._client.ledger.rounds.give_up(row_id, text, at=self._client.now(), rule="http")
         self._client.drain()
 

@@ -26,7 +26,7 @@ from mcp_tui.protocol.values import frozen
 
 ANY_PORT: Final = "http://127.0.0.1:0/callback"
 """A redirect URI at whatever port is free."""
-PATIENCE: Final = 600.0
+SIGN_IN_SECONDS: Final = 600.0
 """Seconds in which a person has to sign in."""
 
 LOCAL: Final = "http://127.0.0.1:PORT/PATH (or localhost, or [::1])"
@@ -254,17 +254,17 @@ class RedirectListener:
         """Returns the URL of the redirect, whether the browser sent it or the person pasted it.
 
         Raises:
-            AuthorizationError: neither came within :data:`PATIENCE`, or the person decided otherwise.
+            AuthorizationError: neither came within :data:`SIGN_IN_SECONDS`, or the person decided otherwise.
         """
         self._request = request
         pasted = asyncio.ensure_future(browser.visit(request))  # noqa: TID251 - cancelled below
         try:
             ways = (self._redirected, pasted)
-            done, _ = await asyncio.wait(ways, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(ways, timeout=SIGN_IN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         finally:
             pasted.cancel()
         if not done:
-            raise AuthorizationError(f"no sign-in within {PATIENCE / 60:g} minutes")
+            raise AuthorizationError(f"no sign-in within {SIGN_IN_SECONDS / 60:g} minutes")
         url = done.pop().result()
         if not url:
             raise AuthorizationError("this server requires sign-in, which was stopped", declined=True)

@@ -67,7 +67,7 @@ _PASSING: Final = ("temporarily_unavailable", "server_error", "slow_down")
 ASSERTION_LIFE: Final = 60
 """Seconds for which a signed assertion is valid; it is made for one request."""
 
-VARIABLE: Final = "env:"
+VARIABLE_PREFIX: Final = "env:"
 """The prefix of an environment variable that holds an assertion, in place of a file."""
 
 _PROOF_KEYS: Final = {"ES256": ("EC", "P-256"), "ES384": ("EC", "P-384"), "PS256": ("RSA", 2048)}
@@ -222,7 +222,7 @@ def read_assertion(source: str) -> str:
     Raises:
         AuthorizationError: there is none.
     """
-    name = source.removeprefix(VARIABLE)
+    name = source.removeprefix(VARIABLE_PREFIX)
     try:
         if name != source:
             text = os.environ.get(name, "")

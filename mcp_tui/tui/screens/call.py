@@ -20,14 +20,14 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.list_filters import best, catalogue
 from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
-from mcp_tui.tui.widgets.detail import Detail, wrapped_lines
+from mcp_tui.tui.widgets.detail_pane import Detail, wrapped_lines
 from mcp_tui.tui.widgets.editor import InOrder, LineInput
 from mcp_tui.tui.widgets.form import Form
 
-LISTED: Final = 200
+LISTED_TOOLS: Final = 200
 """Tools that are listed at once; the rest is counted."""
 
-COLUMNS: Final = 30, 22
+LIST_CELLS: Final = 30, 22
 """Cells of a tool's name and of its arguments in the list, at most."""
 
 
@@ -56,7 +56,7 @@ class ToolList(Vertical):
 
     def size_for(self, room: int) -> None:
         """Sets the height to hold all tools, whether or not they pass the filter, within ``room`` lines."""
-        lines = min(len(self.tools), LISTED) + (len(self.tools) > LISTED)
+        lines = min(len(self.tools), LISTED_TOOLS) + (len(self.tools) > LISTED_TOOLS)
         self._options.styles.height = max(1, min(lines, room - 6)) + 2
 
     def fill(self) -> SafeText:
@@ -66,7 +66,7 @@ class ToolList(Vertical):
         wanted = catalogue(self._filtered)
         self._problem = wanted.problem
         self._found = best(self.tools, wanted)
-        shown = self._found[:LISTED]
+        shown = self._found[:LISTED_TOOLS]
         self._options.clear_options()
         self._options.add_options(self._options_of(shown))
         if shown:
@@ -76,8 +76,8 @@ class ToolList(Vertical):
 
     def _options_of(self, shown: list[Entry]) -> list[Option]:
         labels = [brief(tool.name, 200) for tool in shown]
-        names = min(COLUMNS[0], max(map(width, labels), default=0))
-        hints = min(COLUMNS[1], max((width(tool.arguments) for tool in shown), default=0))
+        names = min(LIST_CELLS[0], max(map(width, labels), default=0))
+        hints = min(LIST_CELLS[1], max((width(tool.arguments) for tool in shown), default=0))
         options: list[Option] = []
         for tool, label in zip(shown, labels, strict=True):
             given = safe("  {}", fit(tool.arguments, hints))
@@ -98,7 +98,9 @@ class ToolList(Vertical):
             return
         room = self._about.size.width or 72
         said = clip(tool.summary or tool.arguments, room)
-        if tool.summary and (width(tool.arguments) > COLUMNS[1] or width(brief(tool.name)) > COLUMNS[0]):
+        if tool.summary and (
+            width(tool.arguments) > LIST_CELLS[1] or width(brief(tool.name)) > LIST_CELLS[0]
+        ):
             said = safe("{}\n{}", clip(tool.arguments, room), said)
         claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
         self._about.update(Content.assemble(said, (claims, "italic")))
@@ -123,20 +125,20 @@ class ToolList(Vertical):
             getattr(self._options, f"action_{step}")()
 
 
-HELP: Final = 9
+DESCRIPTION_LINES: Final = 9
 """Lines of a tool's description, at most."""
 
-HIGH: Final = 36
+DIALOG_LINES: Final = 36
 """Lines of the dialog, at most."""
 
 SHORT: Final = 30
 """Lines of a terminal below which a field is described in two lines, not three."""
 
-Call = tuple[str, dict[str, Json]]
+NamedCall = tuple[str, dict[str, Json]]
 """A tool's name, as the server wrote it, and its arguments."""
 
 
-class CallScreen(Dialog[Call | None]):
+class CallScreen(Dialog[NamedCall | None]):
     """Dismisses the call to send, or ``None``.
 
     First a list with a filter, then a form for the arguments of the chosen entry. ctrl+s sends from both; from the list
@@ -233,7 +235,7 @@ class CallScreen(Dialog[Call | None]):
     @property
     def _room(self) -> int:
         """Lines between the frame and the keys, at most."""
-        return min(HIGH, self.size.height - 2) - 5
+        return min(DIALOG_LINES, self.size.height - 2) - 5
 
     # -- the list --------------------------------------------------------------------------------------------
 
@@ -298,7 +300,7 @@ class CallScreen(Dialog[Call | None]):
         self.set_class(short, "-short")
         # The pane knows its lines only after it was laid out, which is one frame too late.
         lines = len(wrapped_lines(self._described, (self._box.size.width or 72) - 1))
-        lines = max(1, min(HELP, self._room // 4, lines))
+        lines = max(1, min(DESCRIPTION_LINES, self._room // 4, lines))
         self._help.styles.height = lines
         self._help.display = bool(self._described.lines)
         room = self._room - (lines + 1 if self._help.display else 0) - (5 if short else 7)

@@ -20,7 +20,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST, MENU, bindings, key_of
+from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST_KEYS, MENU, bindings, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 
@@ -252,7 +252,7 @@ class KeyButton(Button):
         self.hint = key, label
         self.cells = width(key_of(key)) + width(label) + 3
         shown = Content.assemble((key_of(key), "$accent"), " ", label)
-        super().__init__(shown, id=id, compact=True, action=f"screen.{action or FIRST[key].action}")
+        super().__init__(shown, id=id, compact=True, action=f"screen.{action or FIRST_KEYS[key].action}")
 
 
 def copied(screen: Screen[Any]) -> bool:

@@ -11,7 +11,7 @@ from mcp_tui.tui.view import badges
 from mcp_tui.tui.view.badges import FROM_SERVER, Badge
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.server import COUNTERS, GLYPHS
+from mcp_tui.tui.view.server import COUNTERS, LINK_GLYPHS
 from mcp_tui.tui.view.text import SafeText, clean, fit, safe, width, words
 
 SESSION: Final = frozenset({"workbench", "recording"})
@@ -57,7 +57,7 @@ def legend() -> tuple[Section, Section]:
     ):
         lines.append(line((fit(name, 20), "accent"), said))
     counters = [badged(each.badge, safe("3 {}", each.word), words(each.meaning)) for each in COUNTERS]
-    for link, (glyph, tone) in GLYPHS.items():
+    for link, (glyph, tone) in LINK_GLYPHS.items():
         name = safe(" {} {}", glyph, clean(link.value))
         counters.append(line((fit(name, 20), tone), words("before the server's name")))
     return (

@@ -27,7 +27,7 @@ from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import PartKind, parts
 from mcp_tui.client.roots import missing_roots, root_uri, rooted
-from mcp_tui.client.settings import ROOTS, SAMPLE
+from mcp_tui.client.settings import ROOTS, SAMPLING
 from mcp_tui.config.settings import Settings
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_object, as_text
@@ -39,7 +39,7 @@ from mcp_tui.tui.view.detail import Section, label
 from mcp_tui.tui.view.durations import elapsed
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, compact, fit, paragraphs, safe, words, wrap
-from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form
 
@@ -312,24 +312,24 @@ class LinkScreen(InteractionScreen):
             self._answer({"action": "accept"})
 
 
-LIMIT: Final = 8_000
+QUESTION_CHARACTERS: Final = 8_000
 """Characters of a text of the server's that are shown."""
 
 
 def lines(value: Json) -> SafeText:
     """Returns a text of the server's in lines."""
     text = value if isinstance(value, str) else "" if value is None else str(as_object(value))
-    return clean("\n".join(paragraphs(text, limit=LIMIT)), newlines=True)
+    return clean("\n".join(paragraphs(text, limit=QUESTION_CHARACTERS)), newlines=True)
 
 
-NAMES: Final = 15
+FIELD_NAME_CELLS: Final = 15
 """Cells of a name beside a value."""
 
 
 def beside(name: str, value: Sequence[SafeText], key: object = None) -> list[Line]:
     """Returns the lines of a name and, in a column of their own, of its value."""
-    pairs = zip_longest(wrap(brief(name, 40), NAMES), value, fillvalue=words(""))
-    return [line((fit(left, NAMES + 2), "accent"), right, key=key) for left, right in pairs]
+    pairs = zip_longest(wrap(brief(name, 40), FIELD_NAME_CELLS), value, fillvalue=words(""))
+    return [line((fit(left, FIELD_NAME_CELLS + 2), "accent"), right, key=key) for left, right in pairs]
 
 
 class Prompted(Detail, can_focus=False):
@@ -374,10 +374,10 @@ class SamplingScreen(InteractionScreen):
         """Yields what a model would be told, by role."""
         params = self.question.inquiry.params
         if isinstance(system := params.get("systemPrompt"), str):
-            yield from beside("system prompt", paragraphs(system, limit=LIMIT))
+            yield from beside("system prompt", paragraphs(system, limit=QUESTION_CHARACTERS))
         for part in parts({"messages": params.get("messages")})[:-1]:
             if part.sort is PartKind.TEXT:
-                yield from beside(part.role, paragraphs(part.text, limit=LIMIT))
+                yield from beside(part.role, paragraphs(part.text, limit=QUESTION_CHARACTERS))
             elif part.sort is PartKind.WHOLE:
                 yield from beside(part.role, compact(part.value))
             else:
@@ -390,7 +390,9 @@ class SamplingScreen(InteractionScreen):
         elsewhere = {"messages", "systemPrompt", "_meta", *(["modelPreferences"] if preferences else [])}
         for name, value in {**params, **preferences}.items():
             if name not in elsewhere:
-                shown = paragraphs(value, limit=LIMIT) if isinstance(value, str) else compact(value)
+                shown = (
+                    paragraphs(value, limit=QUESTION_CHARACTERS) if isinstance(value, str) else compact(value)
+                )
                 yield from beside(re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower(), shown)
 
     def made(self) -> Answer | None:
@@ -429,7 +431,7 @@ class RootsScreen(InteractionScreen):
 def screen_for(question: Question, settings: Settings) -> InteractionScreen:
     """Returns the screen for a question."""
     inquiry = question.inquiry
-    if inquiry.method == SAMPLE:
+    if inquiry.method == SAMPLING:
         return SamplingScreen(
             question, settings.sampling.command if settings.sampling.mode == "command" else ()
         )
@@ -450,12 +452,12 @@ def proposed_roots(folders: Sequence[str]) -> list[str]:
 
 DECLINED: Final[dict[str, Answer]] = {
     ELICIT: {"action": "decline"},
-    SAMPLE: Refusal("User rejected sampling request"),
+    SAMPLING: Refusal("User rejected sampling request"),
     ROOTS: Refusal("User declined to share roots"),
 }
 """The answer that declines, by method."""
 
-PATIENCE: Final = 120.0
+SAMPLING_SECONDS: Final = 120.0
 """Seconds that the command for sampling may take."""
 
 OUTPUT: Final = 1_000_000
@@ -475,10 +477,10 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
     except (OSError, ValueError) as error:
         return "", f"{command[0]} cannot be started: {error}"
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(SAMPLING_SECONDS):
             out, _ = await process.communicate(json.dumps(params).encode())
     except TimeoutError:
-        return "", f"{command[0]} said nothing for {PATIENCE:g} s"
+        return "", f"{command[0]} said nothing for {SAMPLING_SECONDS:g} s"
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):

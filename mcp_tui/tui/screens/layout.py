@@ -38,7 +38,7 @@ TABS: Final = {
 FRAME: Final = 6
 """Cells of a border beside its title."""
 
-WIDE: Final = 170
+WIDE_CELLS: Final = 170
 """Cells from which on the catalogue has a column of its own; on a narrower screen it is one of the tabs."""
 
 BESIDE: Final = 100
@@ -53,7 +53,7 @@ class LayoutScreen(Screen[None]):
 
     app = getters.app(Host)
     ESCAPE_TO_MINIMIZE = False  # esc closes what was opened last: a filter before the zoom
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE_CELLS, "-wide")]
 
     panes: dict[str, Canvas]
     """The widgets of the panes by name."""
@@ -264,7 +264,7 @@ def _step(cells: int) -> int:
 
 
 def _columns(width: int) -> int:
-    return 1 + (width >= BESIDE) + (width >= WIDE)
+    return 1 + (width >= BESIDE) + (width >= WIDE_CELLS)
 
 
 class TabTitles:

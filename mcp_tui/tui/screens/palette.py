@@ -13,7 +13,7 @@ from mcp_tui.tui.view.text import NOTHING, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
-HIGH: Final = 20
+LIST_LINES: Final = 20
 """Lines of the list, at most."""
 
 
@@ -46,7 +46,7 @@ class PaletteScreen(Dialog[Offer | None]):
 
     def on_resize(self) -> None:
         """Makes the dialog as high as the list before anything is typed, so that it stays where it is."""
-        self._lines.styles.height = max(3, min(self._most, HIGH, self.size.height - 10) + 2)
+        self._lines.styles.height = max(3, min(self._most, LIST_LINES, self.size.height - 10) + 2)
         self.call_after_refresh(self._point)
 
     def on_input_changed(self) -> None:

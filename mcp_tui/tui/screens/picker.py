@@ -104,7 +104,7 @@ def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoic
 
 _URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
-NAME = 28
+PICKER_NAME_CELLS = 28
 """Cells of a name, at most."""
 
 
@@ -191,7 +191,9 @@ class PickerScreen(Dialog[Target | None]):
 
     def _grow(self) -> None:
         """Sizes the dialog for all servers, whatever the filter."""
-        self._cells = min(NAME, max((width(each.name) for each in self._all if each.said), default=0))
+        self._cells = min(
+            PICKER_NAME_CELLS, max((width(each.name) for each in self._all if each.said), default=0)
+        )
         cells = (
             self._cells + width(each.said) + 20 if each.said else width(each.name) + 2 for each in self._all
         )

@@ -28,12 +28,12 @@ from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import PROBE, bindings, hint, keys
 from mcp_tui.tui.screens.dialog import copied
-from mcp_tui.tui.view import probe as view
+from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Lines, line, texts
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar
-from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 
 TICK: Final = 0.1
@@ -125,7 +125,7 @@ class ProbeScreen(ModalScreen[None]):
         finding = self.findings.get(rule.id)
         word, tone = words("…" if self.running else ""), "muted"
         if finding is not None:
-            word, tone = view.word(finding.verdict), view.GLYPHS[finding.verdict][1]
+            word, tone = view.word(finding.verdict), view.VERDICT_GLYPHS[finding.verdict][1]
         # Where titles would be cut the glyph is enough: the pane below has the word.
         cells = 16 if width >= _WHOLE else 1
         shown = safe("{:<{}}", word[:cells], cells)
@@ -247,7 +247,7 @@ class ProbeScreen(ModalScreen[None]):
         for rule, _, found in report.rows():
             if found.verdict in BAD:
                 head = safe("{} {}: ", rule.id, found.verdict.value)
-                problems.append(line((head, view.GLYPHS[found.verdict][1]), clean(found.sentence)))
+                problems.append(line((head, view.VERDICT_GLYPHS[found.verdict][1]), clean(found.sentence)))
         self._show("conclusion", lines, Section(words("Problems"), problems))
 
     def action_copy(self) -> None:
@@ -294,7 +294,7 @@ class ProbeScreen(ModalScreen[None]):
 
 
 def _verdict(finding: Finding) -> tuple[SafeText, str]:
-    return safe("{}: ", view.word(finding.verdict)), view.GLYPHS[finding.verdict][1]
+    return safe("{}: ", view.word(finding.verdict)), view.VERDICT_GLYPHS[finding.verdict][1]
 
 
 def _told(evidence: EvidenceItem) -> Line:

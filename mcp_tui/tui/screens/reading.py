@@ -10,7 +10,7 @@ from mcp_tui.tui.keys import HELP, bindings, hint
 from mcp_tui.tui.screens.dialog import Dialog
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.text import SafeText
-from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.detail_pane import Detail
 
 
 class ReadingScreen(Dialog[None]):

@@ -23,7 +23,7 @@ from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key, bindings, keys
 from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.dialog import copied
-from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.lines import Segments
@@ -36,7 +36,7 @@ SLOWEST: Final = 0.25
 FASTEST: Final = 64.0
 """Playback speeds, relative to real time."""
 
-BUDGET: Final = 0.05
+READING_SECONDS: Final = 0.05
 """Seconds of reading before the screen is updated."""
 
 WHILE_READING: Final = 0.5
@@ -46,13 +46,13 @@ GROWN: Final = 1.0
 """Seconds between two checks whether the file has grown."""
 
 
-NARROW: Final = 100
+NARROW_GAPS_CELLS: Final = 100
 """Cells below which gaps are narrower."""
 
 LEAST: Final = 8
 """Cells of the graph at least; without that room it is omitted."""
 
-LONGEST: Final = max(len(kind.__name__) for kind in KINDS) + 8
+EVENT_WORDS_CELLS: Final = max(len(kind.__name__) for kind in KINDS) + 8
 """Cells for the words of an event, so that the graph stays in place."""
 
 
@@ -122,7 +122,7 @@ class Playback:
 
     def _read_some(self, scan: Iterator[float]) -> bool:
         """Reads one slice; returns true if it was the last."""
-        until = time.monotonic() + BUDGET
+        until = time.monotonic() + READING_SECONDS
         try:
             for share in scan:
                 self.read = share
@@ -183,7 +183,7 @@ class Playback:
     def line(self, cells: int) -> tuple[Segments, range]:
         """Returns the line of the position bar, and the cells of its graph: none if there is no room for one."""
         recorded, position, events = self.recorded, self.recorded.position, self.recorded.events
-        gap = words("   ") if cells >= NARROW else words("  ")
+        gap = words("   ") if cells >= NARROW_GAPS_CELLS else words("  ")
         if self.read is not None:
             state = safe("reading {:>2}%", int(self.read * 100))
         else:
@@ -196,7 +196,7 @@ class Playback:
         ]
         if damaged := self.replay.skipped + self.replay.table.misfits:
             pieces.append((safe("{}{:,} skipped", gap, damaged), "warning"))
-        room = min(LONGEST, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - LEAST)
+        room = min(EVENT_WORDS_CELLS, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - LEAST)
         if room >= 10:
             last = said(self.replay.event(position - 1)) if position else NOTHING
             pieces.append((safe("{}{:<{}}", gap, clip(last, room), room), "muted"))

@@ -21,16 +21,16 @@ from mcp_tui.tui.view.markdown import is_markdown
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, words
 from mcp_tui.tui.view.wire import parsed
-from mcp_tui.tui.widgets.detail import Pager
+from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.editor import LineInput
-from mcp_tui.tui.widgets.image import MOST, decode, ground, undrawn
+from mcp_tui.tui.widgets.image import SHOWN_IMAGES, decode, ground, undrawn
 
 Made = TypeVar("Made")
 
-LARGE: Final = 64 * 1024
+READ_AT_ONCE_BYTES: Final = 64 * 1024
 """Bytes up to which an answer is read at once; larger ones are read in a thread."""
 
-COPIED: Final = 256 * 1024
+CLIPBOARD_BYTES: Final = 256 * 1024
 """Bytes for the terminal's clipboard, at most."""
 
 
@@ -93,12 +93,12 @@ class ResultScreen(Dialog[str | None]):
         self._parts, self._page = await self._reading(partial(_paged, self._raw, self._pager.inner.width))
         self._pager.show(self._title_, self._page)
         self._tell()
-        for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:MOST]:
+        for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:SHOWN_IMAGES]:
             await self._decode(number, part)
 
     async def _reading(self, read: Callable[[], Made]) -> Made:
         """Reads a small answer before the next key, a large one, which takes seconds, in a thread."""
-        return read() if len(self._raw) <= LARGE else await asyncio.to_thread(read)
+        return read() if len(self._raw) <= READ_AT_ONCE_BYTES else await asyncio.to_thread(read)
 
     async def _decode(self, number: int, part: Part) -> None:
         """Shows an image: first its facts, then the image, or the reason if it is not drawn."""
@@ -175,7 +175,7 @@ class ResultScreen(Dialog[str | None]):
         """Copies the result, without secrets."""
         if not self._parts:
             return
-        if len(self._raw) > COPIED:
+        if len(self._raw) > CLIPBOARD_BYTES:
             self._note(hint("Too large for a terminal's clipboard. {result.save} saves it."), "$warning")
             return
         self.app.copy_to_clipboard(plain(parsed(self._redact(self._raw))))  # pyright: ignore[reportUnknownMemberType]

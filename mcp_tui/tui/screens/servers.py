@@ -13,7 +13,7 @@ from mcp_tui.tui.screens.dialog import Dialog, Piece
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import GOING_ON, LOST
-from mcp_tui.tui.view.server import COUNTERS, GLYPHS, Link, ServerFacts
+from mcp_tui.tui.view.server import COUNTERS, LINK_GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
 DIGITS: Final = 9
@@ -78,7 +78,7 @@ class ServersScreen(Dialog[ServerPick | None]):
 
     def _described(self, at: int, server: Session, facts: ServerFacts, cells: int) -> list[Piece]:
         """Returns the lines of one server."""
-        (glyph, tone), counts = GLYPHS[facts.link], facts.counts
+        (glyph, tone), counts = LINK_GLYPHS[facts.link], facts.counts
         counted = [safe("{:,} {}", each.of(counts), each.word) for each in _COUNTED if each.of(counts)]
         third = clip(join(counted, "   ") or words("0 in flight"), cells - 4)
         name = self._servers.name(server)

@@ -10,10 +10,10 @@ from mcp_tui.tui.keys import WORKBENCH, bindings
 from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
-from mcp_tui.tui.screens.parts.connection import ConnectionKeys
-from mcp_tui.tui.screens.parts.questions import QuestionPrompts
+from mcp_tui.tui.screens.parts.connection_lost import ConnectionKeys
+from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
 from mcp_tui.tui.screens.parts.watching import Watching
-from mcp_tui.tui.screens.session import SessionScreen
+from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.server import Link

@@ -12,9 +12,9 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import CAUSES, badge
-from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Piece, Sort
-from mcp_tui.tui.view.index import Rows, has, put
+from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Sort, StyledPiece
 from mcp_tui.tui.view.lines import DAMAGED, EMPTY, Line
+from mcp_tui.tui.view.outline import Rows, has, put
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def tally(came: Iterable[evidence.Outcome]) -> SafeText:
     return join([safe("{:,} {}", counts[came], evidence.OUTCOME_WORDS[came]) for came in found], " · ")
 
 
-SORTS: Final = (
+CANCELLATION_SORTS: Final = (
     NEWEST,
     Sort("outcome", lambda row, now: list(evidence.Outcome).index(evidence.outcome(row, now))),
     Sort("lag", lambda row, _: -max((each.last_after for each in row.late), default=-1.0)),
@@ -119,7 +119,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
         return Line(layout.pieces(shown), key)
 
 
-def _column(cell: Callable[[CancellationLine], Piece], **fields: Any) -> Column[CancellationLine]:
+def _column(cell: Callable[[CancellationLine], StyledPiece], **fields: Any) -> Column[CancellationLine]:
     return Column(cell=cell, gap=2, **fields)
 
 

@@ -16,7 +16,7 @@ Lists = Mapping[str, list[dict[str, Json]]]
 
 SCHEMAS: Final = "inputSchema", "outputSchema"
 
-NAMED: Final = 3
+NAMED_PLACES: Final = 3
 """Places that are named, at most; the rest is counted."""
 
 
@@ -59,5 +59,7 @@ def _places(before: Json, after: Json) -> Iterator[str]:
 
 
 def _counted(places: list[str]) -> SafeText:
-    named = join((brief(each, 60) for each in places[:NAMED]), ", ")
-    return safe("{} and {:,} more", named, len(places) - NAMED) if len(places) > NAMED else named
+    named = join((brief(each, 60) for each in places[:NAMED_PLACES]), ", ")
+    return (
+        safe("{} and {:,} more", named, len(places) - NAMED_PLACES) if len(places) > NAMED_PLACES else named
+    )

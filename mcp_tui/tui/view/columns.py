@@ -14,7 +14,7 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, fit, join, wid
 
 Thing = TypeVar("Thing")
 
-Piece = tuple[SafeText, str]
+StyledPiece = tuple[SafeText, str]
 """Text and the name of its style."""
 
 
@@ -61,7 +61,7 @@ class Column(Generic[Thing]):
         leaves: the order in which columns leave while a line has no room for the least of each, 1 first; 0 for never.
     """
 
-    cell: Callable[[Thing], Piece]
+    cell: Callable[[Thing], StyledPiece]
     title: SafeText = NOTHING
     tail: Callable[[Thing], SafeText] | None = None
     weight: int = 1
@@ -107,7 +107,7 @@ class Layout(Generic[Thing]):
 
     def pieces(self, thing: Thing) -> Segments:
         """Returns the line of a thing."""
-        made: list[Piece] = []
+        made: list[StyledPiece] = []
         for at, column in enumerate(self.columns):
             text, tone = column.cell(thing)
             tail = NOTHING if column.tail is None else column.tail(thing)
@@ -134,7 +134,7 @@ class ColumnWidths(Generic[Thing]):
     """The widths of columns for everything shown so far: they only grow, until :meth:`reset`."""
 
     def __init__(self) -> None:
-        self._longest: dict[Callable[[Thing], Piece], int] = {}
+        self._longest: dict[Callable[[Thing], StyledPiece], int] = {}
 
     def reset(self) -> None:
         """Forgets everything shown so far."""

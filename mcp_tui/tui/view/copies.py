@@ -13,13 +13,13 @@ from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.detail import LONGEST, code, facts, fence, history
+from mcp_tui.tui.view.detail import JSON_CHARACTERS, code, facts, fence, history
 from mcp_tui.tui.view.headless import headless_command
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import pretty, words
 from mcp_tui.tui.view.wire import parsed
 
-KINDS: Final = {
+COPIES: Final = {
     "result": words("Result"),
     "command": words("Command line"),
     "request": words("JSON-RPC request"),
@@ -84,7 +84,7 @@ def issue(
         yield from ("", "#### Command", "", *fence([line], "sh"))
     for name, title in MEMBERS.items():
         if name in found:
-            yield from ("", f"#### {title}", "", *fence(pretty(found[name], limit=LONGEST), "json"))
+            yield from ("", f"#### {title}", "", *fence(pretty(found[name], limit=JSON_CHARACTERS), "json"))
         elif name == "response" and row.response_seq:
             yield from ("", "The answer is not available, or too large to show here.")
         elif name == "response" and "late, ignored" not in found:

@@ -39,7 +39,7 @@ from mcp_tui.tui.view.text import (
     words,
 )
 
-LONG: Final = 2000
+HISTORY_CHARACTERS: Final = 2000
 """Characters of a line of the history that are shown."""
 
 _ERROR: Final = words("Error")
@@ -202,7 +202,9 @@ def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iter
             continue
         known = describe(event)
         said = row.method if isinstance(event, ev.Sent) else known.words(event)
-        found.append((event.at, clean(known.arrow(event)), brief(said, LONG), known.tone(event)))
+        found.append(
+            (event.at, clean(known.arrow(event)), brief(said, HISTORY_CHARACTERS), known.tone(event))
+        )
     asked = [each for server_request in server_requests for each in _asked(server_request)]
     if asked:
         found = sorted([*found, *asked], key=lambda moment: moment[0])
@@ -315,7 +317,7 @@ def _longest(text: str) -> int:
     return max(map(len, re.findall(r"`+", text)), default=0)
 
 
-LONGEST: Final = 16_000
+JSON_CHARACTERS: Final = 16_000
 """Characters of one request's JSON."""
 
 
@@ -328,7 +330,7 @@ def document(rows: Sequence[Request], exported: Callable[[Request], object], *, 
         yield from ("", "Timeline in seconds:", "")
         yield from fence(line.text.rstrip() for line in history(row))
         yield ""
-        yield from fence(pretty(exported(row), limit=LONGEST), "json")
+        yield from fence(pretty(exported(row), limit=JSON_CHARACTERS), "json")
 
 
 # -- results -------------------------------------------------------------------------------------------------
@@ -336,7 +338,7 @@ def document(rows: Sequence[Request], exported: Callable[[Request], object], *, 
 _ROWS: Final = 100
 """Parts that are listed."""
 
-TOLD: Final = 65_536
+ANSWER_CHARACTERS: Final = 65_536
 """Characters of all texts of an answer that are shown."""
 
 BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
@@ -387,7 +389,11 @@ def structured_first(found: Sequence[Part]) -> list[Part]:
 
 def _repeats(part: Part, structured: Json) -> bool:
     """Returns whether a text is just the structured content as JSON."""
-    if part.sort is not PartKind.TEXT or part.text.lstrip()[:1] not in ("{", "[") or len(part.text) > TOLD:
+    if (
+        part.sort is not PartKind.TEXT
+        or part.text.lstrip()[:1] not in ("{", "[")
+        or len(part.text) > ANSWER_CHARACTERS
+    ):
         return False
     try:
         return read_json(part.text) == structured
@@ -407,7 +413,7 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
     """
     made: list[Section] = []
     lines: list[Line] = []
-    left = TOLD
+    left = ANSWER_CHARACTERS
     told = {part.sort for part in found} >= {PartKind.STRUCTURED, PartKind.TEXT}
 
     def end() -> None:
@@ -444,7 +450,7 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
     return made
 
 
-def part_page(part: Part, most: float = TOLD) -> Page | None:
+def part_page(part: Part, most: float = ANSWER_CHARACTERS) -> Page | None:
     """Returns the page of a part that is JSON or Markdown, also as a text of up to ``most`` characters; else ``None``."""
     if part.sort is not PartKind.TEXT:
         return JsonPage(part.value)

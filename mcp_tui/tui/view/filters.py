@@ -23,14 +23,14 @@ Subject = TypeVar("Subject")
 Choice = TypeVar("Choice", bound=Hashable)
 
 Test = Callable[[Subject], bool]
-Field = Callable[[str], Test[Subject]]
+FieldTest = Callable[[str], Test[Subject]]
 """Returns the test of a field for a value.
 
 It raises ``ValueError`` with a sentence for a value that the field cannot have.
 """
 
 
-SEARCHED: Final = 20_000
+SEARCHED_CHARACTERS: Final = 20_000
 """Characters of one text that an expression searches."""
 
 EXPRESSION: Final = 500
@@ -70,7 +70,7 @@ class Terms(Generic[Subject]):
 
 def read(
     text: str,
-    fields: Mapping[str, Field[Subject]],
+    fields: Mapping[str, FieldTest[Subject]],
     *,
     said: Callable[[Subject], Iterable[str]],
     searched: Callable[[Subject], Iterable[str]] | None = None,
@@ -134,7 +134,7 @@ def expression(pattern: str) -> Callable[[str], bool] | SafeText:
     except SchemaError as error:
         *_, reason = str(error).strip().split("error: ")
         return brief(reason.splitlines()[0].strip().removesuffix("."), 120)
-    return lambda text: found.isinstance_python(_whole(text[:SEARCHED]))
+    return lambda text: found.isinstance_python(_whole(text[:SEARCHED_CHARACTERS]))
 
 
 def _whole(text: str) -> str:
@@ -158,7 +158,7 @@ def _never(_: object) -> bool:
     return False
 
 
-def part(of: Callable[[Subject], str]) -> Field[Subject]:
+def part(of: Callable[[Subject], str]) -> FieldTest[Subject]:
     """Returns a field whose value is a part of a text."""
 
     def field(value: str) -> Test[Subject]:
@@ -168,7 +168,7 @@ def part(of: Callable[[Subject], str]) -> Field[Subject]:
     return field
 
 
-def start(of: Callable[[Subject], str]) -> Field[Subject]:
+def start(of: Callable[[Subject], str]) -> FieldTest[Subject]:
     """Returns a field whose value is the start of a text."""
     return lambda value: lambda subject: of(subject).casefold().startswith(value)
 
@@ -184,7 +184,7 @@ def one_of(
     of: Callable[[Subject], Iterable[Choice]],
     *,
     choices: Iterable[str] = (),
-) -> Field[Subject]:
+) -> FieldTest[Subject]:
     """Returns a field whose value is one of some words, or the start of one; several are separated by commas.
 
     Args:
@@ -216,12 +216,12 @@ OUTCOMES: Final = {
 """The outcomes of a cancel by their names and words; ``late`` is every late answer."""
 
 
-def outcome(of: Callable[[Subject], Iterable[Outcome]]) -> Field[Subject]:
+def outcome(of: Callable[[Subject], Iterable[Outcome]]) -> FieldTest[Subject]:
     """Returns the field of the outcomes of a cancel."""
     return one_of("outcome", OUTCOMES, of, choices=[*(each.value for each in Outcome), "late"])
 
 
-def cause(of: Callable[[Subject], Cause | None]) -> Field[Subject]:
+def cause(of: Callable[[Subject], Cause | None]) -> FieldTest[Subject]:
     """Returns the field of the cause of a cancel."""
     known = {spaced(text): (each,) for each in Cause for text in (CAUSES[each], each.value)}
     return one_of("cause", known, lambda subject: (of(subject),), choices=[each.value for each in Cause])

@@ -1,8 +1,8 @@
 """Images that a server sent, as lines of half blocks: a cell is one pixel wide and two high.
 
-The bytes are hostile. They are decoded only if they are of a format of :data:`FORMATS`, whatever type was declared, and
-within bounds that are checked before the decoder sees a pixel; whatever it raises becomes one sentence. Only colours reach
-the terminal. Pillow, which the extra ``images`` installs, is loaded when the first image is decoded.
+The bytes are hostile. They are decoded only if they are of a format of :data:`IMAGE_FORMATS`, whatever type was declared,
+and within bounds that are checked before the decoder sees a pixel; whatever it raises becomes one sentence. Only colours
+reach the terminal. Pillow, which the extra ``images`` installs, is loaded when the first image is decoded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ READS: Final = 1_000_000
 WIDEST: Final = (800, 4000)
 """Pixels that are kept, across and down: more than any terminal shows."""
 
-FORMATS: Final = {
+IMAGE_FORMATS: Final = {
     "PNG": (rb"\x89PNG\r\n\x1a\n", ("image/png", "image/apng", "image/x-png")),
     "JPEG": (rb"\xff\xd8\xff", ("image/jpeg", "image/jpg", "image/pjpeg")),
     "GIF": (rb"GIF8[79]a", ("image/gif",)),
@@ -70,8 +70,8 @@ class NotDrawn(ValueError):
 
 
 def format_of(data: bytes) -> str:
-    """Returns the format of :data:`FORMATS` that the first bytes belong to; empty for any other."""
-    return next((name for name, (start, _) in FORMATS.items() if re.match(start, data, re.DOTALL)), "")
+    """Returns the format of :data:`IMAGE_FORMATS` that the first bytes belong to; empty for any other."""
+    return next((name for name, (start, _) in IMAGE_FORMATS.items() if re.match(start, data, re.DOTALL)), "")
 
 
 def pictured(part: Part) -> bool:
@@ -90,7 +90,7 @@ def remarks(part: Part) -> list[SafeText]:
     """Returns a remark if the declared type is not that of the bytes."""
     found = _begins_as(part) if pictured(part) else ""
     declared = part.mime.partition(";")[0].strip().lower()
-    if not found or declared in FORMATS[found][1]:
+    if not found or declared in IMAGE_FORMATS[found][1]:
         return []
     said = f"declared as {brief(declared, 60)}" if declared else "no declared type"
     return [safe("{}, and its bytes are {}", said, found)]
@@ -140,7 +140,7 @@ def decoded(part: Part) -> Picture:
         raise NotDrawn(str(error)) from None
     name = format_of(data)
     if not name:
-        *most, last = FORMATS
+        *most, last = IMAGE_FORMATS
         raise NotDrawn(f"not a {', '.join(most)}, or {last}")
     try:
         return _decoded(data, name)

@@ -12,7 +12,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import SafeText, brief, fit, join, safe, width, words
 
-SAMPLE: Final = 200
+SAMPLED_ITEMS: Final = 200
 """Items of an array that decide whether it is a table, and how wide its columns are."""
 
 WIDEST_COLUMN: Final = 120
@@ -40,7 +40,7 @@ class JsonTable:
     """The columns of an array of objects, in the order in which the objects first name them."""
 
     def __init__(self, rows: Sequence[Mapping[str, Json]]) -> None:
-        sample = [*islice(rows, SAMPLE)]
+        sample = [*islice(rows, SAMPLED_ITEMS)]
         named = Counter(name for row in sample for name in row)
         self._names = [*islice(named, COLUMNS_MOST)]
         self._wanted = [
@@ -102,7 +102,7 @@ def json_table(value: Json) -> JsonTable | None:
     found = cast("list[dict[str, Json]]", value)
     if not all(isinstance(row, dict) and len(row) for row in found):  # pyright: ignore[reportUnnecessaryIsInstance]
         return None
-    sample = found[:SAMPLE]
+    sample = found[:SAMPLED_ITEMS]
     named = Counter(name for row in sample for name in row)
     shared = sum(count >= 0.7 * len(sample) for count in named.values())
     simple = any(not isinstance(each, dict | list) for row in sample for each in row.values())

@@ -99,7 +99,7 @@ class Lines(Generic[Item]):
         return self.changes()
 
 
-BUDGET: Final = 0.03
+FILTER_SECONDS: Final = 0.03
 """Seconds that a filter may take in one update of the screen."""
 
 
@@ -155,7 +155,7 @@ class FilteredLines(Generic[Item]):
                 self._found.sort(key=lambda number: order(self.base.item(number)), reverse=True)
 
     def update(self) -> None:
-        """Takes in changes, and new lines for :data:`BUDGET` seconds at most."""
+        """Takes in changes, and new lines for :data:`FILTER_SECONDS` seconds at most."""
         if self._all:
             return
         numbers = self.base.numbers
@@ -180,7 +180,7 @@ class FilteredLines(Generic[Item]):
             self._version += 1
 
     def _look_on(self) -> None:
-        until = time.monotonic() + BUDGET
+        until = time.monotonic() + FILTER_SECONDS
         numbers = self.base.numbers
         number = max(self._until, numbers.start)
         while number < numbers.stop:

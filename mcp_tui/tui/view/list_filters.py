@@ -16,7 +16,7 @@ from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import CAUSES
 from mcp_tui.tui.view.catalogue import VERBS, Entry
-from mcp_tui.tui.view.filters import Field, Terms, Test, cause, one_of, outcome, part, read, start
+from mcp_tui.tui.view.filters import FieldTest, Terms, Test, cause, one_of, outcome, part, read, start
 from mcp_tui.tui.view.wire import told
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class _Cancelled(Protocol):
 _Cancel = TypeVar("_Cancel", bound=_Cancelled)
 
 
-def _fields(came: Callable[[_Cancel], Iterable[Outcome]]) -> dict[str, Field[_Cancel]]:
+def _fields(came: Callable[[_Cancel], Iterable[Outcome]]) -> dict[str, FieldTest[_Cancel]]:
     return {
         "outcome": outcome(came),
         "cause": cause(lambda each: each.cause),
@@ -148,7 +148,7 @@ def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER
     return read(text, _fields(came), said=said)
 
 
-def logged_fields(mark: str = "") -> dict[str, Field[LoggedCancellation]]:
+def logged_fields(mark: str = "") -> dict[str, FieldTest[LoggedCancellation]]:
     """Returns the fields of cancellations of all sessions, which are also options of ``log``; ``mark`` precedes these."""
     return {
         "server": part(lambda each: f"{each.server}\n{each.session.target}\n{each.session.name}"),
@@ -189,7 +189,7 @@ _AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
-def _times(mark: str, at: Callable[[_Timed], float]) -> dict[str, Field[_Timed]]:
+def _times(mark: str, at: Callable[[_Timed], float]) -> dict[str, FieldTest[_Timed]]:
     """Returns the fields of a time in seconds since the epoch: not before ``since``, not after ``until``."""
 
     def since(value: str) -> Test[_Timed]:

@@ -22,7 +22,7 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.markdown import MarkdownPage
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, words
 
-TEXT: Final = 32 * 1024 * 1024
+TEXT_CHARACTERS: Final = 32 * 1024 * 1024
 """Characters of a text that are shown; saving it keeps all of them."""
 
 KIDS: Final = 500
@@ -34,7 +34,7 @@ OPENED: Final = 400
 FOUND: Final = 10_000
 """Matches of a search, at most."""
 
-Place = tuple[int, ...]
+MatchPlace = tuple[int, ...]
 """The place of a match: the number of a line and a column; in JSON the numbers of members, from the root."""
 
 
@@ -43,11 +43,11 @@ class TextPage:
 
     def __init__(self, text: str) -> None:
         # Line by line: one long search would hold up the loop even from a thread of its own.
-        lines = text[:TEXT].replace("\r\n", "\n").split("\n")
+        lines = text[:TEXT_CHARACTERS].replace("\r\n", "\n").split("\n")
         self._lines = [each if each.isascii() and each.isprintable() else str(clean(each)) for each in lines]
-        if len(text) > TEXT:
+        if len(text) > TEXT_CHARACTERS:
             self._lines.append(
-                f"… {len(text) - TEXT:,} more characters: {key_of('result.save')} saves all of them"
+                f"… {len(text) - TEXT_CHARACTERS:,} more characters: {key_of('result.save')} saves all of them"
             )
         self._cells = 0
         self._ends: list[int] = []
@@ -82,10 +82,10 @@ class TextPage:
         """Folds or unfolds below a line; returns whether anything changed."""
         return False
 
-    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[MatchPlace]:
         """Returns the places of a text, ignoring case, until ``stop``. It changes nothing, and may run in a thread."""
         wanted = wanted.casefold()
-        found: list[Place] = []
+        found: list[MatchPlace] = []
         for number, text in enumerate(self._lines):
             if number % 1000 == 0 and stop():
                 break
@@ -98,7 +98,7 @@ class TextPage:
                 at = folded.find(wanted, at + len(wanted))
         return found
 
-    def reveal(self, place: Place) -> int:
+    def reveal(self, place: MatchPlace) -> int:
         """Returns the line of a place, and unfolds what hides it."""
         number, column = place
         before = self._ends[number - 1] if number else 0
@@ -238,10 +238,10 @@ class JsonPage:
         for label, value in _members(node.value, start, stop):
             yield _Node(label, value, depth)
 
-    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[MatchPlace]:
         wanted = wanted.casefold()
-        found: list[Place] = []
-        waiting: list[tuple[Place, Json]] = [((), [self._root.value])]
+        found: list[MatchPlace] = []
+        waiting: list[tuple[MatchPlace, Json]] = [((), [self._root.value])]
         while waiting and len(found) < FOUND and not stop():
             place, value = waiting.pop()
             named = isinstance(value, dict)
@@ -256,7 +256,7 @@ class JsonPage:
                     found.append((*place, number))
         return [each[1:] for each in sorted(found)[:FOUND]]
 
-    def reveal(self, place: Place) -> int:
+    def reveal(self, place: MatchPlace) -> int:
         node = self._root
         for number in place:
             node = self._opened(node, number)
@@ -325,15 +325,15 @@ class PartsPage:
         self._place()
         return changed
 
-    def find(self, wanted: str, stop: Callable[[], bool]) -> list[Place]:
-        found: list[Place] = []
+    def find(self, wanted: str, stop: Callable[[], bool]) -> list[MatchPlace]:
+        found: list[MatchPlace] = []
         for part, page in enumerate(self._pages):
             if found and (part == len(self._pages) - 1 or len(found) >= FOUND):
                 break
             found += [(part, *place) for place in page.find(wanted, stop)]
         return found[:FOUND]
 
-    def reveal(self, place: Place) -> int:
+    def reveal(self, place: MatchPlace) -> int:
         part, *inside = place
         at = self._pages[part].reveal(tuple(inside))
         self._place()

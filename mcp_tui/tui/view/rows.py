@@ -22,7 +22,7 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, jo
 WARN_AT: Final = 0.8
 """The share of the nearest limit from which on the elapsed time is a warning."""
 
-QUIET: Final = 2.0
+SILENCE_SECONDS: Final = 2.0
 """Seconds of silence from the server after which a row says so."""
 
 BAR: Final = 10
@@ -99,7 +99,12 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
 
 def silence(row: Request, now: float) -> SafeText:
     """Returns the silence about an open request: ``quiet 8s``; blank at first."""
-    if not row.open or row.heard_at is None or row.paused_at is not None or now - row.heard_at < QUIET:
+    if (
+        not row.open
+        or row.heard_at is None
+        or row.paused_at is not None
+        or now - row.heard_at < SILENCE_SECONDS
+    ):
         return NOTHING
     silent = now - row.heard_at
     return safe("quiet {}s", int(silent)) if silent < 60 else safe("quiet {}", durations.elapsed(silent))

@@ -107,7 +107,7 @@ class ServerFacts:
     sign_in: SafeText = NOTHING
 
 
-GLYPHS: Final = {
+LINK_GLYPHS: Final = {
     Link.CONNECTED: (words("✓"), "success"),
     Link.CONNECTING: (words("◌"), "muted"),
     Link.LOST: (words("∅"), "error"),
@@ -119,16 +119,16 @@ WANT: Final = 16
 ROOM: Final = 72
 """Cells below which there is no room for such a notice."""
 
-NAME: Final = 24
+BAR_NAME_CELLS: Final = 24
 """Cells of the name that take precedence over the process and the revision."""
 
-NARROW: Final = 120
+SHORT_BAR_CELLS: Final = 120
 """Cells below which the bar leaves out what the detail shows as well."""
 
 
 def server_bar(facts: ServerFacts, cells: int) -> Segments:
     """Returns the bar: the server on the left, the counts that are not zero on the right."""
-    wide = cells >= NARROW
+    wide = cells >= SHORT_BAR_CELLS
     if cells < ROOM and facts.around.wants:
         facts = replace(facts, around=replace(facts.around, wants=()))
     right = _counts(facts, wide=wide)
@@ -140,7 +140,7 @@ def server_bar(facts: ServerFacts, cells: int) -> Segments:
 
 def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     """Returns the server in so many cells."""
-    glyph, tone = (words("!"), "warning") if facts.degraded else GLYPHS[facts.link]
+    glyph, tone = (words("!"), "warning") if facts.degraded else LINK_GLYPHS[facts.link]
     around = facts.around
     name = around.whose or facts.name or words("no server")
     place = safe(" {} of {}", around.place, around.of) if around.of > 1 else NOTHING
@@ -158,7 +158,7 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     # Facts that the detail shows as well go before a name of usual length is cut; the reason of a loss stays.
     for spare in (up, process, transport, state if connected else NOTHING):
         told = (transport, process, state, up)
-        if min(width(name), NAME) + sum(width(text) + len(gap) for text in told if text) <= room:
+        if min(width(name), BAR_NAME_CELLS) + sum(width(text) + len(gap) for text in told if text) <= room:
             break
         transport, process, state, up = (NOTHING if text is spare else text for text in told)
     state_tone = "error" if facts.link is Link.LOST else "muted"

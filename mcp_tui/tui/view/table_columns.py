@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view import badges, durations, rows
-from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, Piece, Sort
-from mcp_tui.tui.view.index import Item
+from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, Sort, StyledPiece
+from mcp_tui.tui.view.outline import Item
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
-WIDE: Final = 104
+LONG_TEXT_CELLS: Final = 104
 """Cells from which on a row uses longer texts."""
 
 _OUT: Final = words("→")
@@ -51,7 +51,7 @@ class TableLine(NamedTuple):
 # -- the cells --------------------------------------------------------------------------------------------------
 
 
-def _state(line: TableLine) -> Piece:
+def _state(line: TableLine) -> StyledPiece:
     return line.badge.word, line.badge.style
 
 
@@ -64,11 +64,11 @@ _SHORTER: Final = {
 }
 
 
-def _short_state(line: TableLine) -> Piece:
+def _short_state(line: TableLine) -> StyledPiece:
     return _SHORTER.get(line.badge.word, line.badge.word), line.badge.style
 
 
-def _id(line: TableLine) -> Piece:
+def _id(line: TableLine) -> StyledPiece:
     item = line.item
     if item.server_request is not None:
         id_ = item.server_request.request_id
@@ -79,7 +79,7 @@ def _id(line: TableLine) -> Piece:
     return brief(str(id_), 40), "muted"
 
 
-def _request(line: TableLine) -> Piece:
+def _request(line: TableLine) -> StyledPiece:
     """Returns method and name, indented for a child of another row."""
     item = line.item
     if item.server_request is not None:
@@ -98,7 +98,7 @@ def _children(line: TableLine) -> SafeText:
     return safe(" [{}{:,}]", "-" if item.expanded else "+", item.children) if item.children else NOTHING
 
 
-def _name(line: TableLine) -> Piece:
+def _name(line: TableLine) -> StyledPiece:
     """Returns the same without ``tools/call``."""
     said, tone = _request(line)
     return clean(
@@ -113,7 +113,7 @@ _TELLING: Final = frozenset({"late", "overdue"})
 """Styles of badges for which the result has the same style."""
 
 
-def _info(line: TableLine) -> Piece:
+def _info(line: TableLine) -> StyledPiece:
     item, row, style = line.item, line.row, line.badge.style
     if item.server_request is not None:
         said = badges.outcome_of(item.server_request)
@@ -127,7 +127,7 @@ def _info(line: TableLine) -> Piece:
     return join((since, said), " "), "muted" if style in _OVER else style if style in _TELLING else ""
 
 
-def _elapsed(line: TableLine) -> Piece:
+def _elapsed(line: TableLine) -> StyledPiece:
     if line.item.server_request is not None:
         return durations.elapsed(line.item.server_request.elapsed(line.now)), ""
     if line.row is None or line.row.sent_at is None:
@@ -136,7 +136,7 @@ def _elapsed(line: TableLine) -> Piece:
     return (safe("{}!", shown), "warning") if rows.near_limit(line.row, line.now) else (shown, "")
 
 
-def _limit(line: TableLine) -> Piece:
+def _limit(line: TableLine) -> StyledPiece:
     row = line.row
     return NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
 

@@ -25,7 +25,7 @@ NOTHING: Final = SafeText("")
 MARKS: Final = 4
 """Combining marks on one character, at most; more would cover the lines above and below."""
 
-SHOWN: Final = 65_536
+SHOWN_CHARACTERS: Final = 65_536
 """Characters of one payload that are shown."""
 
 DEPTH: Final = 48
@@ -263,7 +263,7 @@ def _head(text: str, cells: int) -> str:
 # -- payloads --------------------------------------------------------------------------------------------------
 
 
-def paragraphs(text: str, *, limit: int = SHOWN) -> list[SafeText]:
+def paragraphs(text: str, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
     """Returns the lines of ``text``; beyond ``limit`` characters it only counts the rest."""
     lines = [SafeText(line) for line in clean(text[:limit], newlines=True).split("\n")]
     if len(text) > limit:
@@ -271,7 +271,7 @@ def paragraphs(text: str, *, limit: int = SHOWN) -> list[SafeText]:
     return lines
 
 
-def pretty(value: object, *, limit: int = SHOWN) -> list[SafeText]:
+def pretty(value: object, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
     """Returns a JSON value as indented lines.
 
     Beyond ``limit`` characters, or :data:`DEPTH` levels, it only counts the rest, so the time is bounded.

@@ -18,8 +18,8 @@ from mcp_tui.protocol.transitions import LATE
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import TIMEOUTS, badge
-from mcp_tui.tui.view.index import put
 from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.outline import put
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, width, words
 
@@ -39,7 +39,7 @@ _SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
 @frozen
-class Window:
+class TimeWindow:
     """The time on the screen: ``cells`` cells of ``step`` seconds each.
 
     Cells are counted from 0 of the monotonic clock, so that a window which follows the clock moves by whole cells and its
@@ -51,7 +51,7 @@ class Window:
     step: float
 
     @classmethod
-    def ending(cls, at: float, span: float, cells: int) -> Window:
+    def ending(cls, at: float, span: float, cells: int) -> TimeWindow:
         """Returns the window of ``span`` seconds whose last cell contains a moment."""
         cells = max(1, cells)
         step = span / cells
@@ -107,7 +107,7 @@ class _Track:
         return tuple((clean("".join(glyph for glyph, _ in run)), tone) for tone, run in runs)
 
 
-def bar(row: Request, window: Window, now: float) -> Segments:
+def bar(row: Request, window: TimeWindow, now: float) -> Segments:
     """Returns the bar of a request in a window.
 
     It is dotted while the request is queued, then solid up to the outcome, or to ``now`` while the request is open. It has a
@@ -134,7 +134,7 @@ def bar(row: Request, window: Window, now: float) -> Segments:
     return track.segments()
 
 
-def _history(track: _Track, row: Request, window: Window, until: float, running: str) -> None:
+def _history(track: _Track, row: Request, window: TimeWindow, until: float, running: str) -> None:
     """Draws progress, and the time in which a person was asked."""
     paused: float | None = None
     for event in row.history:
@@ -152,7 +152,7 @@ def _history(track: _Track, row: Request, window: Window, until: float, running:
         track.fill(window.cell(paused), window.cell(until), "┄", "awaiting-input")
 
 
-def _given_up(track: _Track, row: Request, window: Window, now: float) -> None:
+def _given_up(track: _Track, row: Request, window: TimeWindow, now: float) -> None:
     """Draws the cancel or the loss, and what came after it."""
     given_up = row.ended_at or row.cancel_at or 0.0
     at = window.cell(given_up)
@@ -203,7 +203,7 @@ def label(row: Request, cells: int, now: float, *, selected: bool) -> Segments:
 # -- the clock -------------------------------------------------------------------------------------------------
 
 
-def axis(window: Window, *, origin: float, now: float) -> Segments:
+def axis(window: TimeWindow, *, origin: float, now: float) -> Segments:
     """Returns the axis with as many times of day as there is room for, and ``now`` if it is in the window."""
     fine = next((tick for tick in _TICKS if tick / window.step >= 11), _TICKS[-1])
     tick = fine if fine >= 1 else next((each for each in _TICKS if each / window.step >= 15), 1.0)
@@ -307,7 +307,7 @@ MEASURED: Final = 1_000
 """The number of newest requests for percentiles."""
 
 
-def rates(spans: Spans, window: Window, gutter: int) -> Segments:
+def rates(spans: Spans, window: TimeWindow, gutter: int) -> Segments:
     """Returns the messages of each cell as a sparkline, after their peak in words."""
     edges = range(window.first, window.first + window.cells + 1)
     before_each = [spans.messages(edge * window.step) for edge in edges]
@@ -319,7 +319,7 @@ def rates(spans: Spans, window: Window, gutter: int) -> Segments:
 
 # -- requests and messages by their time ---------------------------------------------------------------------
 
-BLOCK: Final = 64
+SKIPPED_TOGETHER: Final = 64
 """Requests that are skipped together if all of them had ended before."""
 
 _FINAL: Final = frozenset({State.COMPLETED, State.FAILED})
@@ -335,12 +335,12 @@ def _under_way(
     late: Collection[int] = (),
 ) -> Iterator[int]:
     """Yields the places of requests between two moments and of late ones; ``latest`` returns the last end of a block."""
-    kept = {each // BLOCK for each in late}
+    kept = {each // SKIPPED_TOGETHER for each in late}
     place = bisect_right(begins, end) - 1
     while place >= 0:
-        block = place // BLOCK
+        block = place // SKIPPED_TOGETHER
         if latest(block) < begin and block not in kept:
-            place = block * BLOCK - 1
+            place = block * SKIPPED_TOGETHER - 1
             continue
         if ends[place] >= begin or place in late:
             yield place
@@ -376,7 +376,7 @@ class BookSpans:
             row = order[place]
             self._begins.append(row.called_at)
             self._ends.append(math.inf)
-            if place % BLOCK == 0:
+            if place % SKIPPED_TOGETHER == 0:
                 self._latest.append(-math.inf)
             self._take(place, row)
         return True
@@ -384,8 +384,8 @@ class BookSpans:
     def _take(self, place: int, row: Request) -> None:
         self._ends[place] = ended(row)
         put(self._watched, place, present=row.state not in _FINAL)
-        begin = place - place % BLOCK
-        self._latest[place // BLOCK] = max(self._ends[begin : begin + BLOCK])
+        begin = place - place % SKIPPED_TOGETHER
+        self._latest[place // SKIPPED_TOGETHER] = max(self._ends[begin : begin + SKIPPED_TOGETHER])
 
     def first(self) -> float | None:
         """Returns when the first request was called."""
@@ -441,10 +441,10 @@ class RecordedSpans:
     def _last_over(self, block: int) -> int:
         """Returns the last event that ended a request of a block; cached for whole blocks, since it only gets earlier."""
         over = self._book.recording.table.requests.over
-        while len(self._blocks) <= block and (len(self._blocks) + 1) * BLOCK <= len(over):
-            begin = len(self._blocks) * BLOCK
-            self._blocks.append(max(over[begin : begin + BLOCK]))
-        return self._blocks[block] if block < len(self._blocks) else max(over[block * BLOCK :])
+        while len(self._blocks) <= block and (len(self._blocks) + 1) * SKIPPED_TOGETHER <= len(over):
+            begin = len(self._blocks) * SKIPPED_TOGETHER
+            self._blocks.append(max(over[begin : begin + SKIPPED_TOGETHER]))
+        return self._blocks[block] if block < len(self._blocks) else max(over[block * SKIPPED_TOGETHER :])
 
     def messages(self, until: float) -> int:
         recording = self._book.recording

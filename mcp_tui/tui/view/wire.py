@@ -71,7 +71,7 @@ def wire_line(
 
 # -- one frame in the detail ---------------------------------------------------------------------------------
 
-READ: Final = 1024 * 1024
+JSON_FRAME_BYTES: Final = 1024 * 1024
 """The size in bytes above which a frame is not shown as JSON."""
 
 RAW: Final = 16_384
@@ -105,7 +105,7 @@ def frame_sections(
         told = [line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken]
         whose = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
         sections.append(Section(words("Schema violation"), [*told, whose]))
-    if raw is not None and len(raw) <= READ:
+    if raw is not None and len(raw) <= JSON_FRAME_BYTES:
         try:
             json = texts(pretty(read_json(raw)))
         except ValueError as error:
@@ -153,7 +153,7 @@ def reason(broken: Sequence[Problem]) -> SafeText:
 
 # -- the log -------------------------------------------------------------------------------------------------
 
-SHOWN: Final = 2000
+WIRE_LINE_CHARACTERS: Final = 2000
 """The number of characters shown of one line of the log."""
 
 
@@ -175,5 +175,5 @@ def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:
     id_ = about(event)
     request = words("") if id_ is None else safe("request {}:", brief(str(id_), 40))
     key = hint(": {server.menu}") if isinstance(event, ev.Degraded) else words("")
-    said = safe("{}{}", join((request, brief(known.words(event), SHOWN)), " "), key)
+    said = safe("{}{}", join((request, brief(known.words(event), WIRE_LINE_CHARACTERS)), " "), key)
     return clean(known.source), said, known.tone(event)

@@ -15,7 +15,7 @@ from mcp_tui.tui.view.server import ServerFacts, server_bar
 from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 
-KEPT: Final = frozenset({"app.help", "app.leave"})
+ALWAYS_SHOWN: Final = frozenset({"app.help", "app.leave"})
 """Keys to the help and out, by their ids; no sentence covers them."""
 
 _SPACE: Final = words(" ")
@@ -55,18 +55,20 @@ class KeyBar(Bar, can_focus=False):
         """Shows the keys that are offered without idle ones, by id; hides a sentence whose time is over."""
         if self.said and (time.monotonic() >= self._until or not self._holds()):
             self.hush()
-        shown = [key for key in offered if key.footer and (key.id not in idle or key.id in KEPT)]
+        shown = [key for key in offered if key.footer and (key.id not in idle or key.id in ALWAYS_SHOWN)]
         if shown != self._keys:
             self._keys = shown
             self.refresh()
 
     def fitting(self) -> list[Key]:
-        """Returns the keys that there is room for: the last wide ones are left out first, those of :data:`KEPT` never."""
+        """Returns the keys that there is room for: the last wide ones are left out first, those of :data:`ALWAYS_SHOWN`
+        never.
+        """
         shown = sorted(self._keys, key=lambda key: key.footer)
         if self.said:
-            return [key for key in shown if key.id in KEPT]
+            return [key for key in shown if key.id in ALWAYS_SHOWN]
         while sum(_cells(key) for key in shown) > self.inner.width + 1:
-            spare = [key for key in shown if key.id not in KEPT]
+            spare = [key for key in shown if key.id not in ALWAYS_SHOWN]
             if not spare:
                 break
             wide = [key for key in spare if key.wide]

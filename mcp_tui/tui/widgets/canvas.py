@@ -29,9 +29,9 @@ from textual.widget import Widget
 from mcp_tui.tui.view.text import NOTHING, TO_ASCII, SafeText, clean, fit, words, wrap
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.view.index import Outline
+    from mcp_tui.tui.view.outline import Outline
 
-COPIED: Final = 10_000
+COPIED_LINES: Final = 10_000
 """The most lines that can be copied at once."""
 
 
@@ -169,7 +169,7 @@ def selected_text(
     start, end = selection.start or Offset(0, -1), selection.end
     taken: list[str] = []
     for line, at in enumerate(offsets):
-        if (end is not None and at > end.y) or len(taken) == COPIED:
+        if (end is not None and at > end.y) or len(taken) == COPIED_LINES:
             break
         if at >= start.y:
             said = text(line)

@@ -21,7 +21,7 @@ from mcp_tui.tui.view.forms import Styled, dots
 from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.editor import Editor, InOrder
 
-OFFERED: Final = 200
+LISTED_SUGGESTIONS: Final = 200
 """Suggestions that are listed at once; typing finds the others."""
 
 
@@ -187,7 +187,7 @@ class Suggestions(OptionList):
     def offer(self, choices: Sequence[FieldChoice]) -> None:
         """Lists choices; the cursor stays on its choice."""
         before = self.chosen
-        listed = {each.label: labelled(each) for each in choices[:OFFERED]}
+        listed = {each.label: labelled(each) for each in choices[:LISTED_SUGGESTIONS]}
         self.display = bool(listed)
         self.clear_options()
         self.add_options([Option(said, id=label) for label, said in listed.items()])

@@ -40,7 +40,7 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, w
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
 from mcp_tui.tui.widgets.editor import Editor
 
-TEXT: Final = 50_000
+EDITED_CHARACTERS: Final = 50_000
 """Characters of a field that can be edited; longer text is sent unchanged."""
 
 LABEL: Final = 22
@@ -95,7 +95,7 @@ class FieldRow(Vertical):
         self._masked = masked
         self._edited = edited
         self._entry = entry
-        self._fixed = entry is not None and len(entry.text) > TEXT
+        self._fixed = entry is not None and len(entry.text) > EDITED_CHARACTERS
         self._offered: Sequence[FieldChoice] = field.choices
         self._suggestions = Suggestions()
         self._problem = Static(markup=False, classes="-problem")

@@ -18,13 +18,13 @@ from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import NOTHING, SafeText, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 
-PATIENCE: Final = 20.0
+DECODING_SECONDS: Final = 20.0
 """Seconds that decoding an image may take."""
 
 ROWS: Final = 16
 """Lines of an image among other lines."""
 
-MOST: Final = 8
+SHOWN_IMAGES: Final = 8
 """Images among other lines in one place."""
 
 _ONE: Final = threading.Lock()
@@ -53,10 +53,10 @@ async def decode(part: Part) -> Picture | SafeText:
     # Not the loop's executor: whoever quits would wait for its threads.
     threading.Thread(target=work, name="image", daemon=True).start()
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DECODING_SECONDS):
             return await made
     except TimeoutError:
-        return safe("not drawn: decoding took more than {} s", f"{PATIENCE:g}")
+        return safe("not drawn: decoding took more than {} s", f"{DECODING_SECONDS:g}")
 
 
 def undrawn(app: App[Any]) -> SafeText:
@@ -98,7 +98,7 @@ class Pictures:
         if why:
             return [*odd, ((why, "muted"),)]
         if id(part) not in self._known:
-            if len(self._known) >= MOST:
+            if len(self._known) >= SHOWN_IMAGES:
                 return []
             self._known[id(part)] = part, words("reading …")
             self._widget.run_worker(self._read(part), group="pictures", exit_on_error=True)

@@ -15,14 +15,14 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import REQUESTS, bindings, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
 from mcp_tui.tui.view.filters import is_open, parse
-from mcp_tui.tui.view.index import Item, Key, Outline, Rows, row_key
 from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.outline import Item, Outline, Rows, TypedId, row_key
 from mcp_tui.tui.view.rows import counted, empty_state
-from mcp_tui.tui.view.table_columns import COLUMNS, WIDE, TableLine
+from mcp_tui.tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, TableLine
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 
-YOUNG: Final = 10.0
+TENTHS_SECONDS: Final = 10.0
 """Seconds after which a timer is drawn once a second instead of ten times."""
 
 RESORTED: Final = 1.0
@@ -52,8 +52,8 @@ class RowPainter:
 
     def measure(self, items: Iterable[Item], now: float, width: int) -> bool:
         """Fits the columns to more items in a line of ``width`` cells; returns whether that moves a column."""
-        wide = width >= WIDE
-        if wide is not (self._width >= WIDE):
+        wide = width >= LONG_TEXT_CELLS
+        if wide is not (self._width >= LONG_TEXT_CELLS):
             self.reset()  # the words depend on the width
         if len(self._measured) > _KNOWN:
             self._measured.clear()
@@ -86,7 +86,7 @@ class RowPainter:
             cached = item.key, row.version, selected, marked, item.expanded, item.children
             if cached in strips:
                 return strips[cached]
-        line = TableLine(item, now, self._width >= WIDE, still)
+        line = TableLine(item, now, self._width >= LONG_TEXT_CELLS, still)
         pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
         strip = self._canvas.strip(pieces, cursor=selected)
         if cached is not None:
@@ -137,7 +137,7 @@ class RequestTable(ListCanvas):
         self.now = now
         self.timers = "live"
         self.server: Callable[[], str] = str
-        self.marks: dict[Key, None] = {}
+        self.marks: dict[TypedId, None] = {}
         self.empty = hint("No requests yet. Press {request.new} to call a tool.")
         self._painter = RowPainter(self)
         self._sorted_at = self._warm_at = self._drawn_at = 0.0
@@ -230,7 +230,7 @@ class RequestTable(ListCanvas):
                 self._warm_at = now
                 self._repaint(warm)
         live = [(line, item.about) for line, item in items if is_open(item.about)]
-        young = self.timers == "live" and any(about.elapsed(now) < YOUNG for _, about in live)
+        young = self.timers == "live" and any(about.elapsed(now) < TENTHS_SECONDS for _, about in live)
         if live and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             self._measure()

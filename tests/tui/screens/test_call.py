@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.screens.call import LISTED, CallScreen
+from mcp_tui.tui.screens.call import LISTED_TOOLS, CallScreen
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.hostile import PACKED, assert_harmless
@@ -158,7 +158,7 @@ async def test_no_tools_at_all():
 
 async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
     async with form([tool(f"tool{number % 5000}") for number in range(10_000)]) as (host, pilot):
-        assert host.screen.query_one(OptionList).option_count == LISTED + 1
+        assert host.screen.query_one(OptionList).option_count == LISTED_TOOLS + 1
         assert "10,000 tools" in host.shown
         await pilot.press(*"tool4999", "ctrl+s")
         await pilot.pause()

@@ -12,7 +12,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
-from mcp_tui.tui.screens.cancelling import LENGTH, ReasonScreen
+from mcp_tui.tui.screens.cancel_dialogs import LENGTH, ReasonScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, cancelled, completed, started
 from tests.tui.screens.host import UNANSWERED, Host, look, showing

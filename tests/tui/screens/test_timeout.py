@@ -13,8 +13,8 @@ from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.key_guard import PAUSE
-from mcp_tui.tui.screens.cancelling import TimeoutScreen
+from mcp_tui.tui.key_guard import SEEN_SECONDS
+from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, completed, progress, started
 from tests.tui.screens.host import UNANSWERED, Host, look
@@ -49,7 +49,7 @@ class Case:
 
     async def hearing(self, pilot: Any) -> None:
         await pilot.pause()
-        self.clock.now += PAUSE
+        self.clock.now += SEEN_SECONDS
         await look(pilot, self.screen)
 
 

@@ -30,13 +30,13 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.cancelling import TimeoutScreen
+from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
 from mcp_tui.tui.screens.dialog import InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.servers import ServersScreen
-from mcp_tui.tui.screens.session import SessionScreen
-from mcp_tui.tui.screens.sign_in import SignInScreen
+from mcp_tui.tui.screens.session_screen import SessionScreen
+from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words

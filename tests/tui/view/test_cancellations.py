@@ -7,7 +7,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.view.cancellations import (
-    SORTS,
+    CANCELLATION_SORTS,
     CancellationLine,
     Cancellations,
     cancellation,
@@ -126,9 +126,9 @@ def test_orders_of_the_log():
         [*started(3, name="c"), *cancelled(id=3, at=4.0), late(id=3, after=9.0)],
     ).order
     found: dict[str, list[object]] = {}
-    for sort in SORTS[1:]:
+    for sort in CANCELLATION_SORTS[1:]:
         place = sort.at(UNTIL)
         assert place is not None
         found[sort.value] = [row.id for row in sorted(rows, key=place)]
     assert found == {"outcome": [2, 3, 1], "lag": [3, 2, 1], "name": [2, 1, 3]}
-    assert after(SORTS[-1], SORTS) is NEWEST
+    assert after(CANCELLATION_SORTS[-1], CANCELLATION_SORTS) is NEWEST

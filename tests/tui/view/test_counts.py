@@ -27,8 +27,8 @@ from mcp_tui.tui.view.badges import CUT_OFF, GOING_ON, GOING_ON_LOST, LOST, badg
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.cancellations import counted as outcomes_counted
 from mcp_tui.tui.view.filters import parse
-from mcp_tui.tui.view.index import Outline
 from mcp_tui.tui.view.lines import FilteredLines
+from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.server import Counts
 from mcp_tui.tui.view.text import clean, words

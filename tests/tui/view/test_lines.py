@@ -78,7 +78,7 @@ def test_an_order_holds_until_it_is_asked_for_again():
 def test_a_long_list_is_looked_at_in_turns():
     base = Values(*range(1000))
     lines = FilteredLines(base)
-    budget, module.BUDGET = module.BUDGET, 0.0  # type: ignore[misc]
+    budget, module.FILTER_SECONDS = module.FILTER_SECONDS, 0.0  # type: ignore[misc]
     try:
         lines.filter(even)
         assert lines.waiting
@@ -87,7 +87,7 @@ def test_a_long_list_is_looked_at_in_turns():
             lines.update()
             turns += 1
     finally:
-        module.BUDGET = budget  # type: ignore[misc]
+        module.FILTER_SECONDS = budget  # type: ignore[misc]
     assert turns > 5
     assert shown(lines) == list(range(0, 1000, 2))
 

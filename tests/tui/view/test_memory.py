@@ -11,7 +11,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.session import Counters
 from mcp_tui.tui.view.cancellations import FITTED, Cancellations
-from mcp_tui.tui.view.index import Outline
+from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.view.timeline import BookSpans
 from tests.tui.making import cancelled, completed, late, started
 

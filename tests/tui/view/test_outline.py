@@ -14,7 +14,7 @@ from mcp_tui.protocol.requests import TERMINAL, Book
 from mcp_tui.protocol.transitions import IllegalTransition
 from mcp_tui.tui.view.columns import Sort
 from mcp_tui.tui.view.filters import parse
-from mcp_tui.tui.view.index import Outline
+from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.view.table_columns import SORTS
 from tests.journal.making import STEPS as RECORDED
 from tests.journal.making import recorded_session, write

@@ -16,7 +16,7 @@ from mcp_tui.probe.report import Calls, EvidenceItem, Finding, PassedOver, Repor
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.revisions import LATEST
-from mcp_tui.tui.view import probe as view
+from mcp_tui.tui.view import probe_report as view
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 INFO = ServerInfo(transport="stdio", revision=LATEST, name="crawler", version="1.2")

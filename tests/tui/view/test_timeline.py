@@ -19,7 +19,7 @@ from mcp_tui.tui.view.timeline import (
     BookSpans,
     RecordedSpans,
     Spans,
-    Window,
+    TimeWindow,
     axis,
     bar,
     ended,
@@ -31,7 +31,7 @@ from mcp_tui.tui.view.timeline import (
 from tests.journal.making import write
 from tests.tui.making import book, called, cancelled, completed, late, progress, row, started
 
-TEN = Window.ending(9.999, 10.0, 20)
+TEN = TimeWindow.ending(9.999, 10.0, 20)
 """Ten seconds from 0, two cells a second."""
 
 
@@ -77,11 +77,11 @@ def test_a_cancel_stands_at_its_instant_and_the_late_reply_behind_it_with_its_la
 
 
 def test_the_axis_has_times_and_says_where_now_is():
-    said = text(axis(Window.ending(29.9, 30.0, 60), origin=0.0, now=29.9))
+    said = text(axis(TimeWindow.ending(29.9, 30.0, 60), origin=0.0, now=29.9))
     assert len(said) == 60
     assert said.rstrip().endswith("now")
     assert said.count("│") == 3
-    past = text(axis(Window.ending(29.9, 30.0, 60), origin=0.0, now=99.0))
+    past = text(axis(TimeWindow.ending(29.9, 30.0, 60), origin=0.0, now=99.0))
     assert "now" not in past
 
 

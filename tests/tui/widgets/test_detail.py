@@ -6,7 +6,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import line
 from mcp_tui.tui.view.pages import JsonPage
 from mcp_tui.tui.view.text import SafeText, words
-from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.detail_pane import Detail
 from tests.tui.painted import widget_text
 from tests.tui.widgets.host import Host, inside
 
@@ -40,7 +40,7 @@ async def test_the_place_is_kept_for_the_same_thing_only():
 
 
 async def test_sections_that_stay_are_not_wrapped_again(monkeypatch: pytest.MonkeyPatch):
-    import mcp_tui.tui.widgets.detail as module
+    import mcp_tui.tui.widgets.detail_pane as module
 
     shown = Detail()
     wrapped: list[Section] = []

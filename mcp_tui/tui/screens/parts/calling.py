@@ -14,14 +14,14 @@ from mcp_tui.client.results import check_results
 from mcp_tui.client.templates import TemplateError, Value, expand, parse
 from mcp_tui.config import saved
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.saved import NAME, SavedCall, SavedServer, SecretArguments
+from mcp_tui.config.saved import SAVED_NAME_CHARACTERS, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.screens.parts.connection import ConnectionKeys
+from mcp_tui.tui.screens.parts.connection_lost import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
@@ -40,7 +40,7 @@ EARLIER: Final = 20
 
 _METHODS: Final = {"tools": "tools/call", "prompts": "prompts/get", "templates": "resources/read"}
 
-TIMES: Final = 100
+MAX_REPETITIONS: Final = 100
 """Repetitions of a request that one key sends at most."""
 
 OF_ROUNDS: Final = ("inputResponses", "requestState")
@@ -174,15 +174,17 @@ class Calling:
             if answers is None:
                 return
             said = answers["times"].strip()
-            times = int(said) if said.isdecimal() and len(said) <= len(str(TIMES)) else 0
-            if not 1 <= times <= TIMES:
-                asked = safe("{} is not a number from 1 to {}. Nothing was sent.", brief(said, 40), TIMES)
+            times = int(said) if said.isdecimal() and len(said) <= len(str(MAX_REPETITIONS)) else 0
+            if not 1 <= times <= MAX_REPETITIONS:
+                asked = safe(
+                    "{} is not a number from 1 to {}. Nothing was sent.", brief(said, 40), MAX_REPETITIONS
+                )
                 self._screen.refuse(asked)
                 return
             self._counted = self._send(rows * times)
             self._table.unmark()
 
-        field = Input(id="times", description=f"How many times (1 to {TIMES})", default="5")
+        field = Input(id="times", description=f"How many times (1 to {MAX_REPETITIONS})", default="5")
         title = f"Repeat {request(rows[0])}" if len(rows) == 1 else f"Repeat {len(rows)} requests"
         self._screen.app.push_screen(InputsScreen(title, [field], does="Repeat"), answered)
 
@@ -290,10 +292,10 @@ class Calling:
 
         def answered(answers: dict[str, str] | None) -> None:
             if answers is not None:
-                name = answers["name"][:NAME].strip()
+                name = answers["name"][:SAVED_NAME_CHARACTERS].strip()
                 self._save(SavedCall(name=name, tool=tool, arguments=arguments, server=self._server))
 
-        field = Input(id="name", description="Name of the saved call", default=tool[:NAME])
+        field = Input(id="name", description="Name of the saved call", default=tool[:SAVED_NAME_CHARACTERS])
         self._screen.app.push_screen(InputsScreen("Save call", [field], does="Save"), answered)
 
     def _save(self, call: SavedCall, *, secrets: bool = False) -> None:

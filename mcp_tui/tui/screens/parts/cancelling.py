@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, LiteralString
 
-from mcp_tui.client.client import BATCH, DEFAULT_REASON
+from mcp_tui.client.client import CANCEL_BATCH, DEFAULT_REASON
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
@@ -15,13 +15,13 @@ from mcp_tui.tui.preferences import MORE
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.index import row_key
+from mcp_tui.tui.view.outline import row_key
 from mcp_tui.tui.view.rows import listed, plural, request
 from mcp_tui.tui.view.text import safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.screens.cancelling import CancelPrompt
+    from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt
 
 _OUTCOMES: Final[dict[CancelOutcome, LiteralString]] = {
     CancelOutcome.ALREADY_REQUESTED: "Cancel of {} already requested",
@@ -30,7 +30,7 @@ _OUTCOMES: Final[dict[CancelOutcome, LiteralString]] = {
     CancelOutcome.UNSENT: "Request {} was cancelled before it was sent",
 }
 
-RECENT: Final = 20
+RECENT_REASONS: Final = 20
 """Reasons that are offered again."""
 
 
@@ -60,7 +60,7 @@ class Cancelling:
 
     async def ask_reason(self, row: Request) -> None:
         """Opens the prompt for the reason of one cancel; for a request that is over it only says so."""
-        from mcp_tui.tui.screens.cancelling import ReasonScreen
+        from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen
 
         client = self._session.client
         prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
@@ -139,7 +139,7 @@ class Cancelling:
     def remember(self, reason: str) -> None:
         """Offers a reason again, the latest first."""
         if reason and reason != DEFAULT_REASON:
-            self.reasons = [reason, *(each for each in self.reasons if each != reason)][:RECENT]
+            self.reasons = [reason, *(each for each in self.reasons if each != reason)][:RECENT_REASONS]
 
     # -- several ---------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class Cancelling:
             await self._ask_reason_of(rows, hidden)
 
     async def _ask_reason_of(self, rows: list[Request], spared: Sequence[Request] = ()) -> None:
-        from mcp_tui.tui.screens.cancelling import MarkedScreen
+        from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen
 
         prompt = MarkedScreen(rows, recent=self.reasons, spared=spared)
         await self._prompt(prompt, lambda reason: self._cancel_rows(rows, reason))
@@ -182,9 +182,11 @@ class Cancelling:
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         client = self._session.client
         ids = [row.id for row in rows if row.open]
-        for id_ in ids[:BATCH]:  # at once: a worker would start after what is drawn now
+        for id_ in ids[:CANCEL_BATCH]:  # at once: a worker would start after what is drawn now
             client.cancel(id_, Cause.USER, reason)
-        self._screen.app.run_worker(client.cancel_all(Cause.USER, reason, ids[BATCH:]), group="cancelling")
+        self._screen.app.run_worker(
+            client.cancel_all(Cause.USER, reason, ids[CANCEL_BATCH:]), group="cancelling"
+        )
         self._table.unmark()
 
     # -- limits ----------------------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ class Cancelling:
         ]
         if not new:
             return
-        from mcp_tui.tui.screens.cancelling import TimeoutScreen
+        from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
 
         screen, client = self._screen, self._session.client
         if screen.on_top:

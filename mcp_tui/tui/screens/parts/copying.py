@@ -19,7 +19,7 @@ from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
 from mcp_tui.tui.view.comparing import Side
-from mcp_tui.tui.view.copies import KINDS
+from mcp_tui.tui.view.copies import COPIES
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.rows import plural, request, safe_name
@@ -29,7 +29,7 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 COMPARED: Final = 5000
 """The newest requests that are searched for the one before."""
 
-COPIED: Final = 1_000_000
+COPIED_BYTES: Final = 1_000_000
 """Bytes of an answer that are copied or compared at most: terminals take longer texts slowly, or not at all."""
 
 
@@ -90,13 +90,13 @@ class Copying:
 
         title = safe("Copy {} {}", brief(str(row.id), 40), request(row))
         note = words("Secrets are masked.")
-        await self._screen.ask(MenuScreen(title, [*KINDS.items()], note), chosen)
+        await self._screen.ask(MenuScreen(title, [*COPIES.items()], note), chosen)
 
     def copy_again(self) -> None:
         """Copies what :meth:`copy` would, of a request the kind that was copied last."""
         if (row := self._copied_at_once()) is not None:
             kind = self._look.copied
-            self._copy_request(row, kind if kind in KINDS else "result")  # a file may name any
+            self._copy_request(row, kind if kind in COPIES else "result")  # a file may name any
 
     @property
     def _look(self) -> Look:
@@ -122,11 +122,11 @@ class Copying:
 
     def _copy_request(self, row: Request, kind: str) -> None:
         id_ = brief(str(row.id), 40)
-        if kind in ("result", "both") and row.response_size > COPIED:
+        if kind in ("result", "both") and row.response_size > COPIED_BYTES:
             said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
             self._screen.tell(safe(said, id_, size(row.response_size), key_of("request.save")))
-        elif copied := self._payloads.copied(row, kind, most=COPIED):
-            self.copy_text(copied, safe("of request {}: {}", id_, KINDS[kind]))
+        elif copied := self._payloads.copied(row, kind, most=COPIED_BYTES):
+            self.copy_text(copied, safe("of request {}: {}", id_, COPIES[kind]))
         elif kind == "result":
             said = "Request {} has no answer yet. {} copies something else of it."
             self._screen.tell(safe(said, id_, key_of("request.copy")))
@@ -157,7 +157,7 @@ class Copying:
 
     async def compare(self) -> None:
         """Compares two marked requests, or the selected one with the one before of the same method and name."""
-        from mcp_tui.tui.screens.comparing import ComparingScreen
+        from mcp_tui.tui.screens.comparing_screen import ComparingScreen
 
         rows, screen = self.requests(), self._screen
         if len(rows) == 1:
@@ -166,12 +166,12 @@ class Copying:
             screen.refuse(safe("No earlier {} to compare with", request(rows[0])))
         elif len(rows) > 2:
             screen.refuse(words("Mark two requests to compare"))
-        elif large := next((row for row in rows if row.response_size > COPIED), None):
+        elif large := next((row for row in rows if row.response_size > COPIED_BYTES), None):
             said = "The answer to request {} is too large to compare ({})"
             screen.refuse(safe(said, brief(str(large.id), 40), size(large.response_size)))
         elif rows:
             rows.sort(key=lambda row: row.called_at)
-            before, after = (Side(row, self._payloads.export(row, most=COPIED)) for row in rows)
+            before, after = (Side(row, self._payloads.export(row, most=COPIED_BYTES)) for row in rows)
             await screen.ask(ComparingScreen(before, after, self._scene.now()))
 
     def _one_before(self, row: Request) -> Iterable[Request]:

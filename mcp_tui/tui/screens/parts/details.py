@@ -38,11 +38,11 @@ from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, paragraphs, safe, words
-from mcp_tui.tui.view.wire import READ, frame_sections, parsed, reason, wire_line
-from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.view.wire import JSON_FRAME_BYTES, frame_sections, parsed, reason, wire_line
+from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
 
-LARGE: Final = 4 * 1024 * 1024
+HEAD_ONLY_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a frame above which only its beginning is read, so that the screen does not freeze."""
 
 
@@ -91,7 +91,7 @@ class Payloads:
         return server | copies.exported(row, self._scene.payload, self._scene.redactor(), most=most)
 
     def copied(self, row: Request, kind: str, *, most: int) -> str:
-        """Returns a request in one of :data:`mcp_tui.tui.view.copies.KINDS`, without secrets; empty if there is none.
+        """Returns a request in one of :data:`mcp_tui.tui.view.copies.COPIES`, without secrets; empty if there is none.
 
         Messages of more than ``most`` bytes are left out.
         """
@@ -128,7 +128,7 @@ class Payloads:
             raw = self._read(seq)
             if raw is None:
                 continue
-            if len(raw) > LARGE:
+            if len(raw) > HEAD_ONLY_BYTES:
                 sections.append(_unread(raw))
                 continue
             message = as_object(said := parsed(raw))
@@ -159,10 +159,10 @@ def _unread(raw: bytes) -> Section:
     return Section(words("Answer"), (said, *shown))
 
 
-CHECKED: Final = 64 * 1024
+CHECKED_FRAME_BYTES: Final = 64 * 1024
 """Bytes of a frame above which it is checked against the schema only when it is opened."""
 
-ROUNDS: Final = 1000
+SEARCHED_ROUNDS: Final = 1000
 """The newest requests that are searched for the one that a later round belongs to, or an answer of ours."""
 
 _NOTED: Final = {
@@ -195,7 +195,7 @@ class Belonging:
             return True
         id_: object = head.id
         ours = bool(head.method) is (head.direction == "out")
-        if not ours and not head.method and id_ is None and self._theirs and head.size <= CHECKED:
+        if not ours and not head.method and id_ is None and self._theirs and head.size <= CHECKED_FRAME_BYTES:
             id_ = as_object(parsed(self._read_frame(head.seq))).get("id")
         return (type(id_), id_) in (self._ids if ours else self._theirs)
 
@@ -244,7 +244,7 @@ class Messages:
         row = self._scene.book.get(id_)
         if row is not None or type(id_) is not int:
             return row
-        newest = islice(reversed(self._scene.book.order), ROUNDS)
+        newest = islice(reversed(self._scene.book.order), SEARCHED_ROUNDS)
         return next((each for each in newest if id_ in each.round_ids), None)
 
     # -- the schema --------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Messages:
         asked = head.direction == "in" and head.method
         return None if asked or head.id is None else self.row_of(head)
 
-    def broken(self, head: FrameHead, *, most: int = CHECKED) -> list[Problem] | None:
+    def broken(self, head: FrameHead, *, most: int = CHECKED_FRAME_BYTES) -> list[Problem] | None:
         """Returns a frame's violations of the schema of its revision; ``None`` if it is not checked."""
         found = self._verdicts.get(head.seq)
         if found is not None:
@@ -294,7 +294,7 @@ class Messages:
             return "" if row is None else row.method
         asked = self._scene.book.server_requests
         until = bisect_left(asked, head.seq, key=lambda each: each.seq)
-        before = (asked[number] for number in range(until - 1, max(-1, until - 1 - ROUNDS), -1))
+        before = (asked[number] for number in range(until - 1, max(-1, until - 1 - SEARCHED_ROUNDS), -1))
         id_ = type(head.id), head.id
         return next((each.method for each in before if (type(each.request_id), each.request_id) == id_), "")
 
@@ -358,7 +358,7 @@ class Details:
         return frame_sections(
             head,
             scene.payload(head.seq),
-            self._messages.broken(head, most=READ) or (),
+            self._messages.broken(head, most=JSON_FRAME_BYTES) or (),
             origin=scene.spans.origin,
             revision=scene.facts(scene.now()).revision,
         )
@@ -375,7 +375,7 @@ class Details:
 
     def _content(self, row: Request) -> list[Section]:
         raw = self._payloads.answer(row)
-        if raw is None or len(raw) > LARGE:
+        if raw is None or len(raw) > HEAD_ONLY_BYTES:
             return []
         found = parts(as_object(parsed(raw)).get("result"))[:-1]
         return [Section(words("Last read")), *detail.part_sections(found)]
@@ -383,7 +383,7 @@ class Details:
     def _sent(self, asked: ServerRequest) -> list[Section]:
         """Returns the params of a request of the server's."""
         raw = self._scene.payload(asked.seq) if asked.seq else None
-        message = as_object(parsed(raw) if raw is not None and len(raw) <= READ else None)
+        message = as_object(parsed(raw) if raw is not None and len(raw) <= JSON_FRAME_BYTES else None)
         return params_sections(message.get("params")) if "params" in message else []
 
     def text(self) -> str:

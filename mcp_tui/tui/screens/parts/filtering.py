@@ -18,7 +18,7 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Messages
 from mcp_tui.tui.view import list_filters, table_columns
-from mcp_tui.tui.view.cancellations import SORTS, counted
+from mcp_tui.tui.view.cancellations import CANCELLATION_SORTS, counted
 from mcp_tui.tui.view.columns import NEWEST, after
 from mcp_tui.tui.view.filters import Terms
 from mcp_tui.tui.view.lines import FilteredLines
@@ -28,7 +28,7 @@ from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 
-COUNTED: Final = 2000
+COUNTED_CANCELLATIONS: Final = 2000
 """Cancellations above which their outcomes are not counted."""
 
 _LISTS: Final = {
@@ -121,7 +121,7 @@ class FilterLine(Horizontal):
         """Returns the outcomes of the cancellations that are shown, counted."""
         shown = self.cancellations
         known = shown.version, len(shown.numbers)
-        if len(shown.numbers) > COUNTED:
+        if len(shown.numbers) > COUNTED_CANCELLATIONS:
             return NOTHING
         if known != self._counted[0]:
             self._counted = known, counted(shown.items(), self._scene.now())
@@ -210,7 +210,7 @@ class FilterLine(Horizontal):
         """Sorts the cancellations, if they have the focus, or the requests by the next order."""
         screen = self._screen
         if screen.focused is self._lists["cancellations"]:
-            self._cancel_sort = after(self._cancel_sort, SORTS)
+            self._cancel_sort = after(self._cancel_sort, CANCELLATION_SORTS)
             self._apply("cancellations")
             screen.forget()
             screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)

@@ -13,8 +13,8 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.screens.parts.connection import ConnectionKeys
-from mcp_tui.tui.screens.parts.copying import COPIED
+from mcp_tui.tui.screens.parts.connection_lost import ConnectionKeys
+from mcp_tui.tui.screens.parts.copying import COPIED_BYTES
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.changes import answer_changes, list_changes
@@ -116,10 +116,10 @@ class Watching:
         if row is None or before is None or row.open:
             return
         self._repeated, self._pinned = None, row.id
-        if max(before.response_size, row.response_size) > COPIED:
+        if max(before.response_size, row.response_size) > COPIED_BYTES:
             said = words("the answer is too large to compare")
         else:
-            sides = (Side(each, self._payloads.export(each, most=COPIED)) for each in (before, row))
+            sides = (Side(each, self._payloads.export(each, most=COPIED_BYTES)) for each in (before, row))
             said = answer_changes(*sides)
         self._tell(join((self._said, said), " · "), "accent")
 

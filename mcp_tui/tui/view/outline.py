@@ -14,20 +14,20 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import CHILD, PING, ServerRequest
 from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
-from mcp_tui.tui.view.lines import BUDGET
+from mcp_tui.tui.view.lines import FILTER_SECONDS
 
 if TYPE_CHECKING:
     from mcp_tui.journal.recorded_book import RecordedBook
     from mcp_tui.protocol.requests import Book
 
-AT_ONCE: Final = 200
+FILTERED_ROWS: Final = 200
 """Rows that an update holds against the filter at least, however long that takes."""
 
-Key = tuple[type, RequestId]
+TypedId = tuple[type, RequestId]
 """The type and the value of an id: ``1`` and ``"1"`` are two ids."""
 
 
-def row_key(row: Request) -> Key:
+def row_key(row: Request) -> TypedId:
     """Returns the key of a row."""
     return type(row.id), row.id
 
@@ -59,7 +59,7 @@ class Item(NamedTuple):
     the row above was sent, ``None`` for a top-level line. ``children`` is the number of lines that belong under it.
     """
 
-    key: Key
+    key: TypedId
     row: Request | None
     server_request: ServerRequest | None = None
     round_: ev.Round | None = None
@@ -98,8 +98,8 @@ class Outline:
     Newest first, a line moves only as newer ones come in above it. In another order nothing moves until :meth:`resort`: new
     rows wait on top.
 
-    A new filter looks at the newest rows at once, and at older ones for :data:`BUDGET` seconds with each :meth:`update`;
-    ``unfiltered`` is the number of requests that it has not looked at.
+    A new filter looks at the newest rows at once, and at older ones for :data:`FILTER_SECONDS` seconds with each
+    :meth:`update`; ``unfiltered`` is the number of requests that it has not looked at.
     """
 
     def __init__(self, book: Rows) -> None:
@@ -234,9 +234,9 @@ class Outline:
 
     def _look_on(self) -> None:
         """Holds older rows against the filter for a while."""
-        until = time.monotonic() + BUDGET
+        until = time.monotonic() + FILTER_SECONDS
         self._look_on_asked(until)
-        place, enough = self._unfiltered, self._unfiltered - AT_ONCE
+        place, enough = self._unfiltered, self._unfiltered - FILTERED_ROWS
         older = bisect_left(self._tops, self._unfiltered << 32)
         found = [*self._tops[:older]]
         while place and (place > enough or time.monotonic() < until):
@@ -292,7 +292,7 @@ class Outline:
             return under[at][1]
         return self._top(line - at)
 
-    def key(self, line: int) -> Key:
+    def key(self, line: int) -> TypedId:
         """Returns the key of a line."""
         return self.item(line).key
 
@@ -310,7 +310,7 @@ class Outline:
         found = self._errands.get(place, [])
         return found[: bisect_left(found, self._called)]
 
-    def _code_of(self, key: Key) -> int | None:
+    def _code_of(self, key: TypedId) -> int | None:
         """Returns the code of a top-level line, shown or not."""
         kind, id = key
         if kind is ServerRequest:
@@ -334,7 +334,7 @@ class Outline:
         """Returns the line of a top-level line, which is below the children of those above it."""
         return top + bisect_left(self._under, top, key=lambda child: child[0])
 
-    def line(self, key: Key) -> int | None:
+    def line(self, key: TypedId) -> int | None:
         """Returns the line of a key, or ``None`` where it is not shown."""
         for at, (top, item) in enumerate(self._under):
             if item.key == key:
@@ -342,7 +342,7 @@ class Outline:
         top = self._top_line(self._code_of(key))
         return None if top is None else self._below_children(top)
 
-    def nearest(self, key: Key) -> int:
+    def nearest(self, key: TypedId) -> int:
         """Returns the line of a key, of the row that it belongs to, or the one where it would be if it were shown."""
         line = self.line(key)
         if line is None and (owner := self.owner(key)) is not None:
@@ -352,7 +352,7 @@ class Outline:
             line = 0 if code is None else self._below_children(min(self.shown - 1, self._newer(code)))
         return max(0, min(len(self) - 1, line))
 
-    def owner(self, key: Key) -> Key | None:
+    def owner(self, key: TypedId) -> TypedId | None:
         """Returns the key of the row that a child belongs to, expanded or not; ``None`` for a top-level line."""
         for top, item in self._under:
             if item.key == key:
@@ -380,7 +380,7 @@ class Outline:
         line = None if owner is None else self.line(owner)
         return line if line is not None and self.item(line).children else None
 
-    def reveal(self, key: Key) -> int | None:
+    def reveal(self, key: TypedId) -> int | None:
         """Expands the row that a key belongs to, if any, and returns the line of the key; ``None`` where it is not shown."""
         if (line := self.line(key)) is not None:
             return line
@@ -402,7 +402,7 @@ class Outline:
             self._order = sorted(rows, key=lambda code: place(self.book.row(code >> 32)))
         self._arrange()
 
-    def expand(self, key: Key, *, expanded: bool) -> None:
+    def expand(self, key: TypedId, *, expanded: bool) -> None:
         """Shows or hides the children of a row."""
         place = self.book.place(key[1])
         if place is not None:

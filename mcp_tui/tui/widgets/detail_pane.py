@@ -15,16 +15,16 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.keys import DETAIL, FIRST, PAGE, bindings
+from mcp_tui.tui.keys import DETAIL, FIRST_KEYS, PAGE, bindings
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
-from mcp_tui.tui.view.pages import PartsPage, Place
+from mcp_tui.tui.view.pages import MatchPlace, PartsPage
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words, wrap
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, Numbers, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
 from mcp_tui.tui.widgets.links import linked
 
-LONGEST: Final = 200
+FIND_CHARACTERS: Final = 200
 """Characters of a text to find, at most."""
 
 
@@ -45,7 +45,7 @@ class Finder:
     not_found: SafeText
     typing: bool = False
     wanted: str = ""
-    places: Sequence[Place] | None = ()
+    places: Sequence[MatchPlace] | None = ()
     match: int = 0
 
     def end(self) -> None:
@@ -72,12 +72,12 @@ class Finder:
         before = self.wanted
         if event.key == "enter":
             self.typing = False
-        elif event.key in FIRST["app.back"].names:
+        elif event.key in FIRST_KEYS["app.back"].names:
             self.end()
         elif event.key == "backspace":
             self.wanted = self.wanted[:-1]
         elif event.character is not None and event.character.isprintable():
-            self.wanted = (self.wanted + event.character)[:LONGEST]
+            self.wanted = (self.wanted + event.character)[:FIND_CHARACTERS]
         if self.wanted != before:
             self.match = 0
             self.pane.look()
@@ -240,10 +240,10 @@ class Detail(Canvas):
         if self.finder.typing:
             return character is not None
         ids = ("detail.find", "detail.next", "detail.previous") if self.finder.wanted else ("detail.find",)
-        return any(key in FIRST[id_].names for id_ in ids)
+        return any(key in FIRST_KEYS[id_].names for id_ in ids)
 
     async def _on_key(self, event: events.Key) -> None:
-        if not self.finder.typing and self.finder.wanted and event.key in FIRST["app.back"].names:
+        if not self.finder.typing and self.finder.wanted and event.key in FIRST_KEYS["app.back"].names:
             event.stop()
             event.prevent_default()
             self.finder.end()
@@ -279,7 +279,7 @@ class Detail(Canvas):
 
     def _find(self) -> None:
         wanted = self.finder.wanted.casefold()
-        places: list[Place] = []
+        places: list[MatchPlace] = []
         for number, (section, wrapped) in enumerate(self._wrapped.values() if wanted else ()):
             own = len(wrapped) if section.page is None else self._before(number)
             texts = ("".join(text for text, _ in pieces).casefold() for pieces in wrapped[:own])
@@ -289,7 +289,7 @@ class Detail(Canvas):
         self.finder.places = places
         self.finder.match = min(self.finder.match, max(0, len(places) - 1))
 
-    def reveal(self, place: Place) -> None:
+    def reveal(self, place: MatchPlace) -> None:
         """Scrolls to a place where the text was found, and unfolds what hides it."""
         section, at, *inside = place
         page = self._sections[section].page
@@ -418,7 +418,7 @@ def _wrapped_line(line: Line, cells: int) -> list[Segments]:
 
 # -- a page --------------------------------------------------------------------------------------------------
 
-PAUSE: Final = 0.1
+FIND_PAUSE_SECONDS: Final = 0.1
 """Seconds without a key after which the search begins."""
 
 
@@ -500,7 +500,7 @@ class Pager(ListCanvas):
 
     async def _search(self, page: PartsPage, wanted: str, number: int) -> None:
         # in a thread: a large page takes seconds, and keys must work meanwhile
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(FIND_PAUSE_SECONDS)
         if number != self._searches:
             return
         places = await asyncio.to_thread(page.find, wanted, lambda: number != self._searches)
@@ -508,7 +508,7 @@ class Pager(ListCanvas):
             self.finder.places = places
             self.finder.go()
 
-    def reveal(self, place: Place) -> None:
+    def reveal(self, place: MatchPlace) -> None:
         line = self._page.reveal(place)
         self.resize()
         self.put_cursor(line)

@@ -97,7 +97,7 @@ class ConnectionKeys:
 
     async def sign_in(self) -> None:
         """Signs in, if the server requires it; connects if there is no connection."""
-        from mcp_tui.tui.screens.sign_in import SignInScreen
+        from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 
         sign_in = self._session.sign_in
         if sign_in is None:

@@ -226,7 +226,7 @@ class MarkedScreen(CancelPrompt):
         super().tick()
 
 
-LISTED: Final = 6
+LISTED_REQUESTS: Final = 6
 """Overdue requests that are listed at most."""
 
 
@@ -299,7 +299,7 @@ class TimeoutScreen(Dialog[None]):
         count = len(rows)
         room = max(24, (self._list.size.width or 64) - 35)
         pieces: list[Piece] = []
-        for row in rows[:LISTED]:
+        for row in rows[:LISTED_REQUESTS]:
             if pieces:
                 pieces.append(words("\n"))
             pieces += [
@@ -309,8 +309,8 @@ class TimeoutScreen(Dialog[None]):
             ]
             if count > 1:
                 pieces.append((fit(self._when(row, now, words("s")), 12, right=True), "$text-muted"))
-        if count > LISTED:
-            pieces.append((safe("\n        and {:,} more", count - LISTED), "$text-muted"))
+        if count > LISTED_REQUESTS:
+            pieces.append((safe("\n        and {:,} more", count - LISTED_REQUESTS), "$text-muted"))
         self.say(self._list, *pieces)
         first = min(rows, key=lambda row: _seconds(row, now))
         share = _seconds(first, now) / first.limits.ask if first.limits.ask > 0 else 0.0

@@ -7,12 +7,12 @@ from typing import Final, cast
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.run import CANDIDATES, GRACE, TIMES
+from mcp_tui.probe.run import CANDIDATES, DURATIONS, RUN_GRACE_SECONDS
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
 
-GLYPHS: Final = {
+VERDICT_GLYPHS: Final = {
     Verdict.PASS: ("✓", "success"),
     Verdict.FAIL: ("✗", "error"),
     Verdict.WARNING: ("↯", "warning"),
@@ -24,13 +24,13 @@ GLYPHS: Final = {
 _SGR: Final = {"success": "32", "error": "1;31", "warning": "33", "muted": "2"}
 """Its parameters of SGR for a terminal that has colours."""
 
-SHOWN: Final = 200
+EVIDENCE_CHARACTERS: Final = 200
 """Characters of a sentence or a frame that are shown."""
 
 
 def word(verdict: Verdict) -> SafeText:
     """A verdict as it is shown: ``✓ pass``."""
-    return safe("{} {}", GLYPHS[verdict][0], verdict.value)
+    return safe("{} {}", VERDICT_GLYPHS[verdict][0], verdict.value)
 
 
 def arguments(given: dict[str, Json]) -> SafeText:
@@ -55,7 +55,7 @@ def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
         called = safe("{} {}", brief(first.name, 60), arguments(first.arguments))
     lines = [safe("it calls {} about 25 times, cancels it in every way, and judges {} rules.", called, rules)]
     if first is not None and first.seconds:
-        most = TIMES * first.seconds + GRACE
+        most = DURATIONS * first.seconds + RUN_GRACE_SECONDS
         lines.append(
             safe(
                 "Takes at most {:.0f} s, if the tool works for the {:g} s that it is asked for.",
@@ -64,13 +64,15 @@ def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
             )
         )
     else:
-        lines.append(safe("Takes at most {}× the tool's run time plus {:.0f} s.", TIMES, GRACE))
+        lines.append(
+            safe("Takes at most {}× the tool's run time plus {:.0f} s.", DURATIONS, RUN_GRACE_SECONDS)
+        )
     if first is not None and first.destructive:
         lines.append(words("The server marks this tool as destructive (unverified)."))
     elif first is not None and first.why:
         others = ", ".join(each.name for each in (choices or ())[1:CANDIDATES])
         chosen = f"Chosen by {', '.join(first.why)}"
-        lines.append(brief(f"{chosen}; if unfit: {others}." if others else f"{chosen}.", SHOWN))
+        lines.append(brief(f"{chosen}; if unfit: {others}." if others else f"{chosen}.", EVIDENCE_CHARACTERS))
     return lines
 
 
@@ -87,7 +89,7 @@ def provenance(report: Report) -> SafeText:
     """The version, date, and command of the run, in a line: ``mcp-tui 0.1.0 · 2026-11-21T11:04:31Z · python server.py``."""
     version = f"mcp-tui {report.probe}" if report.probe else ""
     parts = (version, report.date, report.command, f"{report.seconds:.1f} s in all")
-    return brief(" · ".join(part for part in parts if part), 2 * SHOWN)
+    return brief(" · ".join(part for part in parts if part), 2 * EVIDENCE_CHARACTERS)
 
 
 def called(report: Report) -> SafeText:
@@ -109,10 +111,12 @@ def counted(report: Report) -> SafeText:
 def conclusion(report: Report) -> SafeText:
     """The line that says whether the server stops when told to."""
     answer, why = report.stops()
-    return brief(f"stops when told to: {answer} – {why}", 2 * SHOWN)
+    return brief(f"stops when told to: {answer} – {why}", 2 * EVIDENCE_CHARACTERS)
 
 
-def evidence_pieces(evidence: EvidenceItem, most: int = SHOWN) -> tuple[SafeText, SafeText, SafeText]:
+def evidence_pieces(
+    evidence: EvidenceItem, most: int = EVIDENCE_CHARACTERS
+) -> tuple[SafeText, SafeText, SafeText]:
     """The time of a piece of evidence, its words, and its message, of which ``most`` characters are shown."""
     at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
     frame = safe("  {}", brief(evidence.frame, most)) if evidence.frame else NOTHING
@@ -128,7 +132,7 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
     """The whole report for a terminal: the rules, why some did not pass, and the answer in the last line."""
 
     def painted(verdict: Verdict, line: SafeText) -> SafeText:
-        return paint(line, _SGR[GLYPHS[verdict][1]]) if colour else line
+        return paint(line, _SGR[VERDICT_GLYPHS[verdict][1]]) if colour else line
 
     rows = report.rows()
     lines = [headline(report), provenance(report), NOTHING]
@@ -140,7 +144,7 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
         chosen = [row for row in rows if row[2].verdict is verdict]
         lines += [NOTHING] if chosen else []
         for rule, clause, finding in chosen:
-            why = safe("{}  {}: {}", rule.id, verdict.value, brief(finding.sentence, 2 * SHOWN))
+            why = safe("{}  {}: {}", rule.id, verdict.value, brief(finding.sentence, 2 * EVIDENCE_CHARACTERS))
             lines.append(painted(verdict, why))
             lines.append(safe("      {}: {}", clause.level.value, clause.text(report.info.revision.name)))
             lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
@@ -149,7 +153,7 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
         lines += [NOTHING] if reasons else []
         for sentence, rules in reasons.items():
             named = f"{rules[0]} … {rules[-1]}" if len(rules) > 2 else ", ".join(rules)
-            why = safe("{}  {}: {}", verdict.value, named, brief(sentence, 2 * SHOWN))
+            why = safe("{}  {}: {}", verdict.value, named, brief(sentence, 2 * EVIDENCE_CHARACTERS))
             lines.append(painted(verdict, why))
     if report.passed_over:
         lines += [NOTHING, *passed_over(report)]
@@ -170,7 +174,7 @@ def passed_over(report: Report) -> list[SafeText]:
     """The best candidates where no slow tool was used: the reason of each, and the command that uses it."""
     lines = [words("Best candidates:")] if report.passed_over else []
     for each in report.passed_over:
-        lines.append(safe("  {}: {}", brief(each.tool, 40), brief(each.why, 2 * SHOWN)))
+        lines.append(safe("  {}: {}", brief(each.tool, 40), brief(each.why, 2 * EVIDENCE_CHARACTERS)))
         lines.append(safe("    {}", clean(each.command)))
     return lines
 
@@ -197,11 +201,11 @@ _ESCAPES: Final = str.maketrans({**{each: f"\\{each}" for each in "\\`*_[]|#~"},
 
 def _cell(value: str) -> str:
     """Escapes text for Markdown, also within a table."""
-    return brief(value, 2 * SHOWN).translate(_ESCAPES)
+    return brief(value, 2 * EVIDENCE_CHARACTERS).translate(_ESCAPES)
 
 
 def _code(value: str) -> str:
-    shown = brief(value, SHOWN).replace("`", "'").replace("|", "¦")
+    shown = brief(value, EVIDENCE_CHARACTERS).replace("`", "'").replace("|", "¦")
     return f"`{shown}`"
 
 

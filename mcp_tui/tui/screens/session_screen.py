@@ -18,13 +18,13 @@ from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.index import row_key
+from mcp_tui.tui.view.outline import row_key
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
-from mcp_tui.tui.widgets.detail import Detail
+from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
-from mcp_tui.tui.widgets.request_table import YOUNG, RequestTable
-from mcp_tui.tui.widgets.timeline import Timeline
+from mcp_tui.tui.widgets.request_table import TENTHS_SECONDS, RequestTable
+from mcp_tui.tui.widgets.timeline_pane import Timeline
 
 TICK: Final = 0.1
 """Seconds between two looks for changes."""
@@ -383,4 +383,4 @@ class SessionScreen(LayoutScreen):
 def _runs_fast(table: RequestTable, now: float) -> bool:
     """Returns whether the timer of the selected request moves ten times a second."""
     row = table.selected
-    return table.timers == "live" and row is not None and row.open and row.elapsed(now) < YOUNG
+    return table.timers == "live" and row is not None and row.open and row.elapsed(now) < TENTHS_SECONDS

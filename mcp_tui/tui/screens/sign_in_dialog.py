@@ -14,7 +14,7 @@ from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.text import SafeText, brief, words
 from mcp_tui.tui.widgets.editor import LineInput
 
-SHOWN: Final = 8
+SHOWN_STEPS: Final = 8
 """Steps that the dialog shows, the latest."""
 
 
@@ -55,7 +55,7 @@ class SignInScreen(Dialog[None]):
             self.close_by_itself()
             return
         said: list[Piece] = []
-        for text in list(sign_in.steps)[-SHOWN:]:
+        for text in list(sign_in.steps)[-SHOWN_STEPS:]:
             said += [(words("· "), "$text-muted"), brief(text, 300), words("\n")]
         self.say(self._steps, *said[:-1])
         request = sign_in.request

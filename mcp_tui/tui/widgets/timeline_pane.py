@@ -14,7 +14,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import TIMELINE, bindings
 from mcp_tui.tui.view import timeline as view
-from mcp_tui.tui.view.index import Outline, row_key
+from mcp_tui.tui.view.outline import Outline, row_key
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
 from mcp_tui.tui.widgets.canvas import ListCanvas, Numbers
@@ -58,7 +58,7 @@ class Timeline(ListCanvas):
         self._left_out = False  # whether there are more requests than one frame looks through
         self._latencies: list[view.Latency] = []
         self._measured_at = -math.inf
-        self.window = view.Window(0, 1, 1.0)
+        self.window = view.TimeWindow(0, 1, 1.0)
         self._drawn_at = 0.0
         self._longest = 0  # cells of a label; they only grow, so that bars do not jump
 
@@ -133,9 +133,9 @@ class Timeline(ListCanvas):
 
     # -- the window ----------------------------------------------------------------------------------------------
 
-    def _place(self, now: float) -> view.Window:
+    def _place(self, now: float) -> view.TimeWindow:
         right = now if self._present else self._right
-        return view.Window.ending(right, self.span, self.inner.width - self._gutter)
+        return view.TimeWindow.ending(right, self.span, self.inner.width - self._gutter)
 
     @property
     def _gutter(self) -> int:
