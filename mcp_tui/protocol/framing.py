@@ -111,9 +111,8 @@ class LineFramer:
         size = self._size - start - (len(end) - len(tail))
         line = held[start : start + (size if size <= self._cap else min(size, LINE_HEAD_BYTES))]
         if size > self._cap:
-            tail = (
-                tail[-min(TAIL, size - LINE_HEAD_BYTES) :] if size > LINE_HEAD_BYTES else b""
-            )  # as far as it is not in the head
+            # as far as it is not in the head
+            tail = tail[-min(TAIL, size - LINE_HEAD_BYTES) :] if size > LINE_HEAD_BYTES else b""
             lines.append(Oversized(head=line, size=size, tail=tail))
         elif line and not line.isspace():
             lines.append(line)

@@ -46,5 +46,5 @@ async def test_c80_a_server_that_names_no_task_is_not_said_to_read_nothing():
     options = ("--no-journal", "--protocol", HANDSHAKE, "--params", params, "--cancel-after", "0.1")
     ran = await running("request", "tools/call", *options, *scripted("task-unnamed"))
     assert ran.status == Exit.CANCELLED
-    assert "cancel not sent: no task id came that a cancel could name" in ran.err
+    assert "cancel not sent: the server sent no task id, so the task cannot be cancelled" in ran.err
     assert STDIN_UNREAD not in ran.err

@@ -97,7 +97,7 @@ def test_help_leaves_out_what_a_nearer_pane_takes_and_keeps_what_it_lends():
     told = [
         said for _, lines in help_texts([SCOPES[name] for name in ("field", "dialog")]) for _, said in lines
     ]
-    assert "close; your text is kept" in told
+    assert "close, without losing your text" in told
 
 
 def bound() -> list[type[DOMNode]]:
