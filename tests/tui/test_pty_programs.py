@@ -105,13 +105,13 @@ def test_ctrl_z_in_the_editor_stops_both_and_fg_continues_both(
         "--norc", "--noediting", "-i", program=["bash"], env={"PS1": "prompt> ", **editor}, columns=120
     )
     shell.see("prompt>")
-    shell.press(f"{sys.executable} -m mcp_tui --demo; echo ended\r")
+    shell.press(f"{sys.executable} -m mcp_tui --demo\r")
     open_form(shell, "echo")
     shell.press("\x07")
     shell.see("ed>")
     shell.press("\x1a")
     shell.see("Stopped")
-    shell.press("fg\r")
+    shell.press('fg; echo en""ded\r')  # what is typed is on the screen too
     shell.press('{}~{"text": "hello"}\r')
     shell.see("╭─ Call echo", "hello")
     shell.press("\x11")
