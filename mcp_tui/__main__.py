@@ -9,10 +9,11 @@ from typing import cast
 
 def run() -> None:
     """Run the command line and leave the process with its exit status."""
-    from mcp_tui.tap.relay import quick, serve
+    if sys.argv[1:2] == ["tap"]:  # a client waits for its server: what reads any command line comes later
+        from mcp_tui.tap.relay import quick, serve
 
-    if (tapped := quick(sys.argv[1:])) is not None:
-        serve(*tapped)
+        if (tapped := quick(sys.argv[1:])) is not None:
+            serve(*tapped)
     if find_spec("sniffio") is None:
         # httpcore imports it at every lock, and where it is missing Python searches its whole path each time: a
         # quarter of what a request costs. Only here: a host program's modules are its own.
