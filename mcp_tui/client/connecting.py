@@ -25,7 +25,16 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.requests import State
-from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE, REVISIONS, Negotiated, Revision
+from mcp_tui.protocol.revisions import (
+    LATEST,
+    LATEST_HANDSHAKE,
+    META_CLIENT_INFO,
+    META_PROTOCOL_VERSION,
+    META_SERVER_INFO,
+    REVISIONS,
+    Negotiated,
+    Revision,
+)
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
@@ -361,7 +370,7 @@ class _Attempt:
             if client.connection is not connection:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
             self._forgive()
-        in_meta = as_object(result.get("_meta")).get("io.modelcontextprotocol/serverInfo")
+        in_meta = as_object(result.get("_meta")).get(META_SERVER_INFO)
         said = as_object(result.get("serverInfo") or in_meta)
         info = ServerInfo(
             transport=self.kind,
@@ -450,8 +459,8 @@ def _text(value: Json) -> str:
 def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict[str, Json]:
     """Returns the ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
     made: dict[str, Json] = {
-        negotiation.PROTOCOL_VERSION: revision.name,
-        negotiation.CLIENT_INFO_META: CLIENT_INFO,
+        META_PROTOCOL_VERSION: revision.name,
+        META_CLIENT_INFO: CLIENT_INFO,
         negotiation.CLIENT_CAPABILITIES: offers.capabilities(revision),
     }
     return {**made, negotiation.LOG_LEVEL: log_level} if log_level else made

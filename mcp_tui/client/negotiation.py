@@ -23,8 +23,6 @@ MODERN_ERRORS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION
 PROXY_AUTHENTICATION: Final = 407
 """The HTTP status by which a proxy, not the server, refuses."""
 
-PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-CLIENT_INFO_META: Final = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 

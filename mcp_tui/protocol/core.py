@@ -12,7 +12,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json, shown
+from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import Negotiated
@@ -88,6 +88,35 @@ class Core:
         self.book.apply(event)
         self._queue.append((self.port.event, (event,), {}))
 
+    def enter(
+        self,
+        id_: RequestId,
+        method: str,
+        params: Json,
+        *,
+        limits: ev.Limits,
+        internal: bool,
+        parent: RequestId | None,
+        at: float,
+        seq: int = 0,
+    ) -> Live:
+        """Enters a request into the book as called, and nothing else."""
+        self.emit(
+            ev.Called(
+                at=at,
+                id=id_,
+                method=method,
+                name=name_of(method, params),
+                limits=limits,
+                internal=internal,
+                parent=parent,
+                as_task=method == "tools/call" and not self.negotiated.modern and "task" in as_object(params),
+                seq=seq,
+            )
+        )
+        live = self.live[id_] = Live(self.row(id_))
+        return live
+
     def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:
         """Queues an action of the port."""
         self._queue.append((action, args, more))
@@ -147,6 +176,16 @@ class Core:
         """Returns the request whose last round has this id, ``None`` for an earlier round."""
         row = self.named(wire_id)
         return row if row is not None and row.wire_id == wire_id else None
+
+
+def name_of(method: str, params: Json) -> str:
+    """Returns the tool, prompt, URI, or task that a request is about."""
+    fields = as_object(params)
+    if method.startswith("tasks/"):
+        value = fields.get("taskId")
+    else:
+        value = fields.get("uri" if method.startswith("resources/") else "name")
+    return messages.as_text(value)
 
 
 def _told(action: Callable[..., None], args: tuple[Any, ...]) -> str:

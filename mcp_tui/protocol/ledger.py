@@ -127,19 +127,7 @@ class Ledger(Core):
         ``parent`` is the request whose task this one is sent for.
         """
         id_, modern = next(self._ids), self.negotiated.modern
-        self.emit(
-            ev.Called(
-                at=at,
-                id=id_,
-                method=method,
-                name=name_of(method, params),
-                limits=limits,
-                internal=internal,
-                parent=parent,
-                as_task=method == "tools/call" and not modern and "task" in as_object(params),
-            )
-        )
-        live = self.live[id_] = Live(self.row(id_))
+        live = self.enter(id_, method, params, limits=limits, internal=internal, parent=parent, at=at)
         self.clocks.arm(live.row)
         if (modern and method in ROUND_METHODS) or self.negotiated.transport != "stdio":
             live.params = as_object(params)  # it may have to be sent again: with input, or with a token
@@ -676,13 +664,3 @@ class Ledger(Core):
                 self.cancel(row.id, Cause.TIMEOUT, row.timeout_reason, at=now)
                 return
         self.clocks.arm(row)
-
-
-def name_of(method: str, params: Json) -> str:
-    """Returns the tool, prompt, URI, or task that a request is about."""
-    fields = as_object(params)
-    if method.startswith("tasks/"):
-        value = fields.get("taskId")
-    else:
-        value = fields.get("uri" if method.startswith("resources/") else "name")
-    return messages.as_text(value)

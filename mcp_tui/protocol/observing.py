@@ -16,21 +16,25 @@ from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.core import NOBODY, Live
+from mcp_tui.protocol.core import NOBODY, name_of
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.inbound import ELICIT
-from mcp_tui.protocol.ledger import Ledger, name_of
+from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object, is_request_id, shown
 from mcp_tui.protocol.requests import OPEN, Request, State
 from mcp_tui.protocol.responses import CROSSING, METHOD_CHARACTERS
-from mcp_tui.protocol.revisions import REVISIONS, UNCANCELLABLE, Negotiated, Revision
+from mcp_tui.protocol.revisions import (
+    META_CLIENT_INFO,
+    META_PROTOCOL_VERSION,
+    META_SERVER_INFO,
+    REVISIONS,
+    UNCANCELLABLE,
+    Negotiated,
+    Revision,
+)
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import ROUND_METHODS, UNLIMITED
-
-PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-CLIENT_INFO_META: Final = "io.modelcontextprotocol/clientInfo"
-SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 ASKED_OF_PERSONS: Final = {
     "elicitation": ELICIT,
@@ -134,40 +138,36 @@ class Observer:
     ) -> Request:
         ledger, id_ = self.ledger, frame.id
         owner = ledger.tasks.row_of(params.get("taskId")) if method in ERRANDS else None
-        if owner is not None and method == "tasks/cancel":
-            self._task_cancelled(owner, at)
+        if owner is not None and method == "tasks/cancel" and owner.state is State.TASK:
+            self._gave_up(owner, "", at)
         if again:
             own = next(name for number in self._again if ledger.named(name := f"{id_} ({number})") is None)
             ledger.other_ids[id_] = own
             self._on_wire[own] = id_
             id_ = own
         unlimited = owner is not None or method == LISTEN or method in UNCANCELLABLE
-        ledger.emit(
-            ev.Called(
-                at=at,
-                id=id_,
-                method=method,
-                name=name_of(method, params),
-                limits=UNLIMITED if unlimited else self.limits,
-                internal=owner is not None,
-                parent=None if owner is None else owner.id,
-                as_task=method == "tools/call" and not ledger.negotiated.modern and "task" in params,
-                seq=seq,
-            )
+        live = ledger.enter(
+            id_,
+            method,
+            params,
+            limits=UNLIMITED if unlimited else self.limits,
+            internal=owner is not None,
+            parent=None if owner is None else owner.id,
+            at=at,
+            seq=seq,
         )
-        live = ledger.live[id_] = Live(ledger.row(id_))
         return live.row
 
     def _introduced(self, method: str, params: dict[str, Json]) -> None:
         """Notes who the client is and what it speaks, as far as a request says so."""
         meta = as_object(params.get("_meta"))
-        modern = REVISIONS.get(messages.as_text(meta.get(PROTOCOL_VERSION)))
+        modern = REVISIONS.get(messages.as_text(meta.get(META_PROTOCOL_VERSION)))
         if method == "initialize":
             self.client = party(params.get("clientInfo")) or self.client
             self._capabilities = as_object(params.get("capabilities"))
             self._connected = False
         elif modern is not None and modern.modern:
-            self.client = party(meta.get(CLIENT_INFO_META)) or self.client
+            self.client = party(meta.get(META_CLIENT_INFO)) or self.client
             if method != "server/discover" and self.ledger.negotiated.revision is None:
                 self._speak(modern)
 
@@ -202,10 +202,6 @@ class Observer:
             self._violation("cancel-initialize", "initialize must not be cancelled", at, seq, row.id)
         self._gave_up(row, messages.as_text(params.get("reason")), at)
         ledger.signalled(row.wire_id, Signal.NOTIFICATION, at=at, seq=seq)
-
-    def _task_cancelled(self, row: Request, at: float) -> None:
-        if row.state is State.TASK:
-            self._gave_up(row, "", at)
 
     def _gave_up(self, row: Request, reason: str, at: float) -> None:
         self.ledger.emit(ev.CancelRequested(at=at, id=row.id, cause=Cause.CLIENT, reason=reason))
@@ -243,7 +239,9 @@ class Observer:
                 at=at,
                 transport=self.ledger.negotiated.transport,
                 revision=revision.name,
-                server=party(result.get("serverInfo") or as_object(result.get("_meta")).get(SERVER_INFO)),
+                server=party(
+                    result.get("serverInfo") or as_object(result.get("_meta")).get(META_SERVER_INFO)
+                ),
                 client=self.client,
                 seq=seq,
             )

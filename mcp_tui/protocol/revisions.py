@@ -13,6 +13,11 @@ from typing import Any, Final
 from mcp_tui.protocol.states import Signal
 from mcp_tui.protocol.values import fact, frozen
 
+META_PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+"""Members of ``_meta`` that say what a handshake said before (basic, 2026-07-28)."""
+
 
 @fact
 class Revision:

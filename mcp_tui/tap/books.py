@@ -299,9 +299,8 @@ class Books:
             self.order(warn=f"{why} The traffic goes on.")
         self._server = int(begin["pid"])
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
-        header = os.urandom(6).hex()
         with suppress(OSError):
-            self.door = live.Door(header)
+            self.door = live.Door(os.urandom(6).hex())
             self._selector.register(self.door.socket, selectors.EVENT_READ, self._let_in)
 
     def _end(self, detail: str, *, expected: bool, at: float | None = None) -> None:

@@ -401,41 +401,30 @@ class Relay:
 
     def _start_guard(self, path: str, pipes: list[tuple[int, int]]) -> socket.socket:
         """Forks the guard; returns the socket to it. When that closes, it ends the server."""
-        link, its_link = socket.socketpair()
-        if os.fork():
-            its_link.close()
-            return link
-        try:
-            os.setsid()
-            link.close()
+
+        def watch(link: int) -> None:
             for number, (reader, writer) in enumerate(pipes):
                 os.dup2(writer if number else reader, number)
                 os.close(reader)
                 os.close(writer)
-            guard.run(its_link.fileno(), path, self.command, os.environb)
-        finally:
-            os._exit(0)
+            guard.run(link, path, self.command, os.environb)
+
+        return fork(watch)
 
     def _start_books(self) -> socket.socket:
         """Forks the process with the books; returns the socket to it."""
-        link, its_link = socket.socketpair()
-        if os.fork():
-            its_link.close()
-            return link
-        try:
-            os.setsid()
-            number = its_link.fileno()
-            for each in range(
-                3
-            ):  # the client waits for the ends of its streams, and the books may take longer
-                end(each)
-            os.closerange(3, number)
-            os.closerange(number + 1, 1 << 16)
-            os.set_inheritable(number, True)
-            arguments = [sys.executable, "-P", "-m", "mcp_tui.tap.books", str(number)]
+
+        def keep(link: int) -> None:
+            # the client waits for the ends of its streams, and the books may take longer
+            for number in range(3):
+                end(number)
+            os.closerange(3, link)
+            os.closerange(link + 1, 1 << 16)
+            os.set_inheritable(link, True)
+            arguments = [sys.executable, "-P", "-m", "mcp_tui.tap.books", str(link)]
             os.execv(sys.executable, arguments)
-        finally:
-            os._exit(1)
+
+        return fork(keep)
 
     # -- the end ---------------------------------------------------------------------------------------------
 
@@ -486,8 +475,22 @@ def wait_for_rest(direction: ByteStream) -> None:
             return
 
 
+def fork(work: Callable[[int], None]) -> socket.socket:
+    """Forks a process that does ``work`` with one end of a socket and then ends; returns the other end."""
+    link, its_link = socket.socketpair()
+    if os.fork():
+        its_link.close()
+        return link
+    try:
+        os.setsid()
+        link.close()
+        work(its_link.fileno())
+    finally:
+        os._exit(0)
+
+
 def find(program: str) -> str:
-    """Returns the path of a program, as ``execvp`` finds it."""
+    """Returns the path of a program, as ``execvp`` finds it; to import ``shutil`` for that takes too long."""
     if "/" in program:
         return program
     for folder in os.get_exec_path():

@@ -220,9 +220,8 @@ class TerminalDriver(LinuxDriver):
     def stop_application_mode(self) -> None:
         with self._setting_modes():
             if self._titled:
-                self.write(
-                    "\x1b]2;\x07\x1b[23;2t"
-                )  # some terminals have an empty title in place of a former one
+                # some terminals have an empty title in place of a former one
+                self.write("\x1b]2;\x07\x1b[23;2t")
             self._titled = False
             super().stop_application_mode()
 

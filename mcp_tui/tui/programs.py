@@ -121,11 +121,8 @@ class Programs:
                         env=_environment(),
                     )
                     await process.communicate(given)
-                except (
-                    OSError,
-                    ValueError,
-                ) as error:  # raised in this block, it would leave the app suspended
-                    failed = error
+                except (OSError, ValueError) as error:
+                    failed = error  # raised in this block, it would leave the app suspended
         except SuspendNotSupported:
             raise ProgramError("This terminal cannot be given to another program.") from None
         finally:
@@ -199,10 +196,9 @@ def _keys_for_the_program() -> Generator[None]:
 
     ctrl+z stops mcp-tui along with it, so that a shell sees both stopped, and continues both.
     """
+    # a handler is not inherited, where SIG_IGN would be
     numbers = [signal.SIGINT, signal.SIGQUIT]
-    before = {
-        number: signal.signal(number, lambda _number, _frame: None) for number in numbers
-    }  # not inherited
+    before = {number: signal.signal(number, lambda _number, _frame: None) for number in numbers}
     if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:
         before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     try:

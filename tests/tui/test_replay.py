@@ -13,7 +13,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.view import outline as index
+from mcp_tui.tui.view import outline
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.replaying import replaying
 
@@ -170,7 +170,7 @@ async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: 
 async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index, "FILTER_SECONDS", 0.002)
+    monkeypatch.setattr(outline, "FILTER_SECONDS", 0.002)
     path = tmp_path / "many.jsonl"
     store = Store(Writer(path))
     told(store, 600)

@@ -10,7 +10,7 @@ from mcp_tui.tui.keys import WORKBENCH, bindings
 from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
-from mcp_tui.tui.screens.parts.connection_lost import ConnectionKeys
+from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
 from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen

@@ -21,7 +21,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.screens.parts.connection_lost import ConnectionKeys
+from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session

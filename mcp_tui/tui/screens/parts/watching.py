@@ -13,7 +13,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.screens.parts.connection_lost import ConnectionKeys
+from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import COPIED_BYTES
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
@@ -97,8 +97,7 @@ class Watching:
             )
             return
         now = _lists(session)
-        self._said = safe("{} changed", files)
-        self._said = join((self._said, list_changes(self._known or now, now)), ": ")
+        self._said = safe("{} changed: {}", files, list_changes(self._known or now, now))
         self._known = now
         row = self._row(self._pinned)
         params = None if row is None else self._payloads.params(row)
