@@ -28,10 +28,10 @@ _SLACK: Final = len(BOM) + len(b"\r")
 
 @fact
 class Oversized:
-    """A line above the cap: its first :data:`LINE_HEAD_BYTES` bytes at most, the bytes counted in all, and the last
-    :data:`TAIL`.
+    """A line above the cap: the bytes at its start and at its end, and the number of all.
 
-    No byte is in both; the tail is empty where the head is the whole line.
+    These are at most :data:`LINE_HEAD_BYTES` and :data:`TAIL`. No byte is in both; the tail is empty where the head is the
+    whole line.
     """
 
     head: bytes

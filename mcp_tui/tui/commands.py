@@ -145,8 +145,7 @@ class Commands:
 
 
 def narrowed(among: Sequence[T], text_of: Callable[[T], str], query: str) -> Sequence[T]:
-    """Returns :data:`MATCHED_ENTRIES` items that a query may mean: those whose text has its last word, as a whole word
-    first.
+    """Returns :data:`MATCHED_ENTRIES` items that a query may mean: those with its last word, as a whole word first.
 
     To look at every word of ten thousand items takes too long between two keys.
     """

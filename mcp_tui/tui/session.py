@@ -527,9 +527,8 @@ def _name(server: Session) -> SafeText:
     target, info = server.client.target, server.client.info
     if target.name:
         return brief(target.name, SERVER_NAME_CHARACTERS)
-    return (brief(info.name, SERVER_NAME_CHARACTERS) if info is not None else NOTHING) or brief(
-        title(target), SERVER_NAME_CHARACTERS
-    )
+    said = NOTHING if info is None else brief(info.name, SERVER_NAME_CHARACTERS)
+    return said or brief(title(target), SERVER_NAME_CHARACTERS)
 
 
 # -- counts ----------------------------------------------------------------------------------------------------

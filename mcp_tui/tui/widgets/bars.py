@@ -61,9 +61,7 @@ class KeyBar(Bar, can_focus=False):
             self.refresh()
 
     def fitting(self) -> list[Key]:
-        """Returns the keys that there is room for: the last wide ones are left out first, those of :data:`ALWAYS_SHOWN`
-        never.
-        """
+        """Returns the keys that there is room for: the last wide ones are left out first, :data:`ALWAYS_SHOWN` never."""
         shown = sorted(self._keys, key=lambda key: key.footer)
         if self.said:
             return [key for key in shown if key.id in ALWAYS_SHOWN]
