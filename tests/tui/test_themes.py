@@ -358,6 +358,7 @@ async def test_a_terminal_with_16_colours_gets_its_own(tmp_path: Path, monkeypat
 async def test_a_theme_from_the_palette_is_kept_and_auto_is_the_way_back():
     async with driving() as driven:
         look = driven.app.preferences.look
+        await driven.until(lambda: "paper" in driven.app.theme_names)  # they are loaded after the start
         driven.app.choose_theme("paper")
         assert (look.theme, driven.app.theme) == ("paper", "paper")
         driven.app.choose_theme(AUTO)
