@@ -32,9 +32,9 @@ def _tap(given: Words) -> int:
 
 def _every() -> dict[str, dict[str, Any]]:
     """Returns what each running session says of itself, by its name."""
-    from mcp_tui.tap import live
+    from mcp_tui.live import doors
 
-    told = {name: live.ask(door, {"ask": "list"}) for name, door in live.doors().items()}
+    told = {name: doors.ask(door, {"ask": "list"}) for name, door in doors.doors().items()}
     return {name: each for name, each in told.items() if each is not None}
 
 
@@ -86,15 +86,15 @@ def _cancel(given: Words) -> int:
     if len(given.words) != 1 or "/" not in given.words[0]:
         raise Failure("Name one request as SESSION/ID. mcp-tui ps lists them.")
     start, _, id_ = given.words[0].partition("/")
-    from mcp_tui.tap import live
+    from mcp_tui.live import doors
 
-    doors = live.doors()
-    found = [name for name in doors if name.startswith(start)]
+    known = doors.doors()
+    found = [name for name in known if name.startswith(start)]
     if len(found) > 1 and start not in found:
         raise Failure(f"{len(found)} running sessions start with {start!r}. Give more of the name.")
     name = start if start in found else next(iter(found), None)
     wanted = {"ask": "cancel", "id": id_, "reason": given.options.reason or ""}
-    told = None if name is None else live.ask(doors[name], wanted)
+    told = None if name is None else doors.ask(known[name], wanted)
     if told is None:
         raise Failure(f"No running session {start!r} answered. mcp-tui ps lists what is in flight.")
     if "unknown" in told:

@@ -23,6 +23,7 @@ from mcp_tui.config import settings
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.journal.store import Store
+from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
@@ -31,7 +32,7 @@ from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.observing import Observer
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tap import live, relay
+from mcp_tui.tap import relay
 
 TIMED_OUT_ERROR: Final = -32001
 """The error that a client is told when a limit of the tap ran out, as the TypeScript SDK names its own."""
@@ -61,7 +62,7 @@ class Books:
         self.observer = Observer(self.ledger)
         self.store = Store()
         self.name = ""
-        self.door: live.Door | None = None
+        self.door: doors.Door | None = None
         self.over = False
         self._data = bytearray()
         self._more = False
@@ -300,7 +301,7 @@ class Books:
         self._server = int(begin["pid"])
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
         with suppress(OSError):
-            self.door = live.Door(os.urandom(6).hex())
+            self.door = doors.Door(os.urandom(6).hex())
             self._selector.register(self.door.socket, selectors.EVENT_READ, self._let_in)
 
     def _end(self, detail: str, *, expected: bool, at: float | None = None) -> None:
@@ -354,11 +355,11 @@ class Books:
         if outcome in (CancelOutcome.REQUESTED, CancelOutcome.HELD):
             self._waiting.setdefault(id_, []).append(visitor)
         elif outcome is CancelOutcome.REFUSED:
-            live.answer(visitor, {"refused": f"{row.method} cannot be cancelled"})
+            doors.answer(visitor, {"refused": f"{row.method} cannot be cancelled"})
         elif outcome in (CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED):
-            live.answer(visitor, {"over": row.state.value})
+            doors.answer(visitor, {"over": row.state.value})
         else:
-            live.answer(visitor, {"signal": "none"})
+            doors.answer(visitor, {"signal": "none"})
 
     def _told_for(self, row: Request, cause: Cause, reason: str) -> None:
         """Answers a client whose request the tap has ended, and keeps the server's own answer back."""
@@ -386,11 +387,11 @@ class Books:
 
     def _listen_to(self, visitor: socket.socket) -> None:
         try:
-            piece = visitor.recv(live.QUESTION_BYTES)
+            piece = visitor.recv(doors.QUESTION_BYTES)
         except OSError:
             piece = b""
         self._visitors[visitor] += piece
-        asked = live.question(self._visitors[visitor])
+        asked = doors.question(self._visitors[visitor])
         if asked is None and piece:
             return
         self._selector.unregister(visitor)
@@ -399,10 +400,10 @@ class Books:
 
     def _answer(self, visitor: socket.socket, asked: dict[str, Any]) -> None:
         if asked.get("ask") == "list":
-            live.answer(visitor, self._summary())
+            doors.answer(visitor, self._summary())
             return
         if asked.get("ask") != "cancel":
-            live.answer(visitor, {"refused": "this session does not know how to do that"})
+            doors.answer(visitor, {"refused": "this session does not know how to do that"})
             return
         named = str(asked.get("id"))
         row = next((each.row for each in self.ledger.live.values() if str(each.row.id) == named), None)
@@ -411,7 +412,7 @@ class Books:
             return
         number = messages.integer_id(named)
         old = self.ledger.book.get(named) or (None if number is None else self.ledger.book.get(number))
-        live.answer(visitor, {"unknown": named} if old is None else {"over": old.state.value})
+        doors.answer(visitor, {"unknown": named} if old is None else {"over": old.state.value})
 
     def _summary(self) -> dict[str, Any]:
         """Returns what is in flight."""
@@ -447,7 +448,7 @@ class Books:
                 self._told_for(self.ledger.row(id_), cause, reason)
             case ev.CancelSignalled(id=id_, signal=way):
                 for visitor in self._waiting.pop(id_, ()):
-                    live.answer(visitor, {"signal": way.value})
+                    doors.answer(visitor, {"signal": way.value})
             case _:
                 pass
 

@@ -17,8 +17,8 @@ import pytest
 from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
+from mcp_tui.live.doors import doors
 from mcp_tui.protocol import events as ev
-from mcp_tui.tap import live
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -213,7 +213,7 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         control.wait("cancelled", id="7", reason="it hangs")
         assert run("cancel", named).status == 7
         assert run("cancel", f"{row['session']}/8").status == 2
-        door = live.doors()[row["session"]]
+        door = doors()[row["session"]]
         assert (door.stat().st_mode & 0o777, door.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         client.process.terminate()
         assert client.process.wait(HANG) == 143  # as it ends without a tap

@@ -1,4 +1,4 @@
-"""Live sessions: the door of a running session, and how another process asks at it.
+"""The door of a running session, and how another process asks at it.
 
 A door is a unix socket in a folder that only its user can enter. It takes one JSON line and answers with one: ``{"ask":
 "list"}`` tells what is in flight, ``{"ask": "cancel", "id": "7", "reason": "…"}`` cancels a request.
