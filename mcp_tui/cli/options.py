@@ -226,6 +226,7 @@ _TAP: Final = _own(
     _RECORD,
     Option("--name", "N", "name of the server, in ps and in the journal"),
 )
+_PS: Final = _own(Option("--watch", "", "list again every second, until ctrl+c"))
 _STOP: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
 
 
@@ -313,8 +314,8 @@ COMMANDS: Final = {
     "servers": _local("servers", "list servers from config files", groups=(_SERVERS,)),
     "completion": _silent("completion", "print shell completion (bash, zsh, fish)", "SHELL"),
     "tap": _silent("tap", "see and cancel what a client calls on its server", "-- COMMAND ARGS…", (_TAP,)),
-    "ps": _local("tap", "list what is in flight in every running tap"),
-    "cancel": _silent("tap", "cancel a request in a running tap", "SESSION/ID", (_STOP,)),
+    "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
+    "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),
     "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),
 }
 

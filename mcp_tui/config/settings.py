@@ -138,6 +138,7 @@ class Settings(SettingsTable):
     title: bool = True
     log_level: LogLevel = "info"
     trace: bool = False
+    live: bool = True
     saved_calls: str = ""
     roots: list[str] = field(default_factory=list[str])
     limits: RequestLimits = field(default_factory=RequestLimits)
@@ -190,6 +191,7 @@ KNOBS: Final = (
     Knob("title", "MCP_TUI_TITLE"),
     Knob("log-level", "MCP_TUI_LOG_LEVEL"),
     Knob("trace", "MCP_TUI_TRACE"),
+    Knob("live", "MCP_TUI_LIVE"),
     Knob("saved-calls", "MCP_TUI_SAVED_CALLS"),
     Knob("limits.timeout", "MCP_TUI_TIMEOUT", "--timeout"),
     Knob("limits.max-timeout", "MCP_TUI_MAX_TIMEOUT", "--max-timeout"),

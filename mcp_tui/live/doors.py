@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import selectors
 import socket
 import struct
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 from mcp_tui.journal.files import make_private
@@ -25,6 +27,9 @@ QUESTION_BYTES: Final = 65536
 
 ANSWER_SECONDS: Final = 5.0
 """Seconds that an answer may take."""
+
+PATIENCE: Final = 0.25
+"""Seconds that all sessions have for their answers when all are asked: a silent one must not hold up the list."""
 
 SUFFIX: Final = ".sock"
 
@@ -68,16 +73,20 @@ class Door:
         place = self._place()
         self._path = place / f"{self.name}{SUFFIX}"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        unready = place / f".{id}"
         before = os.umask(0o177)
         try:
-            with _reachable(self._path) as address:
+            with _reachable(unready) as address:
                 self.socket.bind(address)
+            self.socket.listen(16)
+            unready.replace(
+                self._path
+            )  # a door that does not listen yet would be cleared away as a dead one's
         except OSError:
             self.socket.close()
             raise
         finally:
             os.umask(before)
-        self.socket.listen(16)
         self.socket.setblocking(False)
 
     def _place(self) -> Path:
@@ -128,7 +137,7 @@ def answer(visitor: socket.socket, told: dict[str, Any]) -> None:
     """Answers a visitor, who may be gone, and says goodbye."""
     with suppress(OSError):
         visitor.settimeout(1.0)
-        visitor.sendall(json.dumps(told).encode() + b"\n")
+        visitor.sendall(_line(told))
     visitor.close()
 
 
@@ -142,22 +151,99 @@ def doors() -> dict[str, Path]:
     return found
 
 
-def ask(path: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
-    """Asks at a door, and returns the answer; ``None`` if its session is dead, or silent. A dead one's is cleared away."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, _reachable(path) as address:
-        link.settimeout(ANSWER_SECONDS)
-        try:
+def find(start: str) -> tuple[str, Path] | None:
+    """Returns the name and the door of the session whose name begins so; ``None`` for none.
+
+    Raises:
+        LookupError: there are several; the text is one sentence.
+    """
+    known = doors()
+    found = [name for name in known if name.startswith(start)]
+    if len(found) > 1 and start not in known:
+        raise LookupError(f"{len(found)} running sessions start with {start!r}. Give more of the name.")
+    name = start if start in known else next(iter(found), None)
+    return None if name is None else (name, known[name])
+
+
+def connect(path: Path, patience: float) -> socket.socket | None:
+    """Connects to a door; ``None`` if its session is dead. A dead one's is cleared away.
+
+    Raises:
+        OSError: it does not let us in (now).
+    """
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.settimeout(patience)
+    try:
+        with _reachable(path) as address:
             link.connect(address)
-        except (ConnectionRefusedError, FileNotFoundError):
-            with suppress(OSError):
-                path.unlink()
+    except OSError as error:
+        link.close()
+        if not isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
+            raise
+        with suppress(OSError):
+            path.unlink()
+        return None
+    return link
+
+
+def ask(path: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
+    """Asks at a door, and returns the answer; ``None`` if its session is dead, or silent."""
+    data = b""
+    with suppress(OSError):
+        link = connect(path, ANSWER_SECONDS)
+        if link is None:
             return None
-        except OSError:
-            return None
-        data = b""
-        with suppress(OSError, ValueError, RecursionError):
-            link.sendall(json.dumps(wanted).encode() + b"\n")
+        with link:
+            link.sendall(_line(wanted))
             while piece := link.recv(65536):
                 data += piece
-            return as_object(json.loads(data)) or None
+    return _read(data)
+
+
+def ask_all(wanted: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
+    """Asks at every door at once; returns the answers by the names of the sessions, ``None`` for a silent one."""
+    told: dict[str, dict[str, Any] | None] = {}
+    until = monotonic() + PATIENCE
+    with selectors.DefaultSelector() as waiting:
+        for name, path in doors().items():
+            try:
+                link = connect(path, 0.0)
+                if link is not None:
+                    link.send(_line(wanted))
+                    waiting.register(link, selectors.EVENT_READ, (name, bytearray()))
+                    told[name] = None
+            except OSError:
+                told[name] = None
+        while waiting.get_map() and (left := until - monotonic()) > 0:
+            for key, _ in waiting.select(left):
+                link: Any = key.fileobj
+                name, data = key.data
+                if _heard(link, name, data, told):
+                    waiting.unregister(link)
+                    link.close()
+        for key in list(waiting.get_map().values()):
+            silent: Any = key.fileobj
+            silent.close()
+    return told
+
+
+def _heard(link: Any, name: str, data: bytearray, told: dict[str, dict[str, Any] | None]) -> bool:
+    """Takes what a session answers; returns true once that is all. One that says nothing has just ended."""
+    with suppress(OSError):
+        if piece := link.recv(65536):
+            data += piece
+            return False
+    told[name] = _read(data)
+    if not data:
+        del told[name]
+    return True
+
+
+def _line(wanted: dict[str, Any]) -> bytes:
+    return json.dumps(wanted).encode() + b"\n"
+
+
+def _read(data: bytes | bytearray) -> dict[str, Any] | None:
+    with suppress(ValueError, RecursionError):
+        return as_object(json.loads(data)) or None
     return None

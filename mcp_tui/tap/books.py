@@ -24,6 +24,7 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.journal.store import Store
 from mcp_tui.live import doors
+from mcp_tui.live.summary import named, summary
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
@@ -300,6 +301,8 @@ class Books:
             self.order(warn=f"{why} The traffic goes on.")
         self._server = int(begin["pid"])
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
+        if not (chosen.live and chosen.journal.keep):
+            return
         with suppress(OSError):
             self.door = doors.Door(os.urandom(6).hex())
             self._selector.register(self.door.socket, selectors.EVENT_READ, self._let_in)
@@ -405,38 +408,17 @@ class Books:
         if asked.get("ask") != "cancel":
             doors.answer(visitor, {"refused": "this session does not know how to do that"})
             return
-        named = str(asked.get("id"))
-        row = next((each.row for each in self.ledger.live.values() if str(each.row.id) == named), None)
-        if row is not None and row.open:
+        row = named(self.ledger, text := str(asked.get("id")))
+        if row is None:
+            doors.answer(visitor, {"unknown": text})
+        elif row.open:
             self._wanted.append((row.id, str(asked.get("reason") or "")[:SPOKEN], visitor))
-            return
-        number = messages.integer_id(named)
-        old = self.ledger.book.get(named) or (None if number is None else self.ledger.book.get(number))
-        doors.answer(visitor, {"unknown": named} if old is None else {"over": old.state.value})
+        else:
+            doors.answer(visitor, {"over": row.state.value})
 
     def _summary(self) -> dict[str, Any]:
-        """Returns what is in flight."""
-        now = monotonic()
-        rows = [each.row for each in self.ledger.live.values() if not each.row.internal]
-        return {
-            "name": self.name,
-            "client": self.observer.client,
-            "requests": [
-                {
-                    "id": row.id,
-                    "method": row.method,
-                    "name": row.name,
-                    "state": row.state.value,
-                    "elapsed": round(row.elapsed(now), 3),
-                    "timeout": row.limits.timeout,
-                    "max_timeout": row.limits.max_timeout,
-                    "progress": row.progress,
-                    "total": row.total,
-                    "message": row.message,
-                }
-                for row in rows
-            ],
-        }
+        client = self.observer.client
+        return summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=self.name)
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 

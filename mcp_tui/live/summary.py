@@ -1,0 +1,54 @@
+"""What a running session tells of itself: what is in flight there, for how long, and who asked for it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from mcp_tui.journal.store import Store
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.messages import integer_id
+from mcp_tui.protocol.requests import Request
+
+
+def summary(
+    ledger: Ledger, store: Store, now: float, *, kind: str, client: str, server: str
+) -> dict[str, Any]:
+    """Returns who is at work in a session, and its requests in flight.
+
+    ``kind`` is ``tap``, ``workbench``, or ``call``; ``client`` and ``server`` are the names of both sides.
+    """
+    rows = [each.row for each in ledger.live.values() if not each.row.internal]
+    recordings = [os.path.abspath(writer.path) for writer in store.writers]  # noqa: PTH100 - a link stays one
+    return {
+        "kind": kind,
+        "name": server,
+        "client": client,
+        "pid": os.getpid(),
+        "recording": recordings[0] if recordings else "",
+        "requests": [_in_flight(row, now) for row in rows],
+    }
+
+
+def _in_flight(row: Request, now: float) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "method": row.method,
+        "name": row.name,
+        "state": row.state.value,
+        "elapsed": round(row.elapsed(now), 3),
+        "timeout": row.limits.timeout,
+        "max_timeout": row.limits.max_timeout,
+        "progress": row.progress,
+        "total": row.total,
+        "message": row.message,
+    }
+
+
+def named(ledger: Ledger, text: str) -> Request | None:
+    """Returns the request that a person means by its id: one in flight, or else one that is over."""
+    for live in ledger.live.values():
+        if str(live.row.id) == text:
+            return live.row
+    number = integer_id(text)
+    return ledger.book.get(text) or (None if number is None else ledger.book.get(number))
