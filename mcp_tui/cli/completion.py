@@ -75,7 +75,7 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 def _values(names: Sequence[str]) -> list[str]:
     """Returns the names of servers or saved calls, for an option that takes one."""
-    if {"--server", "--trust", "--distrust"} & set(names):
+    if {"--server", "--trust", "--distrust", "--install", "--uninstall"} & set(names):
         from mcp_tui.config.servers import discover
 
         return sorted({each.name for each in discover().servers})

@@ -227,6 +227,15 @@ _TAP: Final = _own(
     Option("--name", "N", "name of the server, in ps and in the journal"),
 )
 _PS: Final = _own(Option("--watch", "", "list again every second, until ctrl+c"))
+_TAP_CONFIG: Final = OptionGroup(
+    "in a client's config file",
+    Option("--install", "NAME", "put a tap in front of server NAME: shows the change and asks"),
+    Option("--uninstall", "NAME", "take it out again"),
+    Option("--status", "", "list the servers of all config files, and which have a tap"),
+    Option("--config", "FILE", "look at this file only"),
+    Option("--yes", "", "write without asking (for scripts)"),
+    Option("--json", "", "print the list as JSON"),
+)
 _STOP: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
 
 
@@ -313,7 +322,9 @@ COMMANDS: Final = {
     ),
     "servers": _local("servers", "list servers from config files", groups=(_SERVERS,)),
     "completion": _silent("completion", "print shell completion (bash, zsh, fish)", "SHELL"),
-    "tap": _silent("tap", "see and cancel what a client calls on its server", "-- COMMAND ARGS…", (_TAP,)),
+    "tap": _silent(
+        "tap", "see and cancel what a client calls on its server", "-- COMMAND ARGS…", (_TAP, _TAP_CONFIG)
+    ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),
     "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),

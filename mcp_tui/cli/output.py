@@ -107,6 +107,22 @@ def warn(text: str, lines: Sequence[str] = ()) -> None:
         print(*shown, sep="\n", file=sys.stderr, flush=True)
 
 
+def asked(question: str, purpose: str) -> bool:
+    """Asks a person yes or no, no unless they say so. ``purpose`` is what ``--yes`` is for.
+
+    Raises:
+        Failure: there is nobody to ask.
+    """
+    if not sys.stdin.isatty():
+        raise Failure(f"Cannot ask: stdin is not a terminal. Add --yes to {purpose}.")
+    out(f"{question} [y/N] ", end="", flush=True)
+    try:
+        answer = sys.stdin.readline()
+    except UnicodeDecodeError:
+        return False
+    return answer.strip().lower() in ("y", "yes")
+
+
 def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:
     """Prints a value as JSON, or as lines for people; returns the exit status."""
     if as_json:

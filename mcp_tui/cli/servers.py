@@ -5,12 +5,11 @@ Nothing is started, and no file of another tool is written.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Exit, Failure, out, show, table, warn
+from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
@@ -106,22 +105,11 @@ def _trust(found: Definition, *, sure: bool) -> int:
     if consent.is_given(found):
         out("Already approved; nothing has changed since.")
         return Exit.COMPLETED
-    if not sure and not _asked():
+    if not sure and not asked("Allow mcp-tui to start this server?", "approve in a script"):
         raise Failure(f"Not approved; {found.name!r} was not started.")
     consent.give(found)
     out("Approved. If the definition changes, mcp-tui asks again.")
     return Exit.COMPLETED
-
-
-def _asked() -> bool:
-    if not sys.stdin.isatty():
-        raise Failure("Cannot ask for approval: stdin is not a terminal. Add --yes to approve in a script.")
-    out("Allow mcp-tui to start this server? [y/N] ", end="", flush=True)
-    try:
-        answer = sys.stdin.readline()
-    except UnicodeDecodeError:
-        return False
-    return answer.strip().lower() in ("y", "yes")
 
 
 def _distrust(found: Definition) -> int:

@@ -143,21 +143,33 @@ def _configured(given: Words, name: str) -> Target:
     from mcp_tui.config.servers import find
 
     found = find(name, Path(given.options.config) if given.options.config else None)
-    if consent.is_needed(found):
-        wrong = consent.problem(found)
-        if wrong:  # nobody need agree to what cannot start
-            raise Failure(f"Cannot use server {found.name!r} ({found.place}): {wrong}.")
-        file = f" --config {found.file}" if given.options.config else ""
-        text = (
-            f"Server {found.name!r} comes from a project's file ({found.place}) and needs your approval. "
-            f"Run mcp-tui servers --trust {shlex.quote(found.name)}{file}"
-        )
-        raise NeedsConsent(text, found)
+    require_consent(given, found)
     if found.disabled:
         warn(f"Server {found.name!r} is disabled in {found.place}. It is used because you named it.")
     if said := consent.twice(found):
         warn(f"{said}.")
     return of_definition(given, found)
+
+
+def require_consent(given: Words, found: Definition) -> None:
+    """Refuses a server of a project's file to which nobody agreed.
+
+    Raises:
+        Failure: nobody need agree to it, because it cannot start.
+        NeedsConsent: a person has to agree first.
+    """
+    from mcp_tui.config import consent
+
+    if not consent.is_needed(found):
+        return
+    if wrong := consent.problem(found):
+        raise Failure(f"Cannot use server {found.name!r} ({found.place}): {wrong}.")
+    file = f" --config {found.file}" if given.options.config else ""
+    text = (
+        f"Server {found.name!r} comes from a project's file ({found.place}) and needs your approval. "
+        f"Run mcp-tui servers --trust {shlex.quote(found.name)}{file}"
+    )
+    raise NeedsConsent(text, found)
 
 
 def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | None = None) -> Target:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
@@ -115,6 +115,8 @@ class Definition:
     ``around`` is where it was looked for, ``folder`` where the server starts, and what an editor calls its workspace.
     ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui does not know.
     ``again`` is the line of an earlier definition of this name in the same file, which this one replaces.
+    ``table`` is the way to the servers in the file. ``tapped``: the file starts it through a tap of mcp-tui, and ``launch``
+    is the server's own command.
     ``launch`` is ``None`` where ``problem``, a sentence without a full stop, says why. ``shadowed`` is the place of a
     definition of the same tool and name that counts before this one.
     """
@@ -133,6 +135,8 @@ class Definition:
     disabled: bool = False
     unread: tuple[str, ...] = ()
     shadowed: str = ""
+    table: tuple[str, ...] = ()
+    tapped: bool = False
 
     @property
     def place(self) -> str:
@@ -378,12 +382,37 @@ def read(made: Definition, inputs: tuple[Input, ...] = ()) -> Definition:
         launch = _launch(reader, made.source)
     except ConfigError as error:
         return replace(made, problem=str(error))
+    words = (launch.command, *launch.args)
+    start = behind_tap(["".join(part for part in each if isinstance(part, str)) for each in words])
+    if start:
+        launch = replace(launch, command=words[start], args=words[start + 1 :])
     asked = launch.names(VariableKind.INPUT)
     return replace(
         made,
+        tapped=start > 0,
         launch=replace(launch, inputs=tuple(each for each in inputs if each.id in asked)),
         unread=tuple(name for name in made.fields if name not in reader.seen),
     )
+
+
+TAPS: Final = frozenset({"mcp-tui", "mcp-tui-client", "mcp_tui"})
+"""What mcp-tui is called on a command line."""
+
+
+def behind_tap(words: list[str]) -> int:
+    """Returns where the server's own command begins in the command line of a tap; 0 if it is that of no tap."""
+    start = 0
+    while _is_tap(words[start:]) and "--" in words[start:-1]:
+        start = words.index("--", start) + 1
+    return start
+
+
+def _is_tap(words: list[str]) -> bool:
+    if [PurePath(each).name for each in words[:1]] == ["uvx"]:
+        words = words[1:]
+    elif words[1:3] == ["-m", "mcp_tui"]:
+        words = words[2:]
+    return words[1:2] == ["tap"] and PurePath(words[0]).name in TAPS
 
 
 def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:

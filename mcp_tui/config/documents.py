@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,15 @@ from mcp_tui.protocol.values import frozen
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.messages import Json
+
+
+@frozen
+class Member:
+    """Where a member of an object or table is in a text: its key, its value, and the end of that."""
+
+    key: int
+    value: int
+    end: int
 
 
 @frozen
@@ -37,10 +47,37 @@ class Document:
         Raises:
             ConfigError: it cannot be read, or is neither JSON nor TOML.
         """
-        text = read_text(path)
+        return cls.parse(read_text(path), path)
+
+    @classmethod
+    def parse(cls, text: str, path: Path) -> Document:
+        """Parses the text of a file.
+
+        Raises:
+            ConfigError: it is neither JSON nor TOML.
+        """
         if path.suffix == ".toml":
             return cls(text, parse_toml(text, path), is_toml=True)
         return cls(*parse_json(text, path), is_toml=False)
+
+    def member(self, *path: str) -> Member | None:
+        """Returns the positions of the member at ``path``, the last of several with its name; ``None`` without one."""
+        if self.is_toml:
+            return toml_members(self.text).get(path)
+        where = 0
+        found: Member | None = None
+        for step in path:
+            inside = {key: (start, value) for key, start, value in _members(self.text, where)}
+            if step not in inside:
+                return None
+            start, where = inside[step]
+            found = Member(start, where, _DECODER.raw_decode(self.text, where)[1])
+        return found
+
+    def items(self, where: Member) -> list[tuple[int, int]]:
+        """Returns the positions of each text or number in a list of nothing else: where it begins, and where it ends."""
+        tokens = _TOKEN.finditer(self.text, where.value + 1, where.end - 1)
+        return [each.span() for each in tokens if each.lastgroup in ("text", "bare")]
 
     def lines(self, *path: str) -> dict[str, int]:
         """Returns the line of each member of the object or table at ``path``."""
@@ -154,28 +191,65 @@ def _members(text: str, where: int) -> Iterator[tuple[str, int, int]]:
 
 _WHERE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 
-_STATEMENT: Final = 400
-"""Lines that one statement may take and still be found."""
+_TOKEN: Final = re.compile(
+    r"""[ \t\r]+ | \#[^\n]* | (?P<line>\n) | (?P<mark>[][{},=])
+    | (?P<text> \"{3}(?:[^\\]|\\.)*?"{3,5} | '{3}.*?'{3,5} | "(?:[^"\\\n]|\\.)*" | '[^'\n]*')
+    | (?P<bare>[^]\s[{},="'\#]+)""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 def toml_lines(text: str) -> dict[tuple[str, ...], int]:
     """Returns the line of each table and each key, by its path, in a text that :func:`parse_toml` accepts."""
-    found: dict[tuple[str, ...], int] = {}
-    table: tuple[str, ...] = ()
-    begin, statement = 1, ""
-    for number, row in enumerate(text.splitlines(), 1):
-        statement += f"{row}\n"
-        try:
-            paths = list(_paths(tomllib.loads(statement)))
-        except (ValueError, RecursionError):
-            if number - begin >= _STATEMENT:
-                break
-            continue  # it goes on in the next line
-        if statement.lstrip().startswith("["):
-            table, paths = max(paths, key=len), [()]
-        for path in paths:
-            found.setdefault((*table, *path), begin)
-        begin, statement = number + 1, ""
+    breaks = [found.start() for found in re.finditer("\n", text)]
+    return {path: bisect_left(breaks, each.key) + 1 for path, each in toml_members(text).items()}
+
+
+def toml_members(text: str) -> dict[tuple[str, ...], Member]:
+    """Returns the positions of each table and each key, by its path, in a text that :func:`parse_toml` accepts.
+
+    Of a table that has a header the position is that of the header. Of an array of tables the first one counts.
+    """
+    found: dict[tuple[str, ...], Member] = {}
+    tokens = [each for each in _TOKEN.finditer(text) if each.lastgroup]
+
+    def is_at(at: int, *marks: str) -> bool:
+        return at < len(tokens) and tokens[at][0] in marks
+
+    def read(at: int, table: tuple[str, ...]) -> int:
+        """Notes one key with its value, and returns the number of the token behind it."""
+        start = tokens[at].start()
+        while not is_at(at, "="):
+            at += 1
+        path = max(_paths(tomllib.loads(f"{text[start : tokens[at].start()]} = 0")), key=len)
+        value = at = at + 1
+        if is_at(at, "{"):
+            at += 1
+            while not is_at(at, "}"):
+                at = at + 1 if is_at(at, ",", "\n") else read(at, (*table, *path))
+            at += 1
+        else:
+            depth = 0
+            while at < len(tokens) and (depth or not is_at(at, "\n", ",", "}")):
+                depth += is_at(at, "[", "{") - is_at(at, "]", "}")
+                at += 1
+        for length in range(1, len(path) + 1):
+            member = Member(start, tokens[value].start(), tokens[at - 1].end())
+            found.setdefault((*table, *path[:length]), member)
+        return at
+
+    at, table = 0, ()
+    while at < len(tokens):
+        if is_at(at, "\n"):
+            at += 1
+        elif is_at(at, "["):
+            start = tokens[at].start()
+            while at < len(tokens) and not is_at(at, "\n"):
+                at += 1
+            table = max(_paths(tomllib.loads(text[start : tokens[at - 1].end()])), key=len)
+            found.setdefault(table, Member(start, start, start))
+        else:
+            at = read(at, table)
     return found
 
 

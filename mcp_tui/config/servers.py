@@ -141,7 +141,7 @@ def read_place(
             line = document.lines(*path[:-1]).get(path[-1])
             kind = "a table" if document.is_toml else "an object"
             raise ConfigError(f"{at(place.path, line)}: {path[-1]} is not {kind}")
-        made = replace(made, source=source, folder=place.folder or folder)
+        made = replace(made, source=source, folder=place.folder or folder, table=path)
         yield from _defined(made, as_object(inside), document, path)
     if surely and not any(key in fields for key in (*PLAIN_FILE.keys, *place.source.keys)):
         there = ", ".join(f"{name[:40]!r}" for name in list(fields)[:5]) or "nothing"

@@ -6,6 +6,7 @@ The first frame of the workbench waits for this module, so it imports nothing fr
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,8 +34,10 @@ def make_folders(folder: Path) -> None:
         each.chmod(0o700)
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes, *, like: os.stat_result | None = None) -> None:
     """Replaces a file atomically; only its owner can read it (0600, in folders of 0700).
+
+    ``like`` is the file that it replaces, whose mode and owner it keeps.
 
     Raises:
         OSError: it cannot be written.
@@ -44,9 +47,13 @@ def replace_file(path: Path, text: str) -> None:
     make_folders(path.parent)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
     try:
-        with os.fdopen(number, "w", encoding="utf-8") as stream:
-            os.fchmod(number, 0o600)  # in case the umask denies even the owner
-            stream.write(text)
+        with os.fdopen(number, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+            now = os.fstat(number)
+            if like is not None and (like.st_uid, like.st_gid) != (now.st_uid, now.st_gid):
+                os.fchown(number, like.st_uid, like.st_gid)
+            # set, in case the umask denies even the owner
+            os.fchmod(number, 0o600 if like is None else stat.S_IMODE(like.st_mode))
         Path(name).replace(path)
     except BaseException:
         with suppress(OSError):

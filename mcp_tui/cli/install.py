@@ -1,0 +1,103 @@
+"""``tap --install``, ``--uninstall``, and ``--status``: the taps in the config files of clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
+from mcp_tui.cli.target import require_consent
+from mcp_tui.config import consent
+from mcp_tui.config.definitions import Definition
+from mcp_tui.config.servers import discover, find
+from mcp_tui.config.sources import REGISTRY
+from mcp_tui.tap.install import Entry, NotEditable, options, own_path
+from mcp_tui.tui.view.text import clean
+
+
+def run(given: Words) -> int:
+    """Runs one of the three; returns the exit status.
+
+    Raises:
+        Failure: the words do not fit together, there is no such server, it cannot be edited, or nobody agreed.
+    """
+    chosen = given.options
+    names = [each for each in (chosen.install, chosen.uninstall) if each is not None]
+    if len(names) + chosen.status != 1 or given.command or given.words or given.url:
+        raise Failure("Use one of: tap --install NAME, tap --uninstall NAME, tap --status, tap -- COMMAND.")
+    config = Path(chosen.config) if chosen.config else None
+    if chosen.status:
+        return _status(config, as_json=chosen.json)
+    server = _find(names[0], config)
+    installs = chosen.install is not None
+    if server.tapped == installs:
+        out(
+            clean(
+                f"Server {server.name!r} ({server.place}) has {'a' if installs else 'no'} tap. Nothing changed."
+            )
+        )
+        return Exit.COMPLETED
+    try:
+        entry = Entry(server)
+        if installs:
+            require_consent(given, server)
+            words = options(chosen.timeout, chosen.max_timeout, chosen.name or server.name)
+            edit = entry.install(own_path(), words)
+        else:
+            edit = entry.uninstall()
+    except NotEditable as error:
+        raise Failure(str(error), lines=error.lines) from None
+    for line in edit.diff():
+        out(clean(line))
+    if not (chosen.yes or asked("Write this?", "write it in a script")):
+        raise Failure("Nothing was written.")
+    agreed = consent.is_given(server)
+    kept = edit.write()
+    if agreed:  # it starts what it started before
+        consent.give(_find(server.name, server.file))
+    out(clean(f"Written. Restart the client. The file as it was: {kept}"))
+    return Exit.COMPLETED
+
+
+def _find(name: str, config: Path | None) -> Definition:
+    """Returns the server of this name, in the only file that has one."""
+    found = [each for each in discover(config=config).servers if each.name == name]
+    files = {each.file.resolve(): each for each in reversed(found)}
+    if len(files) > 1:
+        listed = ", ".join(f"{each.place} ({each.source.title})" for each in reversed(files.values()))
+        raise Failure(f"{len(files)} files define server {name!r}: {listed}. Choose one with --config FILE.")
+    return found[0] if found else find(name, config)
+
+
+def _status(config: Path | None, *, as_json: bool) -> int:
+    found = discover(config=config)
+    if config is not None and found.problems:
+        raise Failure(found.problems[0])
+    servers = [each for each in found.servers if each.source is not REGISTRY]
+    fields = [
+        {
+            "name": each.name,
+            "tap": each.tapped,
+            "tool": each.source.title,
+            "file": str(each.file),
+            "line": each.line,
+            "command": each.command_words or None,
+            "url": each.url or None,
+        }
+        for each in servers
+    ]
+    rows = [
+        (
+            each.name,
+            "tap" if each.tapped else "no tap",
+            each.around.short(each.place),
+            each.summary or each.problem,
+        )
+        for each in servers
+    ]
+    show(fields, table([[clean(cell) for cell in row] for row in rows]), as_json=as_json)
+    for problem in found.problems:
+        warn(problem)
+    if not servers and not found.problems:
+        warn("No servers in the config files. Use --config FILE.")
+    return Exit.COMPLETED

@@ -1,0 +1,267 @@
+"""Puts a tap into a client's config file, and takes it out again.
+
+Only the bytes of one server's ``command`` and ``args`` change: the command becomes the path of mcp-tui, and what stood there
+moves, as it is written, in front of the arguments, behind ``tap`` and its options. So the entry itself holds what is needed
+to put every byte back, whatever else in the file changes meanwhile. Before anything is written, the new text is read
+again: it must mean the old one with exactly that change, or nothing is written.
+"""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_tui import clock
+from mcp_tui.config.definitions import Definition, behind_tap
+from mcp_tui.config.documents import Document, Member
+from mcp_tui.config.files import ConfigError, data_folder, read_bytes, why
+from mcp_tui.config.sources import REGISTRY
+from mcp_tui.journal.state import replace_file
+from mcp_tui.protocol.messages import Json, as_list
+from mcp_tui.protocol.values import frozen
+
+CONTEXT: Final = 60
+"""Characters that are shown around a change in a long line."""
+
+
+class NotEditable(ConfigError):
+    """A file cannot be edited safely. ``lines`` are what a person can put there instead."""
+
+    def __init__(self, text: str, lines: list[str]) -> None:
+        super().__init__(text)
+        self.lines = lines
+
+
+@frozen
+class Edit:
+    """A change of a file that was not written yet: ``spans`` of the old text, from start to end, and what replaces each."""
+
+    file: Path
+    old: bytes
+    text: str
+    spans: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+
+    @property
+    def new(self) -> str:
+        """The whole new text, without a byte order mark."""
+        made, end = "", 0
+        for start, stop, instead in sorted(self.spans):
+            made += self.text[end:start] + instead
+            end = stop
+        return made + self.text[end:]
+
+    def diff(self) -> Iterator[str]:
+        """Yields the change as lines, the place first. Of a long line only the part around the change is shown."""
+        text, new = self.text, self.new
+        start, end = min(self.spans)[0], max(stop for _, stop, _ in self.spans)
+        first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+        last = len(text) if last < 0 else last
+        begin, stop = max(first, start - CONTEXT), min(last, end + CONTEXT)
+        yield f"{self.file}:{text.count(chr(10), 0, start) + 1}"
+        cut = "…" * (begin > first), "…" * (stop < last)
+        old, now = (
+            f"{cut[0]}{each}{cut[1]}".splitlines()
+            for each in (text[begin:stop], new[begin : len(new) - (len(text) - stop)])
+        )
+        for line in difflib.ndiff(old, now):
+            if not line.startswith("?"):
+                yield line.rstrip()
+
+    def write(self) -> Path:
+        """Writes the file in place of the old one, which is kept; returns the path of that copy.
+
+        Raises:
+            ConfigError: it cannot be written, or somebody else has changed it.
+        """
+        file = self.file.resolve()
+        bom = codecs.BOM_UTF8 if self.old.startswith(codecs.BOM_UTF8) else b""
+        stamp = clock.utc_stamp(clock.wall()).replace(":", "")
+        kept = data_folder() / "backups" / f"{stamp}-{file.name.lstrip('.')}"
+        try:
+            if not os.access(file, os.W_OK):
+                raise ConfigError(f"{file}: cannot be written (read-only)")
+            replace_file(kept, self.old)
+            if read_bytes(file) != self.old:
+                raise ConfigError(f"{file}: changed meanwhile; nothing was written")
+            replace_file(file, bom + self.new.encode(), like=file.stat())
+        except OSError as error:
+            raise ConfigError(f"{error.filename or file}: cannot be written ({why(error)})") from None
+        return kept
+
+
+def own_path() -> str:
+    """Returns the absolute path of mcp-tui: clients start servers with a short ``PATH``."""
+    beside = Path(sys.executable).parent / "mcp-tui"
+    started = Path(sys.argv[0])
+    for each in (started.absolute() if started.name in ("mcp-tui", "mcp-tui-client") else beside, beside):
+        if os.access(each, os.X_OK):
+            return str(each)
+    return os.path.abspath(shutil.which("mcp-tui") or "mcp-tui")  # noqa: PTH100 - a link to it stays as it is
+
+
+def options(timeout: float | None, max_timeout: float | None, name: str) -> list[str]:
+    """Returns the options of a tap. A name that a client might fill in, or that is no plain text, is left out."""
+    limits = {"--timeout": timeout, "--max-timeout": max_timeout}
+    given = [word for key, value in limits.items() if value is not None for word in (key, f"{value:g}")]
+    return [*given, f"--name={name}"] if name.isprintable() and "$" not in name else given
+
+
+class Entry:
+    """The entry of a stdio server in a config file.
+
+    Raises:
+        NotEditable: there is none that a tap can stand in front of.
+    """
+
+    def __init__(self, server: Definition) -> None:
+        self.server = server
+        launch = server.launch
+        if launch is None or server.source is REGISTRY:
+            said = server.problem or "it describes a package, and no client reads it"
+            raise NotEditable(f"Cannot edit server {server.name!r} ({server.place}): {said}.", [])
+        if launch.transport != "stdio":
+            url = server.shown(launch.url)
+            raise NotEditable(
+                f"Server {server.name!r} ({server.place}) has a URL. Start a tap, and put its address there:",
+                [f"mcp-tui tap --http 7000 {shlex.quote(url)}", '"url": "http://127.0.0.1:7000/mcp"'],
+            )
+        self.raw = read_bytes(server.file)
+        try:
+            self.text = self.raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise ConfigError(f"{server.file}: not UTF-8") from None
+        self.document = Document.parse(self.text, server.file)
+        self.way = (*server.table, server.name)
+        program = (*self.way, "command")
+        inner = (*program, "path")  # an older form of Zed
+        self.command_way = inner if self.document.member(*inner) else program
+        ways = ((*self.command_way[:-1], "args"), (*self.way, "args"))
+        self.args_way = next((each for each in ways if self.document.member(*each)), ways[0])
+        self.command = self.document.member(*self.command_way)
+        self.args = self.document.member(*self.args_way)
+
+    def install(self, program: str, given: list[str]) -> Edit:
+        """Returns the change that puts a tap with the options ``given`` in front of the server's command.
+
+        Raises:
+            NotEditable: that cannot be done safely.
+        """
+        words = ["tap", *given, "--"]
+        edit = Edit(self.server.file, self.raw, self.text)
+        command = self.command
+        if command is not None:
+            literals = [*map(self._literal, words), self.text[command.value : command.end]]
+            edit.spans.append((command.value, command.end, self._literal(program)))
+            edit.spans.append(self._with_args(command, literals))
+        words += self._words()
+        return self._checked(edit, [program, *words], words)
+
+    def _with_args(self, command: Member, literals: list[str]) -> tuple[int, int, str]:
+        if self.args is None:
+            return command.key, command.key, self._new_args(command, literals)
+        items = self.document.items(self.args)
+        # a comment in an empty list stays behind them
+        at, end = (items[0][0], ", ") if items else (self.args.value + 1, "")
+        return at, at, ", ".join(literals) + end
+
+    def _new_args(self, command: Member, literals: list[str]) -> str:
+        """Returns the arguments of a server that had none, in front of its command.
+
+        The blank behind the bracket tells them from a list that was there and was empty.
+        """
+        line = self.text[self.text.rfind("\n", 0, command.key) + 1 : command.key]
+        key = self.text[command.key : command.value]
+        alone = not line.strip()
+        toml = self.document.is_toml
+        inline = toml and not alone
+        if toml:
+            name, _, _ = key.rpartition("=")
+            key = re.sub(r"""(command|["']command["'])\s*\Z""", "args", name) + " = "
+        else:
+            key = '"args": '
+        break_ = "\r\n" if "\r\n" in self.text else "\n"
+        behind = ", " if inline or not alone else ("" if toml else ",") + break_ + line
+        return f"{key}[ {', '.join(literals)} ]{behind}"
+
+    def uninstall(self) -> Edit:
+        """Returns the change that takes every tap in front of the server's command out again.
+
+        Raises:
+            NotEditable: that cannot be done safely.
+        """
+        edit = Edit(self.server.file, self.raw, self.text)
+        command, args, text = self.command, self.args, self.text
+        old = self._words()
+        count = behind_tap([str(each) for each in old])
+        if command is None or args is None or not count:
+            return self._checked(edit, old, old)
+        items = self.document.items(args)
+        literals = [text[start:end] for start, end in items]
+        edit.spans.append((command.value, command.end, literals[count - 1]))
+        made = self._new_args(command, literals)
+        if count == len(items) and text[: command.key].endswith(made):
+            edit.spans.append((command.key - len(made), command.key, ""))
+            return self._checked(edit, old[count:], None)
+        (start, _), (_, end) = items[0], items[count - 1]
+        if count < len(items):
+            end = items[count][0]
+        elif not (rest := text[args.value + 1 : start] + text[end : args.end - 1]).strip(" \t\r\n,") and (
+            start > args.value + 1 or "," in rest
+        ):
+            start, end = args.value + 1, args.end - 1  # somebody else has laid it out anew
+        edit.spans.append((start, end, ""))
+        between = text[start:end]
+        for each in literals[:count]:
+            between = between.replace(each, "", 1)
+        if between.strip(" \t\r\n,"):  # a comment
+            edit.spans.clear()
+        return self._checked(edit, old[count:], old[count + 1 :])
+
+    def _fields(self, whole: Any, way: tuple[str, ...]) -> dict[str, Any]:
+        for step in way[:-1]:
+            whole = whole[step]
+        return whole
+
+    def _words(self) -> list[Json]:
+        """Returns command and arguments as they are in the file."""
+        whole = self.document.whole
+        command = self._fields(whole, self.command_way).get(self.command_way[-1])
+        return [command, *as_list(self._fields(whole, self.args_way).get("args"))]
+
+    def _checked(self, edit: Edit, words: list[Json], args: list[Json] | None) -> Edit:
+        """Returns a change that makes ``words`` the command line; ``args`` is ``None`` where there are none."""
+        wanted = deepcopy(self.document.whole)
+        self._fields(wanted, self.command_way)[self.command_way[-1]] = words[0]
+        fields = self._fields(wanted, self.args_way)
+        if args is None:
+            del fields["args"]
+        else:
+            fields["args"] = args
+        try:
+            if edit.spans and Document.parse(edit.new, self.server.file).whole == wanted:
+                return edit
+        except ConfigError:
+            pass
+        text = f"Cannot edit {self.server.place} safely. Write this into {self.server.name!r}:"
+        raise NotEditable(text, self.lines(words))
+
+    def lines(self, words: list[Json]) -> list[str]:
+        """Returns the lines for a person to put into the file."""
+        command, *args = map(self._literal, words)
+        if self.document.is_toml:
+            return [f"command = {command}", f"args = [{', '.join(args)}]"]
+        return [f'"command": {command},', f'"args": [{", ".join(args)}]']
+
+    def _literal(self, word: Json) -> str:
+        return json.dumps(word, ensure_ascii=not str(word).isprintable())

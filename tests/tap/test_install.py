@@ -1,0 +1,233 @@
+"""Config files with and without a tap: byte for byte the same when it is out again, and the same server while it is in."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mcp_tui.config.definitions import Definition
+from mcp_tui.config.servers import discover
+from mcp_tui.config.sources import REGISTRY
+from mcp_tui.tap.install import Entry, NotEditable, options
+from tests.cli.running import run
+from tests.config.placing import CORPUS, surroundings
+
+PROGRAM: Final = "/opt/my tools/mcp-tui"
+FILES: Final = {
+    "plain": '{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}',
+    "compact": '{"mcpServers":{"a":{"command":"npx","args":["-y","x"]},"b":{"command":"b"}}}',
+    "no end of line": '{\n  "mcpServers": {\n    "a": {\n      "command": "npx"\n    }\n  }\n}',
+    "carriage returns": '{\r\n "servers": {\r\n  "a": {\r\n   "command": "x",\r\n   "args": []\r\n  }\r\n }\r\n}\r\n',
+    "carriage returns, no args": '{\r\n "servers": {\r\n  "a": {\r\n   "command": "x"\r\n  }\r\n }\r\n}\r\n',
+    "carriage returns alone": '{\r "servers": {\r  "a": {\r   "command": "x"\r  }\r }\r}\r',
+    "byte order mark": '\ufeff{"mcpServers": {"a": {"command": "npx", "args": ["x"]}}}\n',
+    "tabs": '{\n\t"servers": {\n\t\t"a": {\n\t\t\t"command":\t"x",\n\t\t\t"args":\t[\n\t\t\t\t"y"\n\t\t\t]\n\t\t}\n\t}\n}\n',
+    "tabs, no args": '{\n\t"servers": {\n\t\t"a": {\n\t\t\t"command": "npx"\n\t\t}\n\t}\n}\n',
+    "comments": (
+        '// mine\n{ /* all */ "servers": { // KEEP\n "a": { /* c */ "command" /* d */ : /* e */ "npx", // f\n'
+        ' "args": [ // g\n "x", /* h */ "y" // i\n ] } } }\n'
+    ),
+    "comment in an empty list": '{"servers": {"a": {"command": "x", "args": [ // none\n]}}} // KEEP',
+    "blank in an empty list": '{"servers": {"a": {"command": "x", "args": [ ]}}}',
+    "lines in an empty list": '{"servers": {"a": {\n"command": "x", "args": [\n\n]}}}',
+    "trailing commas": '{"servers": {"a": {"command": "x", "args": ["y", "z",],}, "b": {"command": "b",},},}',
+    "args first": '{"servers": {"a": {"args": ["y"], "env": {"KEEP": "1"}, "command": "x"}}}',
+    "no args before a comment": '{"servers": {"a": {\n  // the program\n  "command": "x" // here\n}}}',
+    "a name twice": '{"servers": {"a": {"command": "old", "args": ["1"]},\n "a": {"command": "x", "args": ["2"]}}}',
+    "servers twice": '{"servers": {"a": {"command": "old"}}, "servers": {"a": {"command": "new"}}}',
+    "members twice": '{"servers": {"a": {"command": "old", "command": "x", "args": ["1"], "args": ["2"]}}}',
+    "escapes": r'{"servers": {"a": {"command": "C:\\p\u0072og\/x", "args": ["\"", "\\", "\u00e9\ud83d\ude00"]}}}',
+    "escaped keys": r'{"servers": {"\u0061": {"c\u006fmmand": "x", "\u0061rgs": ["y"]}}}',
+    "other languages": '{"servers": {"файлы": {"command": "/домой/сервер", "args": ["путь"]}}}\n',
+    "odd names": r'{"servers": {"-- \n\"${x}\"": {"command": "x", "args": ["y"]}, "--": {"command": "x"}}}',
+    "numbers in args": '{"servers": {"a": {"command": "x", "args": ["-p", 8080, -1.5e3, true]}}}',
+    "words of a tap": '{"servers": {"a": {"command": "x", "args": ["tap", "--", "mcp-tui", "tap"]}}}',
+    "order and blanks": '{"servers": {"a": {"args": [ "x" ], "command": "x"}, "b": {"args": [], "command": "x"}}}',
+    "VS Code": (
+        '{\n  "inputs": [{"id": "k", "type": "promptString"}],\n  "servers": {\n    "a": {\n'
+        '      "type": "stdio",\n      "command": "${workspaceFolder}/x",\n'
+        '      "args": ["--key", "${input:k}"],\n      "envFile": "${workspaceFolder}/.env"\n    }\n  }\n}\n'
+    ),
+    "Zed": (
+        '{\n  "theme": "KEEP", // dark\n  "context_servers": {\n'
+        '    "a": { "source": "custom", "command": "x", "args": ["y"], "env": null },\n  }\n}\n'
+    ),
+    "Zed as it was": (
+        '{"context_servers": {"a": {"command": {"path": "x", "args": ["y"]}}, "b": {"command": {"path": "x"}}}}'
+    ),
+    "Claude Code": (
+        '{"numStartups": 3, "projects": {"/other": {"mcpServers": {"a": {"command": "no"}}},\n'
+        ' "@CWD@": {"mcpServers": {"a": {"type": "stdio", "command": "x", "args": [], "env": {}}}}},\n'
+        ' "mcpServers": {"b": {"command": "${HOME}/b", "args": ["${X:-d}"]}}, "history": ["KEEP"]}'
+    ),
+    "codex.toml": (
+        '# mine\nmodel = "KEEP"\n\n[mcp_servers.a]\ncommand = "npx"  # here\nargs = ["-y", "x"] # there\n\n'
+        '[mcp_servers.a.env]\nA = "b"\n'
+    ),
+    "lines.toml": '[mcp_servers.a]\nargs = [\n  # first\n  "-y", # [really]\n  "x",\n]\ncommand = "npx"\n',
+    "no args.toml": "[mcp_servers.a]\n  command = \"npx\"\n\n[mcp_servers.'b c']\r\n\"command\"='x'\r\n",
+    "empty.toml": '[mcp_servers.a]\ncommand = "x"\nargs = [ # none\n]\n[mcp_servers.b]\ncommand = "x"\nargs = []',
+    "inline.toml": 'mcp_servers = { a = { command = "x", args = ["y"] }, b = { command = "x" } }\n',
+    "dotted.toml": (
+        'mcp_servers.a.command = "x"\nmcp_servers.a.args = ["y"]\nmcp_servers.b.command = "x" # KEEP\n'
+    ),
+    "dotted inside.toml": "[mcp_servers]\na.command = 'x'\n\"b\".'command' = 'x'\nb.env = { A = '1' }\n",
+    "one inline.toml": '[mcp_servers]\na = { command = "x", args = [ "y", "z", ], env = { K = "v" } }\n',
+    "strings.toml": (
+        "[mcp_servers.a]\ncommand = 'C:\\p\\x'\nargs = ['''a\n\"b''', \"\"\"c\\\n  d\"\"\"\", \"# 'e'\"]\n"
+    ),
+    "many.toml": (
+        "[[notify]]\nx = [1, 2.5, 2026-01-01]\n[[notify]]\nx = []\n[mcp_servers.a]\nlimit = 1_0.5\n"
+        'when = 2026-01-01 10:00:00Z\ncommand = "x"\n'
+    ),
+}
+"""Texts of config files by their names. KEEP is what the client changes meanwhile."""
+
+
+def _servers(file: Path, cwd: Path) -> list[Definition]:
+    """The servers that a tap can stand in front of."""
+    found = discover(surroundings(cwd, cwd), file)
+    assert not found.problems
+    return [
+        each
+        for each in found.servers
+        if each.launch
+        and each.launch.transport == "stdio"
+        and not each.shadowed
+        and each.source is not REGISTRY
+    ]
+
+
+def _in_and_out(file: Path, cwd: Path) -> None:
+    """Puts a tap in front of every server and takes it out again, while the client changes what is its own."""
+    before, raw = _servers(file, cwd), file.read_bytes()
+    assert not any(each.tapped for each in before)
+    for each in before:
+        Entry(each).install(PROGRAM, options(5, None, each.name)).write()
+    tapped = _servers(file, cwd)
+    assert [each.launch for each in tapped] == [each.launch for each in before]
+    assert all(each.tapped for each in tapped)
+    file.write_bytes(file.read_bytes().replace(b"KEEP", b"other"))
+    for each in reversed(before):
+        (now,) = (one for one in _servers(file, cwd) if one.name == each.name)
+        Entry(now).uninstall().write()
+    assert file.read_bytes() == raw.replace(b"KEEP", b"other")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_tap_leaves_every_byte_as_it_was(name: str, tmp_path: Path):
+    json_name = ".claude.json" if name == "Claude Code" else "mcp.json"
+    file = tmp_path / (name if name.endswith(".toml") else json_name)
+    file.write_bytes(FILES[name].replace("@CWD@", str(tmp_path)).encode())
+    assert _servers(file, tmp_path)
+    _in_and_out(file, tmp_path)
+
+
+def test_a_tap_leaves_every_byte_of_the_files_of_each_tool(tmp_path: Path):
+    sources = [each for end in ("json", "toml") for each in CORPUS.rglob(f"*.{end}")]
+    for number, source in enumerate(each for each in sources if "broken" not in each.parts):
+        file = tmp_path / str(number) / source.name.replace("dot-", ".", 1)
+        file.parent.mkdir()
+        file.write_bytes(source.read_bytes())
+        _in_and_out(file, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        (
+            '{"command": "/p/mcp-tui", "args": ["tap", "--", "npx", "-y"]}',
+            '{"command": "npx", "args": ["-y"]}',
+        ),
+        ('{"command": "uvx", "args": ["mcp-tui-client", "tap", "--", "x"]}', '{"command": "x", "args": []}'),
+        ('{"command": "mcp-tui", "args": [\n"tap",\n"--",\n"x",\n]}', '{"command": "x", "args": []}'),
+        (
+            '{"command": "mcp-tui", "args": ["tap", "--", "/b/mcp-tui", "tap", "--name=x", "--", "x", "y"]}',
+            '{"command": "x", "args": ["y"]}',
+        ),
+    ],
+    ids=["by hand", "uvx", "laid out anew", "two taps"],
+)
+def test_a_tap_that_somebody_else_wrote_is_taken_out(text: str, after: str, tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    file.write_text(f'{{"servers": {{"a": {text}}}}}')
+    (server,) = _servers(file, tmp_path)
+    Entry(server).uninstall().write()
+    assert file.read_text() == f'{{"servers": {{"a": {after}}}}}'
+
+
+@pytest.mark.parametrize(
+    ("definition", "lines"),
+    [
+        (
+            '{"url": "https://h/mcp"}',
+            ["mcp-tui tap --http 7000 https://h/mcp", '"url": "http://127.0.0.1:7000/mcp"'],
+        ),
+        (
+            '{"command": "x", "args": null}',
+            [f'"command": "{PROGRAM}",', '"args": ["tap", "--name=a", "--", "x"]'],
+        ),
+        (
+            '{"command": "mcp-tui", "args": ["tap", "--", /* mine */ "x", "y"]}',
+            ['"command": "x",', '"args": ["y"]'],
+        ),
+        ("{}", []),
+    ],
+    ids=["url", "args are null", "a comment would be lost", "no command"],
+)
+def test_what_cannot_be_edited_is_refused_with_the_lines(definition: str, lines: list[str], tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    file.write_text(f'{{"servers": {{"a": {definition}}}}}')
+    (server,) = discover(surroundings(tmp_path, tmp_path), file).servers
+    with pytest.raises(NotEditable) as refused:
+        Entry(server).uninstall() if server.tapped else Entry(server).install(PROGRAM, ["--name=a"])
+    assert refused.value.lines == lines
+
+
+def test_the_commands_show_the_change_and_keep_mode_and_link(tmp_path: Path):
+    file, link = tmp_path / "real.json", tmp_path / "mcp.json"
+    text = '{"mcpServers": {"a": {"command": "npx"}, "b": {"url": "https://h/mcp"}}}'
+    file.write_text(text)
+    file.chmod(0o640)
+    link.symlink_to(file)
+    given = ("--config", str(link))
+    refused = run("tap", "--install", "a", *given)
+    assert (refused.status, file.read_text()) == (2, text)
+    assert "Add --yes" in refused.err
+    done = run("tap", "--install", "a", "--max-timeout", "9", *given, "--yes")
+    assert (done.status, done.err) == (0, "")
+    assert (
+        '+ {"mcpServers": {"a": {"args": [ "tap", "--max-timeout", "9", "--name=a", "--", "npx" ]' in done.out
+    )
+    assert (file.stat().st_mode & 0o777, link.is_symlink()) == (0o640, True)
+    assert os.access(json.loads(file.read_text())["mcpServers"]["a"]["command"], os.X_OK)
+    assert run("tap", "--install", "a", *given).out.endswith("has a tap. Nothing changed.\n")
+    told = json.loads(run("tap", "--status", *given, "--json").out)
+    assert [(each["name"], each["tap"], each["command"]) for each in told] == [
+        ("a", True, ["npx"]),
+        ("b", False, None),
+    ]
+    assert "mcp-tui tap --http 7000 https://h/mcp" in run("tap", "--install", "b", *given).err
+    undone = run("tap", "--uninstall", "a", *given, "--yes")
+    assert (undone.status, file.read_text()) == (0, text)
+    kept = Path(undone.out.rpartition(": ")[2].strip())
+    assert json.loads(kept.read_text())["mcpServers"]["a"]["args"][0] == "tap"
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_project_s_server_needs_approval_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "npx"}}}')
+    refused = run("tap", "--install", "a", "--yes")
+    assert "needs your approval. Run mcp-tui servers --trust a" in refused.err
+    assert run("servers", "--trust", "a", "--yes").status == 0
+    assert run("tap", "--install", "a", "--yes").status == 0
+    (server,) = json.loads(run("servers", "--json").out)
+    assert (server["state"], server["command"]) == ("usable", "npx")
+    Path(".cursor").mkdir()
+    Path(".cursor/mcp.json").write_text('{"mcpServers": {"a": {"command": "other"}}}')
+    assert "2 files define server 'a'" in run("tap", "--uninstall", "a").err
