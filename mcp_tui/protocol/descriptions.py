@@ -206,10 +206,32 @@ def _disconnected_json(event: ev.Disconnected) -> dict[str, Json]:
     return {"after": after, "ids": list(event.ids)}
 
 
+CLAUSES: Final = {
+    "answer-repeated": "MUST: Base protocol, Responses; inferred",
+    "answer-unknown": "MUST: Base protocol, Responses",
+    "answer-withdrawn": "SHOULD NOT: Cancellation, Behavior Requirements",
+    "batch": "MUST: Base protocol, Messages; inferred",
+    "cancel-initialize": "MUST NOT: Cancellation, Behavior Requirements",
+    "cancel-of-a-task": "MUST: Tasks, Task Cancellation",
+    "cancel-over": "MUST: Cancellation, Behavior Requirements",
+    "cancel-repeated": "MUST: Cancellation, Behavior Requirements; inferred",
+    "cancel-unknown": "MUST: Cancellation, Behavior Requirements",
+    "malformed": "MUST: Base protocol, Messages",
+    "request-id-reused": "MUST NOT: Base protocol, Requests",
+}
+"""What the specification says, of each rule that a client can break: the level and the clause."""
+
+
 def _violation(event: ev.Violation) -> str:
     times = f"×{event.count}" if event.count > 1 else ""
-    whose = "" if event.by is Origin.SERVER else "by the client:"
-    return _join(whose, f"{_cut(event.rule)}: {_cut(event.detail, LINE_CHARACTERS)}", times)
+    said = f"{_cut(event.rule)}: {_cut(event.detail, LINE_CHARACTERS)}"
+    if event.by is Origin.SERVER:
+        return _join(said, times)
+    return _join("by the client:", said, f"({CLAUSES[event.rule]})" if event.rule in CLAUSES else "", times)
+
+
+def _violation_json(event: ev.Violation) -> dict[str, Json]:
+    return {} if event.by is Origin.SERVER else {"by": "client", "clause": CLAUSES.get(event.rule)}
 
 
 # fmt: off
@@ -281,7 +303,7 @@ _TABLE: Final = (
     Description(ev.Unknown, _unknown, IN, "warning", source="unknown", headless=True, named_by_server="response_id",
                 json="unknown response_id id_type kind", more=_unknown_json),
     Description(ev.Violation, _violation, lambda e: IN if e.by is Origin.SERVER else OUT, "warning", source="violation",
-                headless=True, json="violation id rule detail"),
+                headless=True, json="violation id rule detail", more=_violation_json),
     Description(ev.Pollution, lambda e: f"not JSON on stdout: {_cut(unpainted(e.line), LINE_CHARACTERS)}", IN, "warning",
                 source="pollution", headless=True, json="pollution line"),
     Description(ev.Oversize, lambda e: f"a message of {size(e.bytes)} was dropped: above the cap", IN, "error",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.descriptions import DESCRIPTIONS, HERE, IN, OUT, about, as_json, describe
+from mcp_tui.protocol.descriptions import CLAUSES, DESCRIPTIONS, HERE, IN, OUT, about, as_json, describe
 from tests.journal.making import event_classes, events, plain
 
 
@@ -82,3 +83,12 @@ def test_the_json_of_every_event_is_the_contract() -> None:
 )
 def test_an_event_says_which_request_it_is_about(event: ev.Event, id: ev.RequestId | None) -> None:
     assert about(event) == id
+
+
+def test_each_rule_that_a_client_can_break_names_its_clause():
+    listed = re.findall(r"``([\w-]+)``", (ev.Violation.__doc__ or "").partition("Of a client:")[2])
+    assert sorted(listed) == sorted(CLAUSES)
+    broken = ev.Violation(at=1.0, rule="cancel-unknown", detail="a cancel of 9", by=ev.Origin.CLIENT)
+    clause = "MUST: Cancellation, Behavior Requirements"
+    assert describe(broken).words(broken) == f"by the client: cancel-unknown: a cancel of 9 ({clause})"
+    assert describe(broken).more(broken) == {"by": "client", "clause": clause}
