@@ -98,6 +98,7 @@ def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Pat
         "XDG_STATE_HOME": str(home / "state"),
         "XDG_DATA_HOME": str(home / "data"),
         "XDG_CACHE_HOME": str(home / "cache"),
+        "XDG_RUNTIME_DIR": str(home / "run"),
         "NO_PROXY": "127.0.0.1,localhost",
         "TERM": "xterm-256color",
         "LC_ALL": "C.UTF-8",

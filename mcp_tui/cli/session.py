@@ -30,6 +30,7 @@ from mcp_tui.client.connecting import downloading
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
+from mcp_tui.live.serving import Doorkeeper
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent, Violation
 from mcp_tui.protocol.messages import Json, as_object
@@ -230,6 +231,7 @@ async def _run(
     session = HeadlessSession(given, began, client)
     printer = session.printer
     session.opened(store)
+    door = Doorkeeper(client, "call", may=has_door(given))
     client.listen(session.ended)
     try:
         if printer.json and events:
@@ -251,12 +253,19 @@ async def _run(
     finally:
         await session.finish()
         session.tell_unread(lambda row: _unwritten(row, client.now()))
+        door.close()
         await client.close()
         for problem in store.problems:
             printer.say(problem)
         store.close()
         await session.end()
     return session.stopped or status
+
+
+def has_door(given: Words) -> bool:
+    """Returns whether other processes of this user may see a session, and act on it: if it is kept, and the settings let."""
+    chosen = in_force(told=False)
+    return chosen.live and chosen.journal.keep and not given.options.no_journal
 
 
 def failure(error: TransportError, where: Target) -> Failure:

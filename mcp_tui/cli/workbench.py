@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_tui.config.watching import Watched
     from mcp_tui.journal.records import RecordingError
     from mcp_tui.journal.store import EventLog
+    from mcp_tui.live.serving import Doorkeeper
     from mcp_tui.protocol.states import Limits
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import Preferences
@@ -70,6 +71,7 @@ def open_workbench(given: Words) -> int:
     from mcp_tui.tui.preferences import ASK
 
     clients: list[Client] = []
+    doors: list[Doorkeeper] = []
     failed: list[RecordingError] = []
 
     def client(chosen: Target) -> Client:
@@ -95,6 +97,13 @@ def open_workbench(given: Words) -> int:
         clients.append(made)
         return made
 
+    def door(client: Client) -> Doorkeeper:
+        from mcp_tui.cli.session import has_door
+        from mcp_tui.live.serving import Doorkeeper
+
+        doors.append(Doorkeeper(client, "workbench", may=has_door(given)))
+        return doors[-1]
+
     def limits(chosen: Target, tool: str) -> Limits:
         return tool_limits(given, tool, server=chosen.name, ask=ASK)
 
@@ -106,11 +115,14 @@ def open_workbench(given: Words) -> int:
         config=config,
         watched=watch,
         explain=explain,
+        door=door,
     )
     app = WorkbenchApp(where, client, chosen)
     try:
         status = show(app)
     finally:
+        for each in doors:
+            each.close()
         for each in clients:
             each.store.close()
             for said in each.store.problems:

@@ -302,6 +302,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
             remember(target)
             session = Session(self._client(target), None if limits is None else partial(limits, target))
             session.apply(self.preferences.settings)
+            if self.preferences.door is not None:
+                session.door = self.preferences.door(session.client)
             screen = Workbench(session, self.preferences.watched if target is self._target else None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other servers go on
             why = brief(sentence(self.preferences.explain(error)), 400)
@@ -458,6 +460,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
     async def _end(self, server: Session) -> None:
         """Ends a server that was closed: its requests, its connection, and its screens."""
         self.workers.cancel_group(self.benches[server], "connection")  # pyright: ignore[reportUnknownMemberType] - any result
+        if server.door is not None:
+            server.door.close()
         try:
             await server.client.close()
         finally:

@@ -15,9 +15,11 @@ from mcp_tui.tui.view.shares import Shares, shares
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
     from mcp_tui.config.watching import Watched
+    from mcp_tui.live.serving import Doorkeeper
     from mcp_tui.protocol.states import Limits
 
 ASK: Final = 10.0
@@ -103,7 +105,7 @@ class Preferences:
     server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
     from the answers to its inputs, or raises an exception with one sentence. ``config`` is the only config file to read.
     ``watched`` are the files of the first server that restart it.
-    ``explain`` words any exception for people.
+    ``explain`` words any exception for people. ``door`` makes the door by which other processes reach a client.
     """
 
     settings: Settings = DEFAULTS
@@ -117,3 +119,4 @@ class Preferences:
     watched: Watched | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
     explain: Callable[[Exception], str] = str
+    door: Callable[[Client], Doorkeeper] | None = None

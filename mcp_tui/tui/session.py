@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGED_LISTS, LISTS, ListFailed, Lists, difference, offers
@@ -46,6 +46,9 @@ from mcp_tui.tui.view.server import ALONE, LINK_GLYPHS, Around, Counts, Link, Se
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.view.wire import log_lines, wire_lines
+
+if TYPE_CHECKING:
+    from mcp_tui.live.serving import Doorkeeper
 
 
 class Session:
@@ -103,6 +106,8 @@ class Session:
         self.questions: list[Question] = []
         """The questions that wait, oldest first; postponed ones come last."""
         client.interactions.respond = partial(respond, self.questions)
+        self.door: Doorkeeper | None = None
+        """The door by which other processes reach it."""
         self.sign_in = None if client.tokens is None else SignIn(client.tokens)
         """The sign-in to this server; ``None`` if it cannot be signed in to."""
         self.apply(DEFAULTS)
