@@ -221,6 +221,7 @@ _DEMO: Final = _own(
 )
 
 _TAP: Final = _own(
+    Option("--http", "PORT", "tap the server at URL; the client connects to 127.0.0.1:PORT", type=whole),
     Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
     Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
     _RECORD,
@@ -323,7 +324,10 @@ COMMANDS: Final = {
     "servers": _local("servers", "list servers from config files", groups=(_SERVERS,)),
     "completion": _silent("completion", "print shell completion (bash, zsh, fish)", "SHELL"),
     "tap": _silent(
-        "tap", "see and cancel what a client calls on its server", "-- COMMAND ARGS…", (_TAP, _TAP_CONFIG)
+        "tap",
+        "see and cancel what a client calls on its server",
+        "[URL | -- COMMAND ARGS…]",
+        (_TAP, _TAP_CONFIG),
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure
 
 
 def run(_name: str, given: Words) -> int:
-    """Runs the tap, in place of this process; or changes the config file of a client."""
+    """Runs the tap, on stdio in place of this process; or changes the config file of a client."""
     chosen = given.options
     if chosen.install is None and chosen.uninstall is None and not chosen.status:
-        _relay(given)
+        return _relay(given) if chosen.http is None else _proxy(given)
     from mcp_tui.cli import install
 
     return install.run(given)
@@ -23,13 +23,34 @@ def _relay(given: Words) -> NoReturn:
         raise Failure("No server to tap. Use mcp-tui tap -- COMMAND, as the client would start it.")
     if given.words or given.url:
         raise Failure("A tap takes its options and, after --, the server's command. See mcp-tui tap --help.")
-    options = given.options
-    found = {
-        "timeout": options.timeout,
-        "max_timeout": options.max_timeout,
-        "record": options.record,
-        "name": options.name,
-    }
     from mcp_tui.tap.relay import serve
 
-    serve({key: value for key, value in found.items() if value is not None}, given.command)
+    serve(_begin(given), given.command)
+
+
+def _proxy(given: Words) -> int:
+    port, name = given.options.http, given.options.name or ""
+    if given.url is None or given.words or given.command:
+        raise Failure("A tap over HTTP takes its options and one URL. See mcp-tui tap --help.")
+    if not 0 <= port < 65536:
+        raise Failure(f"Invalid port {port}. Use 0 to 65535; 0 picks a free one.")
+    import os
+
+    from mcp_tui.cli.session import tokens_for
+    from mcp_tui.client.settings import HttpTarget
+    from mcp_tui.tap.http import serve
+    from mcp_tui.transport.base import TransportError
+
+    target = HttpTarget(url=given.url, name=name)
+    try:
+        return serve(target, port, tokens_for(target), _begin(given))
+    except TransportError as error:
+        raise Failure(str(error)) from error
+    except OSError as error:
+        why = os.strerror(error.errno or 0).lower()
+        raise Failure(f"Cannot listen at port {port}: {why}. Choose another one, or 0.") from error
+
+
+def _begin(given: Words) -> dict[str, Any]:
+    names = ("timeout", "max_timeout", "record", "name")
+    return {name: value for name in names if (value := getattr(given.options, name)) is not None}

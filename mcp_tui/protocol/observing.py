@@ -25,6 +25,7 @@ from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_objec
 from mcp_tui.protocol.requests import OPEN, Request, State
 from mcp_tui.protocol.responses import CROSSING, METHOD_CHARACTERS
 from mcp_tui.protocol.revisions import (
+    META_CAPABILITIES,
     META_CLIENT_INFO,
     META_PROTOCOL_VERSION,
     META_SERVER_INFO,
@@ -32,6 +33,7 @@ from mcp_tui.protocol.revisions import (
     UNCANCELLABLE,
     Negotiated,
     Revision,
+    cancellation,
 )
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import ROUND_METHODS, UNLIMITED
@@ -41,6 +43,15 @@ ASKED_OF_PERSONS: Final = {
     "sampling": "sampling/createMessage",
 }
 """The requests of the server's that a person may have to answer, by the capability of the client that permits them."""
+
+TIMED_OUT_ERROR: Final = -32001
+"""The error that a client is told when a limit of the tap ran out, as the TypeScript SDK names its own."""
+
+CANCELLED_ERROR: Final = -32800
+"""The error that a client is told when a person cancelled its request."""
+
+PROTOCOL_FIELDS: Final = frozenset({META_PROTOCOL_VERSION, META_CLIENT_INFO, META_CAPABILITIES})
+"""What a message of the tap's own takes from the client (basic, 2026-07-28, "Per-request protocol fields")."""
 
 ERRANDS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/update"})
 
@@ -65,6 +76,7 @@ class Observer:
         self.limits = limits
         self.client = ""
         self._capabilities: dict[str, Json] = {}
+        self._meta: dict[str, Json] = {}
         self._connected = False
         self._again = count(2)
         self._on_wire: dict[RequestId, RequestId] = {}
@@ -105,7 +117,7 @@ class Observer:
         method, params = frame.method[:METHOD_CHARACTERS], as_object(frame.params)
         self._introduced(method, params)
         earlier = ledger.named(id_)
-        if earlier is not None:
+        if earlier is not None and (earlier.open or not ledger.negotiated.modern):
             used = "which is still open" if earlier.open else "which was used before"
             self._violation("request-id-reused", f"{method} with the id {shown(id_)}, {used}", at, seq)
         row = self._continued(method, params)
@@ -167,9 +179,10 @@ class Observer:
             self._capabilities = as_object(params.get("capabilities"))
             self._connected = False
         elif modern is not None and modern.modern:
+            self._meta = {key: value for key, value in meta.items() if key in PROTOCOL_FIELDS}
             self.client = party(meta.get(META_CLIENT_INFO)) or self.client
             if method != "server/discover" and self.ledger.negotiated.revision is None:
-                self._speak(modern)
+                self.speak(modern)
 
     # -- its cancels -----------------------------------------------------------------------------------------
 
@@ -184,6 +197,10 @@ class Observer:
                 else f"of {shown(named)}, which it did not send"
             )
             self._violation("cancel-unknown", f"a cancel {what}", at, seq)
+            return
+        if ledger.negotiated.modern and ledger.negotiated.transport == "http":
+            text = f"notifications/cancelled of {row.id!r}, where its stream is to be closed"
+            self._violation("cancel-of-a-stream", text, at, seq, row.id)
             return
         if row.state is State.TASK:
             text = f"notifications/cancelled of {row.id!r}, where tasks/cancel is due"
@@ -203,15 +220,46 @@ class Observer:
         self._gave_up(row, messages.as_text(params.get("reason")), at)
         ledger.signalled(row.wire_id, Signal.NOTIFICATION, at=at, seq=seq)
 
+    def left(self, id_: RequestId, *, at: float) -> None:
+        """Notes that the client closed the stream of a request over HTTP, which cancels it from 2026-07-28 on."""
+        row, ledger = self.ledger.current(id_), self.ledger
+        way = cancellation(ledger.negotiated.revision, ledger.negotiated.transport, row.method if row else "")
+        if (
+            row is not None
+            and way.signal is Signal.STREAM_CLOSED
+            and row.state in OPEN
+            and not row.round_answered
+        ):
+            self._gave_up(row, "", at)
+            ledger.signalled(id_, Signal.STREAM_CLOSED, at=at)
+        else:
+            ledger.stream_ended(id_, "the client closed its stream", at=at)
+
     def _gave_up(self, row: Request, reason: str, at: float) -> None:
         self.ledger.emit(ev.CancelRequested(at=at, id=row.id, cause=Cause.CLIENT, reason=reason))
         self.ledger.deadlines.arm(Timer.LIMIT, row.id, None)
 
+    def answer_for(self, row: Request, cause: Cause, reason: str) -> dict[str, Json] | None:
+        """Returns the error that a client is told for a request that the tap ended; ``None`` if it waits for none."""
+        own = str(row.id).startswith("mcp-tui-")
+        if row.round_sent_at is None or row.round_answered or row.task_id or own:
+            return None
+        by_person = cause is Cause.USER
+        text = f"cancelled by a person: {reason}" if by_person else f"{reason}, a limit of mcp-tui tap"
+        code = CANCELLED_ERROR if by_person else TIMED_OUT_ERROR
+        return messages.error(self.on_wire(row.wire_id), code, text.removesuffix(": "))
+
+    def token_of(self, row: Request) -> RequestId | None:
+        """Returns the progress token of a request, as the client chose it."""
+        return next((each for (_, each), wire in self.ledger.tokens.items() if wire == row.wire_id), None)
+
     # -- from the server -------------------------------------------------------------------------------------
 
-    def received(self, frame: Frame | Batch, *, at: float, seq: int = 0) -> None:
-        """Takes a message that the server wrote."""
-        self.ledger.receive(frame, at=at, seq=seq)
+    def received(
+        self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
+    ) -> None:
+        """Takes a message that the server wrote. ``stream`` is the id of the request whose own HTTP stream carried it."""
+        self.ledger.receive(frame, at=at, seq=seq, stream=stream)
         for each in frame.frames if isinstance(frame, Batch) else (frame,):
             if not self._connected and isinstance(each, messages.ResponseFrame) and each.error is None:
                 self._answered(each, at, seq)
@@ -232,7 +280,7 @@ class Observer:
             )
         if revision is None or (row.method != "initialize" and not revision.modern):
             return
-        self._speak(revision, as_object(result.get("capabilities")))
+        self.speak(revision, as_object(result.get("capabilities")))
         self._connected = True
         self.ledger.emit(
             ev.Connected(
@@ -247,12 +295,14 @@ class Observer:
             )
         )
 
-    def _speak(self, revision: Revision, offered: dict[str, Json] | None = None) -> None:
+    def speak(self, revision: Revision, offered: dict[str, Json] | None = None) -> None:
+        """Notes the revision that both speak from now on, and what the server offers."""
         tasks = as_object(as_object(offered).get("tasks"))
         asked = frozenset(method for name, method in ASKED_OF_PERSONS.items() if name in self._capabilities)
         agreed = Negotiated(
             transport=self.ledger.negotiated.transport,
             revision=revision,
+            meta=self._meta if revision.modern else {},
             cancels_tasks=revision.modern or "cancel" in tasks,
             prompts=asked,
         )

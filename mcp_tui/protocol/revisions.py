@@ -15,6 +15,7 @@ from mcp_tui.protocol.values import fact, frozen
 
 META_PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 """Members of ``_meta`` that say what a handshake said before (basic, 2026-07-28)."""
 

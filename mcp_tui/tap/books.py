@@ -18,7 +18,7 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from mcp_tui.client.opening import open_store
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.config import settings
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import is_secret_name
@@ -34,12 +34,6 @@ from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.observing import Observer
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tap import relay
-
-TIMED_OUT_ERROR: Final = -32001
-"""The error that a client is told when a limit of the tap ran out, as the TypeScript SDK names its own."""
-
-CANCELLED_ERROR: Final = -32800
-"""The error that a client is told when a person cancelled its request."""
 
 SLICE: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
@@ -277,28 +271,9 @@ class Books:
             timeout=begin.get("timeout") or None, max_timeout=begin.get("max_timeout") or None
         )
 
-        def opened(record: str | None) -> Store:
-            return open_store(
-                target,
-                journal=chosen.journal.keep,
-                record=record,
-                keep_days=chosen.journal.days or None,
-                keep_bytes=chosen.journal.size * 1_000_000 or None,
-                purpose="tap",
-                soon=self._turns.append,
-                began=at,
-            )
-
-        try:
-            self.store = opened(begin.get("record"))
-        except RecordingError as error:
-            self.order(warn=f"{error} The traffic goes on.")
-            self.store = opened(None)
-        if chosen.journal.keep and not any(
-            writer.path.parent.name == "journal" for writer in self.store.writers
-        ):
-            why = next((each.text for each in self.store.log if isinstance(each, ev.Note)), "no journal")
-            self.order(warn=f"{why} The traffic goes on.")
+        self.store = opened_store(
+            target, chosen, begin, self._turns.append, at, lambda text: self.order(warn=text)
+        )
         self._server = int(begin["pid"])
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
         if not (chosen.live and chosen.journal.keep):
@@ -366,19 +341,12 @@ class Books:
 
     def _told_for(self, row: Request, cause: Cause, reason: str) -> None:
         """Answers a client whose request the tap has ended, and keeps the server's own answer back."""
-        if (
-            row.round_sent_at is None
-            or row.round_answered
-            or row.task_id
-            or str(row.id).startswith("mcp-tui-")
-        ):
-            return
-        id_ = self.observer.on_wire(row.wire_id)
-        token = next((each for (_, each), wire in self.ledger.tokens.items() if wire == row.wire_id), None)
-        by_person = cause is Cause.USER
-        text = f"cancelled by a person: {reason}" if by_person else f"{reason}, a limit of mcp-tui tap"
-        told = messages.error(id_, CANCELLED_ERROR if by_person else TIMED_OUT_ERROR, text.removesuffix(": "))
-        self._told.append({"keep": id_, "token": token, "tell": messages.encode(told).decode() + "\n"})
+        told = self.observer.answer_for(row, cause, reason)
+        if told is not None:
+            token = self.observer.token_of(row)
+            self._told.append(
+                {"keep": told["id"], "token": token, "tell": messages.encode(told).decode() + "\n"}
+            )
 
     # -- the door --------------------------------------------------------------------------------------------
 
@@ -450,6 +418,39 @@ class Books:
     unqueue = recall = release = reply = prompt = prompt_over = gather = gather_over = relist = resolve = (
         nothing
     )
+
+
+def opened_store(
+    target: Target,
+    chosen: settings.Settings,
+    begin: dict[str, Json],
+    soon: Callable[[Callable[[], None]], object],
+    began: float,
+    warn: Callable[[str], object],
+) -> Store:
+    """Returns the store of a session of a tap. What fails is said, and the rest goes on."""
+
+    def opened(record: str | None) -> Store:
+        return open_store(
+            target,
+            journal=chosen.journal.keep,
+            record=record,
+            keep_days=chosen.journal.days or None,
+            keep_bytes=chosen.journal.size * 1_000_000 or None,
+            purpose="tap",
+            soon=soon,
+            began=began,
+        )
+
+    try:
+        store = opened(messages.as_text(begin.get("record")) or None)
+    except RecordingError as error:
+        warn(f"{error} The traffic goes on.")
+        store = opened(None)
+    if chosen.journal.keep and not any(writer.path.parent.name == "journal" for writer in store.writers):
+        why = next((each.text for each in store.log if isinstance(each, ev.Note)), "no journal")
+        warn(f"{why} The traffic goes on.")
+    return store
 
 
 def _ended(code: int) -> str:

@@ -31,6 +31,7 @@ from struct import Struct
 from threading import Condition, Thread
 from time import monotonic, sleep
 
+from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.transport import guard
 
 TYPE_CHECKING = False
@@ -55,8 +56,6 @@ HOLD = 2.0
 """Seconds that the books have to decide while the answers wait."""
 SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
-KEPT_BACK = 10_000
-"""The number of newest requests whose late answers are kept back."""
 REST = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
 LAST_RECORDS_SECONDS = 0.2
@@ -198,8 +197,7 @@ class ByteStream:
         self._waiting = 0
         self._pieces: list[bytes] = []
         """The beginning of a line, while lines are looked at."""
-        self._marks: dict[bytes, tuple[Any, Any]] = {}
-        """The requests whose answers are kept back: id and progress token, by the bytes that name them."""
+        self.kept_back = KeptBack()
 
     def run(self) -> None:
         """Moves bytes until either end is closed."""
@@ -235,7 +233,7 @@ class ByteStream:
             self._hand_on(data)
 
     def _hand_on(self, data: bytes) -> None:
-        if not (self._marks or self._pieces):
+        if not (self.kept_back or self._pieces):
             self._write(data)
             return
         start = 0
@@ -243,7 +241,7 @@ class ByteStream:
             line = b"".join((*self._pieces, data[start:cut]))
             self._pieces.clear()
             start = cut
-            passed = line if len(line) > SIFTED_BYTES else self._sift(line)
+            passed = line if len(line) > SIFTED_BYTES else self.kept_back.sift(line)
             if passed:
                 self._write(passed)
         if start < len(data):
@@ -277,52 +275,6 @@ class ByteStream:
             if not (self.ended or self.broken):
                 self.queue.put(self.kind.upper(), line)
                 self._write(line)
-
-    def keep_back(self, id: Any, token: Any) -> None:
-        """Keeps the answer to a request back from now on, and its progress."""
-        plain = isinstance(id, int) or (id.isascii() and id.isalnum())
-        self._marks[str(id).encode() if plain else b":" + repr(id).encode()] = id, token
-        if len(self._marks) > KEPT_BACK:
-            del self._marks[next(iter(self._marks))]
-
-    def _sift(self, line: bytes) -> bytes:
-        """Returns a line without what is kept back."""
-        named = any(mark.startswith(b":") or mark in line for mark in self._marks)
-        if not named and b"notifications/progress" not in line:
-            return line
-        from json import dumps, loads
-
-        try:
-            message: Any = loads(line)
-        except (ValueError, RecursionError):
-            return line
-        if line.lstrip()[:1] != b"[":
-            return b"" if self._is_kept(message) else line
-        batch: list[Any] = message
-        passed = [each for each in batch if not self._is_kept(each)]
-        if len(passed) == len(batch):
-            return line
-        return dumps(passed, separators=(",", ":")).encode() + b"\n" if passed else b""
-
-    def _is_kept(self, message: Any) -> bool:
-        """Whether a message is a late answer, or late progress; of answers only the first is."""
-        try:
-            if message.get("method") == "notifications/progress":
-                token = message["params"].get("progressToken")
-                return token is not None and any(same(token, each) for _, each in self._marks.values())
-            if "method" in message:
-                return False
-            found = [mark for mark, (id_, _) in self._marks.items() if same(message.get("id"), id_)]
-        except (AttributeError, KeyError):
-            return False
-        for mark in found[:1]:
-            del self._marks[mark]
-        return bool(found)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether an id or token is meant, though a server may send 7 back as "7"."""
-    return other is not None and type(one) is not bool and str(one) == str(other)
 
 
 class Relay:
@@ -528,7 +480,7 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
         # a server that does not read must not hold up what the client is told
         Thread(target=up.say, args=(order["say"].encode(),), daemon=True).start()
     if "keep" in order:
-        down.keep_back(order["keep"], order.get("token"))
+        down.kept_back.add(order["keep"], order.get("token"))
     if "tell" in order:
         down.say(order["tell"].encode())
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +37,8 @@ MAKING: Final = 32
 
 _KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
 _ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
+
+Headers = Sequence[tuple[bytes, bytes]]
 
 HttpxConnection = httpx.AsyncHTTPTransport
 """A connection of httpx's: it carries one request at a time and opens itself when it must."""
@@ -143,8 +145,9 @@ class HttpClient:
         self,
         method: str,
         headers: Mapping[str, str],
-        body: bytes | None = None,
+        body: bytes | AsyncIterable[bytes] | None = None,
         *,
+        exact: Headers | None = None,
         to: Address | None = None,
         ip: str = "",
         urgent: bool = False,
@@ -156,7 +159,8 @@ class HttpClient:
         Leaving the context before the body's end closes the connection in whatever state it is; so does the end of the
         task, also before there are headers. An ``urgent`` request waits for no other. ``starts`` is called right before
         the first byte is written, ``flushed`` when the operating system has the last. ``ip`` is where to connect; without
-        it the name of the host is looked up.
+        it the name of the host is looked up. ``exact`` are the headers of another client, sent in place of a person's and of
+        those of the protocol; only a token is added, if they have none.
 
         Raises:
             httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
@@ -189,13 +193,13 @@ class HttpClient:
 
         address = to or self.address
         url = address.url
-        sent = RequestToken() if self.tokens is None else self.tokens.for_request(method, str(url))
+        sent, made = self._outgoing(method, url, headers, exact)
         named: dict[str, Any] = {"sni_hostname": url.raw_host.decode("ascii")} if ip else {}
         """The name that a certificate must have, where the URL has the IP address in its place."""
         request = httpx.Request(
             method,
             url.copy_with(host=ip) if ip else url,
-            headers=self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc),
+            headers=made,
             content=body,
             extensions={"timeout": self._timeout, "trace": trace, **named},
         )
@@ -203,7 +207,8 @@ class HttpClient:
         try:
             response = await _response(connection, request)
             response.extensions |= {TOKEN: sent, ADDRESS_EXTENSION: address}
-            self.cookies.take(url, response)
+            if exact is None:
+                self.cookies.take(url, response)
             if self.tokens is not None and sent.access:
                 self.tokens.answered(sent, response.status_code, response.headers.get("dpop-nonce", ""))
             try:
@@ -224,6 +229,17 @@ class HttpClient:
         self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
         if self._make is None:
             self._drop(connection)
+
+    def _outgoing(
+        self, method: str, url: httpx.URL, headers: Mapping[str, str], exact: Headers | None
+    ) -> tuple[RequestToken, Headers]:
+        """Returns the token of a request, and all its headers."""
+        given = exact is not None and any(name.lower() == b"authorization" for name, _ in exact)
+        sent = RequestToken() if self.tokens is None or given else self.tokens.for_request(method, str(url))
+        if exact is None:
+            return sent, self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc)
+        added = [(name.encode(), value.encode()) for name, value in sent.headers.items()]
+        return sent, [(b"Host", url.netloc), *exact, *added]
 
     async def _obtain(
         self, make: Callable[[], HttpxConnection], room: asyncio.Semaphore, place: contextlib.ExitStack

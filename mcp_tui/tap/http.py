@@ -1,0 +1,481 @@
+"""The tap over HTTP: a reverse proxy on loopback, between any client and a server behind a URL.
+
+What passes is handed on as it comes, by one event loop; the books (:mod:`mcp_tui.tap.http_books`) get a copy, which waits in
+a queue before the bytes leave and is read after that. Both sides of an exchange end together: when the client closes its
+connection, that of the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
+
+Each request of the client has an exchange of its own with the server (:class:`Exchange`). To act, the books end one in the
+server's place (:meth:`Exchange.answer`), close its connection (:meth:`Exchange.close`), or send a message of the tap's own
+(:meth:`Proxy.post`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Final, cast
+
+import h11
+
+from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.tap.event_pipe import EVENT_TYPE, EventPipe, fields_of, with_data
+from mcp_tui.tap.http_books import HttpBooks, Record
+from mcp_tui.tap.http_session import HttpSession
+from mcp_tui.tap.relay import tell
+from mcp_tui.transport.addresses import Address, parse
+from mcp_tui.transport.base import Challenge, TransportError, spawn
+from mcp_tui.transport.http_client import TOKEN, HttpClient
+from mcp_tui.transport.http_errors import EXPECTED, media_type
+from mcp_tui.transport.targets import HttpTarget
+
+ADDRESS: Final = "127.0.0.1"
+"""Nobody else than this machine is listened to."""
+
+NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+"""Names of this machine in ``Host`` and ``Origin``."""
+
+HEAD_BYTES: Final = 64 * 1024
+"""Bytes that the request line and all headers may have together."""
+
+WAITING_BYTES: Final = 1 << 20
+"""Bytes from the client that may wait for the server; then no more are read."""
+
+CONNECT_TIMEOUT: Final = 30.0
+JSON_TYPE: Final = "application/json"
+
+HOP_BY_HOP: Final = frozenset(
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer"
+    b" transfer-encoding upgrade".split()
+)
+"""Headers that are for one connection (RFC 9110, section 7.6.1)."""
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+def end_to_end(headers: Headers, *besides: bytes) -> list[tuple[bytes, bytes]]:
+    """Returns the headers that pass."""
+    listed = b",".join(value for name, value in headers if name.lower() == b"connection")
+    dropped = HOP_BY_HOP.union(besides, (each.strip().lower() for each in listed.split(b",")))
+    return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+def is_local(headers: dict[bytes, bytes]) -> bool:
+    """Whether a request comes from this machine and from no website elsewhere (transports, "Security Warning")."""
+    host = headers.get(b"host", b"").decode("latin-1").lower()
+    scheme, _, origin = (
+        headers.get(b"origin", b"http://" + host.encode("latin-1")).decode("latin-1").lower().partition("://")
+    )
+    names = {
+        each.rpartition(":")[0] if each.rpartition(":")[2].isdigit() else each for each in (host, origin)
+    }
+    return names <= NAMES and scheme in ("http", "https")
+
+
+class ClientConnection(asyncio.Protocol):
+    """A connection from the client, whose requests are answered one by one."""
+
+    session: HttpSession | None = None
+    """That of the last message."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+        self.exchange: Exchange | None = None
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._is_head = False
+        self._early = 0
+        """Bytes that came while the last request is not answered."""
+
+    # -- what asyncio reports ----------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.proxy.connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._http.their_state is h11.DONE:
+            self._early += len(data)
+            self.pace(paused=self._early > WAITING_BYTES)
+        self._http.receive_data(data)
+        self._proceed()
+
+    def eof_received(self) -> None:
+        self.connection_lost(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.proxy.connections.discard(self)
+        self._writable.set()
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None:
+            exchange.client_left()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def pace(self, *, paused: bool) -> None:
+        """Reads no more from the client, or again."""
+        if not self.transport.is_closing():
+            (self.transport.pause_reading if paused else self.transport.resume_reading)()
+
+    # -- the request -------------------------------------------------------------------------------------------
+
+    def _proceed(self) -> None:
+        try:
+            while isinstance(event := self._http.next_event(), h11.Event):
+                if isinstance(event, h11.Request):
+                    self._begin(event)
+                elif isinstance(event, h11.Data) and self.exchange is not None:
+                    self.exchange.take(bytes(event.data))
+                elif isinstance(event, h11.EndOfMessage) and self.exchange is not None:
+                    self.exchange.complete()
+        except h11.RemoteProtocolError as error:
+            if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                self.refuse(error.error_status_hint, "This is not valid HTTP.")
+            self.close()
+
+    def _begin(self, head: h11.Request) -> None:
+        headers = {name.lower(): value for name, value in head.headers}
+        self._is_head = head.method == b"HEAD"
+        if not is_local(headers):
+            self.refuse(403, "Only requests from this machine are passed on: Host or Origin is another one.")
+        elif not head.target.startswith(b"/"):
+            self.refuse(400, "The target of a request must begin with a slash.")
+        else:
+            if self._http.they_are_waiting_for_100_continue:
+                self._send(h11.InformationalResponse(status_code=100, headers=[]))
+            self.exchange = Exchange(self, head, headers)
+
+    # -- the response ------------------------------------------------------------------------------------------
+
+    def refuse(self, status: int, why: str) -> None:
+        """Answers in a sentence, and closes the connection."""
+        self.respond(
+            status,
+            [(b"Connection", b"close")],
+            f"mcp-tui tap: {why}\n".encode(),
+            b"text/plain; charset=utf-8",
+        )
+
+    def respond(self, status: int, headers: Headers, body: bytes, media: bytes) -> None:
+        """Answers with a whole response."""
+        self.begin(status, [*headers, (b"Content-Type", media), (b"Content-Length", b"%d" % len(body))])
+        self.send(b"" if self._is_head else body)
+        self.end()
+
+    def begin(self, status: int, headers: Headers, reason: bytes = b"") -> None:
+        """Sends the head of a response."""
+        self._send(h11.Response(status_code=status, headers=list(headers), reason=reason))
+
+    def send(self, data: bytes) -> None:
+        """Sends a part of the body."""
+        if data:
+            self._send(h11.Data(data=data))
+
+    def end(self) -> None:
+        """Ends the response; the next request may have come already."""
+        self.exchange = None
+        self._send(h11.EndOfMessage())
+        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+            self._http.start_next_cycle()
+            self._early = 0
+            self.pace(paused=False)
+            asyncio.get_running_loop().call_soon(self._proceed)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """Closes the connection once the written bytes have left, whatever is missing."""
+        self.exchange = None
+        self.transport.close()
+
+    async def drain(self) -> None:
+        """Waits until the client has read enough."""
+        await self._writable.wait()
+
+    def _send(self, event: h11.Event) -> None:
+        parts = self._http.send_with_data_passthrough(event)
+        if parts and not self.transport.is_closing():
+            self.transport.writelines(parts)
+
+
+class Exchange:
+    """One request of the client, and the response to it."""
+
+    def __init__(self, connection: ClientConnection, head: h11.Request, headers: dict[bytes, bytes]) -> None:
+        self.proxy = proxy = connection.proxy
+        self.method = head.method.decode("latin-1")
+        self.headers = end_to_end(head.headers.raw_items(), b"host", b"expect")
+        self.address = proxy.address_of(head.target)
+        self.record = Record(proxy.books, self, connection, head.target, headers)
+        self._connection = connection
+        self._pieces: deque[bytes] = deque()
+        self._waiting = 0
+        self._arrived = asyncio.Event()
+        self._complete = False
+        self._begun = False
+        """The head of the response was sent to the client."""
+        self._pipe: EventPipe | None = None
+        self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+        self.task = proxy.spawn(self._run(), f"{self.method} {proxy.address.host}")
+
+    # -- from the client ---------------------------------------------------------------------------------------
+
+    @property
+    def listens(self) -> bool:
+        """Whether the client waits for the response, or for more of it."""
+        return self._connection.exchange is self
+
+    def take(self, data: bytes) -> None:
+        """Takes a part of the request's body."""
+        self.record.take(data)
+        self._pieces.append(data)
+        self._waiting += len(data)
+        if self._waiting > WAITING_BYTES:
+            self._connection.pace(paused=True)
+        self._arrived.set()
+
+    def complete(self) -> None:
+        """Notes the end of the request."""
+        self.proxy.books.put(self.record.asked, monotonic())
+        self._complete = True
+        self._arrived.set()
+
+    def client_left(self) -> None:
+        """Notes that the client closed its connection."""
+        self.proxy.books.put(self.record.client_left, monotonic())
+        self.task.cancel()
+
+    async def _body(self) -> AsyncGenerator[bytes]:
+        while self._pieces or not self._complete:
+            if not self._pieces:
+                self._arrived.clear()
+                await self._arrived.wait()
+                continue
+            piece = self._pieces.popleft()
+            self._waiting -= len(piece)
+            if self._waiting <= WAITING_BYTES:
+                self._connection.pace(paused=False)
+            yield piece
+
+    # -- to the server, and back -------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        client, why = self.proxy.client, ""
+        try:
+            body: Any = self._body() if self._has_body else None
+            async with client.request(self.method, {}, body, exact=self.headers, to=self.address) as response:
+                if not await self.proxy.renewed(response, self.headers):
+                    await self._pass(response)
+                    return
+            body = self.record.body()
+            async with client.request(
+                self.method, {}, body or None, exact=self.headers, to=self.address
+            ) as response:
+                await self._pass(response)
+        except EXPECTED as error:
+            why = client.failure_text(error)
+            if self.listens and not self._begun:
+                self._connection.refuse(502, f"{why[:1].upper()}{why[1:]}.")
+            elif self.listens:
+                self._connection.close()
+        finally:
+            self.proxy.books.put(self.record.over, monotonic(), why)
+
+    async def _pass(self, response: Any) -> None:
+        headers = [
+            (name, self.proxy.own_address(value) if name.lower() == b"location" else value)
+            for name, value in end_to_end(response.headers.raw)
+        ]
+        self.proxy.books.put(self.record.began, monotonic(), response.status_code, response.headers)
+        streams = media_type(response.headers) == EVENT_TYPE and "content-encoding" not in response.headers
+        if self._pipe is None and streams:
+            self._pipe = EventPipe(self.record.kept, self._named if self.record.opens_stream else None)
+        if self.listens and not self._begun:
+            self._begun = True
+            self._connection.begin(
+                response.status_code, headers, response.extensions.get("reason_phrase", b"")
+            )
+        converted = self._pipe is not None and not streams
+        async for data in response.aiter_raw():
+            self.proxy.books.put(self.record.piece, monotonic(), data)
+            if self.listens and not converted:
+                self._connection.send(data if self._pipe is None else self._pipe.feed(data))
+                await self._connection.drain()
+        if self.listens and self._pipe is not None:
+            self._connection.send(self._pipe.close())
+        if self.listens:
+            self._connection.end()
+
+    def _named(self, event: bytes) -> bytes:
+        """Returns the first event of HTTP+SSE so that the client comes back to the tap: it may name the server's address."""
+        name, data, _ = fields_of(event)
+        return with_data(event, self.proxy.own_address(data)) if name == b"endpoint" else event
+
+    # -- what the tap does -------------------------------------------------------------------------------------
+
+    def answer(self, message: bytes, *, last: bool) -> None:
+        """Answers a request of the exchange in the server's place; the ``last`` one ends the response."""
+        if not self.listens:
+            return
+        connection = self._connection
+        if not self._begun and last:
+            connection.respond(200, [], message, JSON_TYPE.encode())
+        elif self._begun and self._pipe is None:
+            connection.close()  # the rest of what has begun cannot be taken back
+        else:
+            if self._pipe is None:
+                self._begun, self._pipe = True, EventPipe(self.record.kept)
+                connection.begin(200, [(b"Content-Type", EVENT_TYPE.encode())])
+            connection.send(self._pipe.say(message))
+            if last:
+                connection.end()
+
+    def close(self) -> None:
+        """Closes the connection to the server."""
+        self.task.cancel()
+
+
+class Proxy:
+    """A running tap over HTTP. ``begin`` are its options."""
+
+    def __init__(self, target: HttpTarget, tokens: Authorization | None, begin: dict[str, Any]) -> None:
+        self.address = parse(target.url)
+        self.client = HttpClient(target, connect_timeout=CONNECT_TIMEOUT, tokens=tokens)
+        self.connections: set[ClientConnection] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self.own = ""
+        """The origin of the tap."""
+        self._tokens = tokens
+        self.books = HttpBooks(target, self.post, begin)
+
+    def address_of(self, target: bytes) -> Address:
+        """Returns the server's address for a target; that of its own path has the query that belongs to it."""
+        url = self.address.url
+        if target != url.raw_path.partition(b"?")[0]:
+            url = url.copy_with(raw_path=target)
+        return Address(url, self.address.authorization)
+
+    def own_address(self, named: bytes) -> bytes:
+        """Returns an address that the server names, with the tap in its place, so that the client comes back."""
+        if named.lower().startswith((b"http://", b"https://", b"//")):
+            with suppress(TransportError):
+                found = self.address.resolve(named.decode("utf-8", "replace"))
+                return self.own.encode() + found.url.raw_path
+        return named
+
+    async def renewed(self, response: Any, headers: Headers) -> bool:
+        """Whether a request was refused that may now be sent again, with a new token of a stored sign-in."""
+        given = any(name.lower() == b"authorization" for name, _ in headers)
+        if response.status_code not in (401, 403) or self._tokens is None or given:
+            return False
+        said = response.headers.get("www-authenticate", "")
+        return await self._tokens.renew(Challenge(response.status_code, said, response.extensions[TOKEN]))
+
+    def post(
+        self,
+        record: Record,
+        message: bytes,
+        headers: Headers,
+        *,
+        starts: Callable[[], None],
+        flushed: Callable[[], None],
+    ) -> None:
+        """Sends a message of the tap's own."""
+        self.spawn(self._post(record, message, headers, starts, flushed), "POST of the tap")
+
+    async def _post(
+        self,
+        record: Record,
+        message: bytes,
+        headers: Headers,
+        starts: Callable[[], None],
+        flushed: Callable[[], None],
+    ) -> None:
+        why = ""
+        try:
+            async with self.client.request(
+                "POST",
+                {},
+                message,
+                exact=headers,
+                to=self.address_of(record.target),
+                urgent=True,
+                starts=starts,
+                flushed=flushed,
+            ) as response:
+                self.books.put(record.began, monotonic(), response.status_code, response.headers)
+                async for data in response.aiter_raw():
+                    self.books.put(record.piece, monotonic(), data)
+        except EXPECTED as error:
+            why = self.client.failure_text(error)
+        self.books.put(record.over, monotonic(), why)
+
+    async def open(self, port: int) -> str:
+        """Listens on a port (0: any free one); returns the URL for the client.
+
+        Raises:
+            OSError: the port cannot be listened at.
+            TransportError: the environment's proxy cannot be used.
+        """
+        self.client.open()
+        if self._tokens is not None:
+            await self._tokens.load()
+            self._tokens.share_secrets(self.books.learn)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: ClientConnection(self), ADDRESS, port)
+        self.own = f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}"
+        return self.own + self.address.url.raw_path.partition(b"?")[0].decode("ascii")
+
+    async def close(self) -> None:
+        """Ends everything; what was heard is recorded first."""
+        if self._server is not None:
+            self._server.close()
+        self.books.close()
+        for connection in list(self.connections):
+            connection.transport.abort()
+        for task in self.tasks:
+            task.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks)
+        await self.client.close()
+
+    async def run(self, port: int) -> int:
+        """Works until a signal ends it; returns the exit status.
+
+        Raises:
+            OSError: the port cannot be listened at.
+            TransportError: the environment's proxy cannot be used.
+        """
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, over.set)
+        tell(f"the URL for the client is {await self.open(port)}")
+        await over.wait()
+        await self.close()
+        return 0
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Runs an exchange in the background."""
+        task = spawn(work, name=name)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+
+def serve(target: HttpTarget, port: int, tokens: Authorization | None, begin: dict[str, Any]) -> int:
+    """Runs a tap over HTTP; returns the exit status.
+
+    Raises:
+        OSError: the port cannot be listened at.
+        TransportError: the URL, or the environment's proxy, cannot be used.
+    """
+    return asyncio.run(Proxy(target, tokens, begin).run(port))

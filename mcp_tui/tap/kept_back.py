@@ -1,0 +1,78 @@
+"""The answers that a tap keeps back from a client, because it has answered in the server's place.
+
+Every import here is paid for at each start of a server: keep them few.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST = 10_000
+"""The number of newest requests whose late answers are kept back."""
+
+
+class KeptBack:
+    """The requests whose late answers, and late progress, are kept back. False while there are none."""
+
+    def __init__(self) -> None:
+        self._marks: dict[bytes, tuple[Any, Any]] = {}
+        """Id and progress token, by the bytes that name them."""
+
+    def __bool__(self) -> bool:
+        return bool(self._marks)
+
+    def add(self, id: Any, token: Any) -> None:
+        """Keeps the answer to a request back from now on, and its progress."""
+        self._marks[_mark(id)] = id, token
+        if len(self._marks) > MOST:
+            del self._marks[next(iter(self._marks))]
+
+    def discard(self, id: Any) -> None:
+        """Lets the answer to a request pass again."""
+        self._marks.pop(_mark(id), None)
+
+    def sift(self, line: bytes) -> bytes:
+        """Returns a message in one line without what is kept back: the line itself if that is nothing."""
+        named = any(mark.startswith(b":") or mark in line for mark in self._marks)
+        if not named and b"notifications/progress" not in line:
+            return line
+        from json import dumps, loads
+
+        try:
+            message: Any = loads(line)
+        except (ValueError, RecursionError):
+            return line
+        if line.lstrip()[:1] != b"[":
+            return b"" if self._is_kept(message) else line
+        batch: list[Any] = message
+        passed = [each for each in batch if not self._is_kept(each)]
+        if len(passed) == len(batch):
+            return line
+        return dumps(passed, separators=(",", ":")).encode() + b"\n" if passed else b""
+
+    def _is_kept(self, message: Any) -> bool:
+        """Whether a message is a late answer, or late progress; of answers only the first is."""
+        try:
+            if message.get("method") == "notifications/progress":
+                token = message["params"].get("progressToken")
+                return token is not None and any(same(token, each) for _, each in self._marks.values())
+            if "method" in message:
+                return False
+            found = [mark for mark, (id_, _) in self._marks.items() if same(message.get("id"), id_)]
+        except (AttributeError, KeyError):
+            return False
+        for mark in found[:1]:
+            del self._marks[mark]
+        return bool(found)
+
+
+def _mark(id: Any) -> bytes:
+    plain = isinstance(id, int) or (id.isascii() and id.isalnum())
+    return str(id).encode() if plain else b":" + repr(id).encode()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether an id or token is meant, though a server may send 7 back as "7"."""
+    return other is not None and type(one) is not bool and str(one) == str(other)

@@ -1,0 +1,473 @@
+"""The tap over HTTP, between a client of raw bytes and a scripted server: what passes, what it ends, and what it records."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import subprocess
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+import pytest
+
+from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.live import doors
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.tap.http import Proxy
+from mcp_tui.transport.base import Challenge, RequestToken
+from mcp_tui.transport.targets import HttpTarget
+from tests.cli.running import MCP_TUI
+from tests.servers.http_scripted import Call, HttpScript, Script, is_rpc, served
+from tests.waiting import HANG, until
+
+HANDSHAKE: Final = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "other", "version": "3"},
+}
+MODERN: Final = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "other", "version": "3"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+SESSION: Final = {"Mcp-Session-Id": "s-1", "MCP-Protocol-Version": "2025-11-25"}
+
+
+class Peer:
+    """One connection of a client."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.path = path
+        self.status = 0
+        self.headers: dict[str, str] = {}
+
+    def send(self, method: str, body: bytes = b"", path: str = "", **headers: str) -> None:
+        """Sends a request; ``_`` stands for ``-`` in the names of headers."""
+        given = {"Host": "127.0.0.1", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        if method == "POST":
+            given |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+        self.writer.write(f"{method} {path or self.path} HTTP/1.1\r\n{lines}\r\n".encode() + body)
+
+    async def head(self) -> int:
+        """Reads the head of the response."""
+        first, *lines = (await self.reader.readuntil(b"\r\n\r\n")).decode()[:-4].split("\r\n")
+        self.headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        self.status = int(first.split()[1])
+        return self.status
+
+    async def chunk(self) -> bytes:
+        """Reads a chunk of the body; nothing at its end."""
+        size = int(await self.reader.readline(), 16)
+        return (await self.reader.readexactly(size + 2))[:-2]
+
+    async def body(self) -> bytes:
+        """Reads a whole body."""
+        if "content-length" in self.headers:
+            return await self.reader.readexactly(int(self.headers["content-length"]))
+        return b"".join([chunk async for chunk in self._chunks()])
+
+    async def _chunks(self) -> AsyncGenerator[bytes]:
+        while chunk := await self.chunk():
+            yield chunk
+
+    async def answer(self) -> dict[str, Any]:
+        """Reads a response that is one message, as JSON or as an event."""
+        await self.head()
+        body = await self.body()
+        return json.loads(body.partition(b"data: ")[2] or body)
+
+
+class Tapped:
+    """A tap that runs in this process, and its server."""
+
+    def __init__(self, proxy: Proxy, server: HttpScript, url: str) -> None:
+        self.proxy = proxy
+        self.server = server
+        self.url = url
+        self._peers: list[Peer] = []
+
+    async def connect(self) -> Peer:
+        port, path = self.url.rpartition(":")[2].split("/", 1)
+        peer = Peer(*await asyncio.open_connection("127.0.0.1", int(port)), f"/{path}")
+        self._peers.append(peer)
+        return peer
+
+    async def call(
+        self, id: Any, method: str = "tools/call", *, modern: bool = False, **headers: str
+    ) -> Peer:
+        """Sends a request on a connection of its own."""
+        params: dict[str, Any] = {"name": "slow", "arguments": {}}
+        if method == "initialize":
+            params = HANDSHAKE
+        elif modern:
+            params |= {"_meta": MODERN}
+        peer = await self.connect()
+        body = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+        names = {
+            name.replace("-", "_"): value
+            for name, value in (SESSION if not modern and method != "initialize" else {}).items()
+        }
+        peer.send("POST", json.dumps(body).encode(), **names, **headers)
+        return peer
+
+    async def shake_hands(self) -> None:
+        await (await self.call(0, "initialize")).answer()
+
+    def close(self) -> None:
+        for each in self._peers:
+            each.writer.close()
+
+
+@asynccontextmanager
+async def _tapped(script: Script, tokens: Any = None, **begin: Any) -> AsyncGenerator[Tapped]:
+    async with HttpScript(script) as server, asyncio.timeout(HANG):
+        proxy = Proxy(HttpTarget(url=server.url, name="watched"), tokens, begin)
+        tapped = Tapped(proxy, server, await proxy.open(0))
+        try:
+            yield tapped
+        finally:
+            tapped.close()
+            await proxy.close()
+
+
+def _stateful(work: Script) -> Script:
+    async def script(call: Call) -> None:
+        if call.rpc == "initialize":
+            await call.answer(
+                {"protocolVersion": "2025-11-25", "capabilities": {}}, {"Mcp-Session-Id": "s-1"}
+            )
+        elif call.rpc == "tools/call":
+            await work(call)
+        else:
+            await call.respond(202 if call.method == "POST" else 200)
+
+    return script
+
+
+def _told() -> list[ev.Event]:
+    """The events of all journals."""
+    found: list[ev.Event] = []
+    for journal in journals(journal_folder()):
+        with suppress(RecordingError):
+            found += Recording.read(journal.paths[0]).events()
+    return found
+
+
+def _of(kind: type[ev.Event]) -> list[Any]:
+    return [each for each in _told() if isinstance(each, kind)]
+
+
+async def _at_door(wanted: dict[str, Any], true: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """What the first session says of which something is true."""
+    found: list[dict[str, Any]] = []
+
+    async def look() -> bool:
+        for door in doors.doors().values():
+            told = await asyncio.to_thread(doors.ask, door, wanted)
+            if told is not None and true(told):
+                found.append(told)
+        return bool(found)
+
+    while not await look():
+        await asyncio.sleep(0.01)
+    return found[0]
+
+
+async def test_requests_and_events_pass_as_they_come():
+    goes_on = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        await call.stream({"X-Own": "1"})
+        await call.event(
+            {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, id="e-1", retry=10
+        )
+        await goes_on.wait()
+        await call.result()
+        await call.end()
+
+    async with _tapped(_stateful(work)) as tap:
+        peer = await tap.call(
+            7, Last_Event_ID="x", Authorization="Bearer aaaabbbb", X_Hop="1", Connection="X-Hop"
+        )
+        assert (await peer.head(), peer.headers["x-own"]) == (200, "1")
+        assert (await peer.chunk()).startswith(b"id: e-1\nretry: 10\ndata: ")
+        goes_on.set()
+        assert json.loads((await peer.body()).partition(b"data: ")[2]) == {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "result": {},
+        }
+        (call,) = tap.server.calls
+        assert (call.headers["last-event-id"], call.headers["authorization"]) == ("x", "Bearer aaaabbbb")
+        assert call.headers["host"] in tap.server.url
+        assert "x-hop" not in call.headers
+        peer.send("DELETE", Mcp_Session_Id="s-1")
+        await tap.server.until(lambda call: call.method == "DELETE")
+    assert b"aaaabbbb" not in b"".join(each.paths[0].read_bytes() for each in journals(journal_folder()))
+
+
+async def test_what_is_compressed_passes_so_and_is_read_by_the_books():
+    async def work(call: Call) -> None:
+        body = gzip.compress(
+            json.dumps({"jsonrpc": "2.0", "id": call.id, "result": {"content": []}}).encode()
+        )
+        await call.respond(200, body, "application/json", {"Content-Encoding": "gzip"})
+
+    async with _tapped(served("2026-07-28", work)) as tap:
+        peer = await tap.call("z", modern=True, Accept_Encoding="gzip")
+        assert (await peer.head(), peer.headers["content-encoding"]) == (200, "gzip")
+        assert json.loads(gzip.decompress(await peer.body()))["id"] == "z"
+    assert [(each.id, each.size > 0) for each in _of(ev.Completed)] == [("z", True)]
+
+
+@pytest.mark.parametrize("modern", [False, True], ids=["2025-11-25", "2026-07-28"])
+async def test_a_client_that_goes_is_gone_for_the_server(modern: bool):
+    closed = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        await call.disconnected()
+        closed.set()
+
+    async with _tapped(served("2026-07-28", work) if modern else _stateful(work)) as tap:
+        if not modern:
+            await tap.shake_hands()
+        peer = await tap.call(1, modern=modern)
+        await tap.server.until(is_rpc("tools/call"))
+        peer.writer.close()
+        await closed.wait()
+        assert all(call.rpc != "notifications/cancelled" for call in tap.server.calls)
+    cancels = [(each.cause, each.id) for each in _of(ev.CancelRequested)]
+    lost = [each.detail for each in _of(ev.Lost)]
+    if modern:
+        assert (cancels, [each.signal for each in _of(ev.CancelSignalled)]) == (
+            [(Cause.CLIENT, 1)],
+            [Signal.STREAM_CLOSED],
+        )
+    else:
+        assert (cancels, lost) == ([], ["the client closed its stream; the server may still be running it"])
+
+
+async def test_a_server_that_goes_is_gone_for_the_client():
+    async def work(call: Call) -> None:
+        await call.stream()
+        await call.chunk(b"data: ")
+        call.cut()
+
+    async with _tapped(_stateful(work)) as tap:
+        peer = await tap.call(1)
+        await peer.head()
+        assert await peer.chunk() == b"data: "
+        assert await peer.reader.read() == b""
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Host": "127.0.0.1.evil"}]
+)
+async def test_websites_elsewhere_are_refused(headers: dict[str, str]):
+    async with _tapped(served("2026-07-28", Call.answer)) as tap:
+        peer = await tap.call(1, modern=True, **headers)
+        assert await peer.head() == 403
+        assert b"Host or Origin" in await peer.body()
+        assert tap.server.calls == []
+
+
+async def test_a_server_that_cannot_be_reached_is_told_to_the_client_and_in_a_row():
+    async with _tapped(served("2026-07-28", Call.answer)) as tap:
+        await tap.server.__aexit__(None, None, None)
+        peer = await tap.call(1, modern=True)
+        assert await peer.head() == 502
+        assert (await peer.body()).startswith(b"mcp-tui tap: Connection refused by 127.0.0.1")
+    assert [each.detail.partition(" by ")[0] for each in _of(ev.Lost)] == ["connection refused"]
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["before the head", "in the stream"])
+async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
+    goes_on = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        if streams:
+            await call.stream()
+            await call.event(
+                {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
+            )
+        await goes_on.wait()
+        await (call.result() if streams else call.answer())
+        await (call.end() if streams else call.raw(b""))
+
+    async with _tapped(_stateful(work)) as tap:
+        await tap.shake_hands()
+        peer = await tap.call("c", Authorization="Bearer t")
+        if streams:
+            await peer.head()
+            await peer.chunk()
+        await _at_door({"ask": "list"}, lambda told: any(each["id"] == "c" for each in told["requests"]))
+        told = await _at_door({"ask": "cancel", "id": "c", "reason": "hangs"}, lambda told: "signal" in told)
+        assert told == {"signal": "notification"}
+        answer = (
+            await peer.answer() if not streams else json.loads((await peer.body()).partition(b"data: ")[2])
+        )
+        assert answer == {
+            "jsonrpc": "2.0",
+            "id": "c",
+            "error": {"code": -32800, "message": "cancelled by a person: hangs"},
+        }
+        call = await tap.server.until(is_rpc("notifications/cancelled"))
+        assert call.message["params"] == {"requestId": "c", "reason": "hangs"}
+        assert [call.headers[name] for name in ("mcp-session-id", "authorization")] == ["s-1", "Bearer t"]
+        goes_on.set()
+        await until(lambda: _of(ev.Late))
+    assert [each.kind for each in _of(ev.Late)] == [ev.Kind.RESULT]
+
+
+async def test_a_limit_closes_the_stream_of_2026_07_28_and_answers_the_client():
+    closed = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        await call.stream()
+        await call.event(
+            {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
+        )
+        await call.disconnected()
+        closed.set()
+
+    async with _tapped(served("2026-07-28", work), max_timeout=0.2) as tap:
+        peer = await tap.call(5, modern=True)
+        await peer.head()
+        answer = json.loads((await peer.body()).rpartition(b"data: ")[2])
+        assert answer["error"] == {
+            "code": -32001,
+            "message": "timed out after 0.2 s (maximum), a limit of mcp-tui tap",
+        }
+        await closed.wait()
+        assert [call.rpc for call in tap.server.calls] == ["tools/call"]
+    assert [each.signal for each in _of(ev.CancelSignalled)] == [Signal.STREAM_CLOSED]
+
+
+async def test_the_same_id_of_two_clients_is_two_rows():
+    goes_on = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        await goes_on.wait()
+        await call.answer({"resultType": "complete"})
+
+    async with _tapped(served("2026-07-28", work)) as tap:
+        peers = [await tap.call(1, modern=True) for _ in range(2)]
+        await tap.server.until(is_rpc("tools/call"), 2)
+        await until(lambda: len(doors.doors()) == 2)
+        goes_on.set()
+        assert [(await peer.answer())["id"] for peer in peers] == [1, 1]
+    assert [each.id for each in _of(ev.Completed)] == [1, 1]
+    assert [each.client for each in _of(ev.Connected)] == ["other 3", "other 3"]
+    assert _of(ev.Violation) == []
+
+
+async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back():
+    streams: list[Call] = []
+
+    async def script(call: Call) -> None:
+        if call.method == "GET":
+            streams.append(call)
+            await call.stream()
+            await call.event(tap.server.url.replace("/mcp", "/messages?s=1").encode(), name="endpoint")
+            await call.disconnected()
+            return
+        await call.respond(202)
+        if call.rpc == "initialize":
+            await streams[0].event(
+                {"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": "2024-11-05", "capabilities": {}}}
+            )
+
+    async with _tapped(script) as tap:
+        stream = await tap.connect()
+        stream.send("GET", Accept="text/event-stream")
+        await stream.head()
+        endpoint = (await stream.chunk()).partition(b"data: ")[2].strip().decode()
+        assert endpoint == f"{tap.proxy.own}/messages?s=1"
+        for id, method in ((0, "initialize"), (9, "tools/call")):
+            peer = await tap.connect()
+            params = HANDSHAKE if method == "initialize" else {"name": "slow"}
+            body = json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode()
+            peer.send("POST", body, "/messages?s=1")
+            assert await peer.head() == 202
+            if id == 0:
+                assert b"2024-11-05" in await stream.chunk()
+        await _at_door({"ask": "cancel", "id": "9"}, lambda told: told == {"signal": "notification"})
+        assert b"cancelled by a person" in await stream.chunk()
+        assert (await tap.server.until(is_rpc("notifications/cancelled"))).path == "/messages?s=1"
+        for id in (9, "x"):
+            await streams[0].event({"jsonrpc": "2.0", "id": id, "result": {}})
+        assert b'"x"' in await stream.chunk()
+    assert [each.kind for each in _of(ev.Late)] == [ev.Kind.RESULT]
+
+
+async def test_a_stored_sign_in_is_used_and_renewed():
+    class Tokens:
+        current = "old-token"
+
+        async def load(self) -> None: ...
+        def share_secrets(self, learn: Any) -> None: ...
+        def connected(self, ip: str) -> None: ...
+        def answered(self, sent: RequestToken, status: int, nonce: str) -> None: ...
+        def for_request(self, method: str, url: str) -> RequestToken:
+            return RequestToken(self.current, headers={"Authorization": f"Bearer {self.current}"})
+
+        async def renew(self, challenge: Challenge) -> bool:
+            self.current = "new-token"
+            return challenge.sent.access == "old-token"
+
+    async def work(call: Call) -> None:
+        if call.headers["authorization"] == "Bearer new-token":
+            await call.answer({"resultType": "complete"})
+        else:
+            await call.respond(401, headers={"WWW-Authenticate": "Bearer"})
+
+    async with _tapped(served("2026-07-28", work), Tokens()) as tap:
+        assert "result" in await (await tap.call(1, modern=True)).answer()
+        peer = await tap.call(2, modern=True, Authorization="Bearer mine")
+        assert await peer.head() == 401  # what the client gave is its own business
+
+
+async def test_the_traffic_goes_on_when_the_books_fail(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError("\x1b[31mplanted")
+
+    async with _tapped(served("2026-07-28", Call.answer)) as tap:
+        monkeypatch.setattr("mcp_tui.tap.http_books.messages.parse", fails)
+        for id in (1, 2):
+            assert (await (await tap.call(id, modern=True)).answer())["id"] == id
+        await until(lambda: tap.proxy.books.dead)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.endswith("nothing is recorded any more. The traffic goes on.")
+    assert "\x1b" not in line
+
+
+def test_a_signal_ends_it_well_and_a_port_that_is_taken_is_told():
+    command = [*MCP_TUI, "tap", "--http", "0", "http://127.0.0.1:9/mcp?key=hidden"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tap:
+        assert tap.stderr is not None
+        url = tap.stderr.readline().strip().rpartition(" ")[2]
+        port = url.rpartition(":")[2].partition("/")[0]
+        assert url == f"http://127.0.0.1:{port}/mcp"
+        second = subprocess.run(
+            [*MCP_TUI, "tap", "--http", port, "http://127.0.0.1:9/mcp"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG,
+        )
+        assert (second.returncode, second.stderr.count("\n")) == (2, 1)
+        assert f"Cannot listen at port {port}" in second.stderr
+        os.kill(tap.pid, signal.SIGTERM)
+        assert (tap.wait(HANG), tap.stderr.read()) == (0, "")
