@@ -143,7 +143,8 @@ class Books:
 
     def _turn(self) -> None:
         """Ends a turn of the loop: what is to be written is written."""
-        turns, self._turns = self._turns, []
+        turns = self._turns.copy()
+        self._turns.clear()  # the store keeps its append
         for call in turns:
             call()
         self._report()

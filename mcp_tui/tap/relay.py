@@ -407,8 +407,11 @@ class Relay:
     def _is_alone(self, *, input_over: bool) -> bool:
         """Whether the client is gone: it cannot write any more, and either cannot read, or is no longer our parent."""
         poll = select.poll()
-        poll.register(1, 0)
-        unread = any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+        for number in (0, 1):
+            poll.register(number, 0)
+        closed = [number for number, events in poll.poll(0) if events & (select.POLLERR | select.POLLHUP)]
+        unread = 1 in closed
+        input_over = input_over or 0 in closed  # while the server does not read, its end is not reached
         orphaned = os.getppid() != self._parent
         return (input_over and (unread or orphaned)) or (unread and orphaned)
 

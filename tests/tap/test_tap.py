@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -206,6 +207,8 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
             None,
         )
         assert "stubborn" in run("ps").out
+        (journal,) = journals(journal_folder())
+        wait(lambda: b"stubborn" in journal.paths[0].read_bytes())  # while it is in flight
         named = f"{row['session']}/7"
         done = run("cancel", named, "--reason", "it hangs")
         assert (done.status, done.out) == (0, f"Cancelled {named}.\n")
@@ -235,13 +238,31 @@ def test_the_tap_of_a_client_s_cancel_is_silent(control: Control):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
 @pytest.mark.parametrize("killed", ["tap", "guard", "server", "tap and guard"])
 def test_nothing_is_left_whoever_is_killed(killed: str):
-    with _client(_tap(code=STUBBORN)) as client:
+    shell = ["sh", "-c", 'f() { "$@"; }; f "$@"; true', "sh", sys.executable, "-c", STUBBORN]
+    with _client([*MCP_TUI, "tap", "--", *shell]) as client:
         assert client.process.stdout is not None
         server, guard = map(int, client.process.stdout.readline().split())
         pids = {"tap": client.process.pid, "guard": guard, "server": server}
         for name in killed.split(" and "):
             os.kill(pids[name], signal.SIGKILL)
         wait(lambda: not any(map(_is_there, pids.values())))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+def test_nothing_is_left_when_the_client_closes_and_the_server_does_not_read():
+    with _client(_tap(code=STUBBORN)) as client:
+        process = client.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        server, guard = map(int, process.stdout.readline().split())
+        os.set_blocking(process.stdin.fileno(), False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(process.stdin.fileno(), b"\n" * 65536)
+        process.stdin.close()
+        process.stdout.close()
+        assert process.wait(HANG) == -signal.SIGKILL
+        wait(lambda: not any(map(_is_there, (server, guard))))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
@@ -270,6 +291,41 @@ def _is_books_of(pid: int, tap: int) -> bool:
         parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         return b"mcp_tui.tap.books" in words and parent == tap
     return False
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("full disk", "journal stopped at #"),
+        ("exception", "the books failed (ValueError planted): nothing is recorded any more"),
+    ],
+)
+def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str, tmp_path: Path):
+    planted = "import sys\nif 'mcp_tui.tap.books' in sys.orig_argv:\n    from mcp_tui.protocol.observing import Observer\n"
+    planted += "    def sent(*_, **__):\n        raise ValueError('planted')\n    Observer.sent = sent\n"
+    (tmp_path / "sitecustomize.py").write_text(planted)
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(tmp_path), *filter(None, (os.environ.get("PYTHONPATH"),)))),
+    }
+    full = fault == "full disk"
+
+    def limit() -> None:
+        if full:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    with _client(_tap(code=COPY), env=None if full else env, preexec_fn=limit) as client:
+        for number in range(20):
+            client.write(id=number, method="ping", params={"text": "x" * 200})
+            assert client.read()["id"] == number
+        line = client.complaint()
+        assert line.startswith(f"mcp-tui tap: {said}")
+        assert line.endswith("The traffic goes on.\n")
+        client.write(id=99, method="ping")
+        assert client.read()["id"] == 99
+        assert client.end() == 0
+        assert client.process.stderr is not None
+        assert client.process.stderr.read() == b""
 
 
 def test_the_traffic_goes_on_without_a_journal(tmp_path: Path):
