@@ -6,6 +6,7 @@ reason to the byte of the cancel at the server. 99 of 100 have to take at most 2
 
 from __future__ import annotations
 
+import math
 import os
 import pty
 import statistics
@@ -110,9 +111,10 @@ def main() -> None:
     """Print the figures."""
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     found = sorted(measured(times))
-    p99 = found[min(len(found) - 1, int(len(found) * 0.99))]
+    p99 = found[math.ceil(len(found) * 0.99) - 1]
     print(
-        f"enter to cancel: median {statistics.median(found):.1f} ms, p99 {p99:.1f} ms of {times} (goal: 20 ms)"
+        f"enter to cancel: median {statistics.median(found):.1f} ms, p99 {p99:.1f} ms, worst {found[-1]:.1f} ms "
+        f"of {times} (goal: p99 20 ms)"
     )
 
 

@@ -38,10 +38,18 @@ if TYPE_CHECKING:
     from mcp_tui.tui.session import Servers, Session
 
 
+RARE_COLLECTIONS: Final = 100
+"""Collections of the middle generation before one of everything, which stops the app for 60 ms in a long session.
+
+Python's own 10 mean every two seconds while a server floods, and one key in forty waited for it.
+"""
+
+
 def collect_again() -> None:
     """Turns garbage collection on again if the start turned it off; leaves out for good what was loaded until now."""
     if not gc.isenabled():
         gc.freeze()
+        gc.set_threshold(*gc.get_threshold()[:2], RARE_COLLECTIONS)
         gc.enable()
 
 
