@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, LiteralString
 
+from rich.console import RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from textual import getters
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.color import Color
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
@@ -38,6 +43,22 @@ Hint = tuple[LiteralString, str]
 
 Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
+
+
+@lru_cache(2048)
+def _dimmed(style: Style | None, color: Color) -> Style | None:
+    return next(iter(BackgroundScreen.process_segments([Segment(" ", style)], color))).style
+
+
+class Beneath(BackgroundScreen):
+    """What lies beneath a dialog. The color of each style is blended once: a key waits while a frame is drawn."""
+
+    @classmethod
+    def process_segments(cls, segments: Iterable[Segment], color: Color) -> Iterable[Segment]:
+        return [
+            segment if segment.control else Segment(segment.text, _dimmed(segment.style, color))
+            for segment in segments
+        ]
 
 
 class Dialog(ModalScreen[ScreenResultType]):
@@ -82,6 +103,12 @@ class Dialog(ModalScreen[ScreenResultType]):
             with Horizontal(id="foot"):
                 yield from self.foot
                 yield self._key_line
+
+    def render(self) -> RenderableType:
+        beneath = super().render()
+        if not isinstance(beneath, BackgroundScreen):
+            return beneath
+        return Beneath(beneath.screen, beneath.color)  # pyright: ignore[reportUnknownMemberType]
 
     @property
     def on_top(self) -> bool:
