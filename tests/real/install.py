@@ -21,6 +21,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SERVERS = HERE / "servers"
+CLIENT_DRIVERS = HERE / "clients"
 REAL = HERE.parents[1] / ".real"
 NPM = REAL / "npm"
 NODE22 = REAL / "node22"
@@ -37,6 +38,13 @@ PEER_PACKAGES = (
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/sdk@1.32.2",
+)
+
+CLIENT_PACKAGES = (
+    *PEER_PACKAGES,
+    "@ai-sdk/mcp@2.0.99",
+    "@openai/agents@0.20.0",
+    "zod@4.6.7",
 )
 
 TRIED_FOR = 600  # seconds for one command of an installation
@@ -121,20 +129,11 @@ def python_of(environment: Path) -> Path:
     return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
-def fill_environment(requirements: Path) -> Callable[[Path], None]:
+def fill_environment(*packages: str | Path) -> Callable[[Path], None]:
     def fill(folder: Path) -> None:
         venv.create(folder, with_pip=True)
-        run(
-            python_of(folder),
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--requirement",
-            requirements,
-            cwd=folder,
-        )
+        pip = (python_of(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        run(*pip, *packages, cwd=folder)
 
     return fill
 
@@ -143,7 +142,7 @@ def fill_npm(folder: Path) -> None:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, folder)
     run(npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
-    link_servers(folder)
+    link_sources(folder)
 
 
 def fill_packages(*packages: str) -> Callable[[Path], None]:
@@ -151,14 +150,15 @@ def fill_packages(*packages: str) -> Callable[[Path], None]:
         (folder / "package.json").write_text('{"private": true}')
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--save-exact")
         run(npm(), "install", *options, *packages, cwd=folder)
-        link_servers(folder)
+        link_sources(folder)
 
     return fill
 
 
-def link_servers(folder: Path) -> None:
-    """Node looks for packages beside the file that imports them: started through this link, the servers find these."""
-    (folder / "servers").symlink_to(os.path.relpath(SERVERS, folder), target_is_directory=True)
+def link_sources(folder: Path) -> None:
+    """Node looks for packages beside the file that imports them: what is started through these links finds them."""
+    for each in (SERVERS, CLIENT_DRIVERS):
+        (folder / each.name).symlink_to(os.path.relpath(each, folder), target_is_directory=True)
 
 
 def npm() -> str:
@@ -209,7 +209,7 @@ def environment_part(name: str, holds: str) -> Part:
     requirements = HERE / f"{name}.txt"
     # An environment works only where it was made, and with the interpreter that it was made with.
     asked = f"{requirements.read_text()}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}"
-    return Part(name, asked, holds, fill_environment(requirements), lambda: None)
+    return Part(name, asked, holds, fill_environment("--requirement", requirements), lambda: None)
 
 
 MCP1 = environment_part("mcp1", "what servers on PyPI's mcp 1.x need")
@@ -258,6 +258,28 @@ PEERS = Part(
     no_npm,
 )
 """For ``make bench`` alone: installed with --peers."""
+CLIENT_NPM = Part(
+    "client_npm",
+    " ".join(CLIENT_PACKAGES),
+    "clients on npm that a tap stands behind",
+    fill_packages(*CLIENT_PACKAGES),
+    no_npm,
+)
+CLIENT_AGENTS, CLIENT_LANGCHAIN = (
+    Part(
+        name,
+        f"{package}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}",
+        f"PyPI's {package}, which a tap stands behind",
+        fill_environment(package),
+        lambda: None,
+    )
+    for name, package in (
+        ("client_agents", "openai-agents==0.24.0"),
+        ("client_langchain", "langchain-mcp-adapters==0.3.2"),
+    )
+)
+CLIENTS = (MCP1, MCP2, FASTMCP4, CLIENT_NPM, CLIENT_AGENTS, CLIENT_LANGCHAIN)
+"""For the tap's comparison alone: installed with --clients."""
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART)
 
 
@@ -286,7 +308,11 @@ def main() -> int:
     (REAL / ".gitignore").write_text("*\n")
     status = 0
     wanted = (*PARTS, *(FOR_FINDINGS if "--all" in sys.argv[1:] else ()))
-    for part in (MCP2, FASTMCP4, PEERS) if "--peers" in sys.argv[1:] else wanted:
+    if "--peers" in sys.argv[1:]:
+        wanted = (MCP2, FASTMCP4, PEERS)
+    elif "--clients" in sys.argv[1:]:
+        wanted = CLIENTS
+    for part in wanted:
         try:
             outcome = bring(part)
         except Failed as failure:
