@@ -11,7 +11,7 @@ from typing import Final
 
 from mcp_tui.protocol.states import State
 from mcp_tui.protocol.transitions import TRANSITIONS
-from mcp_tui.tui.keys import FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
+from mcp_tui.tui.keys import CANCELS, FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
 GUIDE: Final = ROOT / "docs" / "guide.md"
@@ -36,7 +36,7 @@ characters extend it, `backspace` deletes one, and `enter` closes it.
 
 def table(scope: Scope) -> str:
     """The keys of a scope and what they do, as a table."""
-    shown = RECORDED if scope.name == "recording" else scope.keys
+    shown = {"recording": RECORDED, "attached": scope.keys[: len(CANCELS)]}.get(scope.name, scope.keys)
     rows = [f"| {_all(key)} | {key.help} | `{key.id}` |" for key in shown]
     return "\n".join(["| key | does | name in `[keys]` |", "|---|---|---|", *rows, ""])
 
@@ -83,6 +83,8 @@ def keys_page() -> str:
                 "All keys of the workbench that change nothing work here, too.",
                 "",
             ]
+        elif scope.name == "attached":
+            lines += ["All keys of a recording work here, too.", ""]
     return "\n".join([*lines, ENDS])
 
 

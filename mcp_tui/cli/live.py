@@ -1,8 +1,9 @@
-"""``ps`` and ``cancel``: the running sessions of this machine, the workbench, commands, and taps among them."""
+"""``ps``, ``cancel``, and ``attach``: the running sessions of this machine, the workbench, commands, and taps among them."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,8 @@ from mcp_tui.cli.output import Exit, Failure, dump, out, show, table, warn
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mcp_tui.live.running import Running
+
 WATCH_SECONDS: Final = 1.0
 """Seconds between two lists of ``ps --watch``."""
 
@@ -19,8 +22,8 @@ CLEAR: Final = "\x1b[H\x1b[J"
 
 
 def run(name: str, given: Words) -> int:
-    """Runs one of the two; returns the exit status."""
-    return {"ps": _ps, "cancel": _cancel}[name](given)
+    """Runs one of the three; returns the exit status."""
+    return {"ps": _ps, "cancel": _cancel, "attach": _attach}[name](given)
 
 
 # -- ps --------------------------------------------------------------------------------------------------------
@@ -144,3 +147,51 @@ def _cancel(given: Words) -> int:
         )
     out(f"Cancelled {name}/{id_}.")
     return Exit.COMPLETED
+
+
+def _attach(given: Words) -> int:
+    if len(given.words) > 1:
+        raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session.")
+    chosen = named(given.words[0]) if given.words else _only()
+    if not chosen.recording:
+        raise Failure(
+            f"Session {chosen.name} keeps no recording, so there is nothing to show. Use mcp-tui ps."
+        )
+    from mcp_tui.cli import workbench
+    from mcp_tui.journal.recording import Recording
+
+    recording = Recording(chosen.recording)
+    workbench.need_terminal("attach", "ps and cancel")
+    from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.screens.attach import AttachScreen
+
+    opening = partial(AttachScreen, chosen, recording)
+    return workbench.show(WorkbenchApp(None, preferences=workbench.preferences(), opening=opening))
+
+
+def named(start: str) -> Running:
+    """Returns the running session whose name begins so.
+
+    Raises:
+        Failure: there is none, there are several, or it does not answer.
+    """
+    from mcp_tui.live.doors import ask
+    from mcp_tui.live.running import Running
+
+    name, path = door(start)
+    told = ask(path, {"ask": "list"})
+    if told is None:
+        raise Failure(f"Session {name} does not answer. It is stopped, very busy, or has ended.")
+    return Running.of(name, path, told)
+
+
+def _only() -> Running:
+    from mcp_tui.live.running import running
+
+    found = running()
+    if not found:
+        raise Failure("No running session. A workbench, a command, or a tap is one while it runs.")
+    if len(found) > 1:
+        lines = [f"{each.name}  {each.whose}  {each.server}  {each.busy} in flight" for each in found]
+        raise Failure(f"{len(found)} sessions are running. Name one: mcp-tui attach SESSION.", lines=lines)
+    return found[0]

@@ -331,6 +331,7 @@ COMMANDS: Final = {
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),
+    "attach": _silent("live", "open a running session in the workbench", "[SESSION]"),
     "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),
 }
 

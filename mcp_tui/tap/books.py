@@ -44,6 +44,9 @@ STALE: Final = relay.HOLD / 2
 UNGUARDED: Final = 0.5
 """Seconds that the guard of a killed tap has to end the server."""
 
+FOLDERS: Final = ("PWD", "OLDPWD")
+"""Variables that a shell sets: folders, though a name like these is most often that of a password."""
+
 SPOKEN: Final = 4096
 """Characters of a reason at most."""
 
@@ -265,7 +268,8 @@ class Books:
         """Opens the journal. What fails is said, and the rest goes on."""
         chosen = settings.load().settings
         command = tuple(map(str, begin["command"]))
-        secret = {name: value for name, value in os.environ.items() if is_secret_name(name)}
+        named_so = {name: value for name, value in os.environ.items() if is_secret_name(name)}
+        secret = {name: value for name, value in named_so.items() if name not in FOLDERS}
         target = StdioTarget(command=command, env=secret, name=str(begin.get("name") or ""))
         self.name = target.name or Path(command[0]).name
         self.observer.limits = ev.Limits(

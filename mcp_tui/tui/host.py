@@ -21,10 +21,11 @@ from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.programs import Programs
 from mcp_tui.tui.themes import AUTO, automatic
-from mcp_tui.tui.view.text import NOTHING, SafeText
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 
 if TYPE_CHECKING:
+    from mcp_tui.live.running import Running
     from mcp_tui.tui.driver import TerminalDriver
 
 STYLESHEET: Final = Path(__file__).with_name("app.tcss")
@@ -123,6 +124,17 @@ class Host(App[int], inherit_bindings=False):
     def page(self, text: str) -> None:
         """Shows a text in the person's pager."""
         self.run_worker(self.programs.read(text), group="program", exit_on_error=True)
+
+    def attach(self, session: Running) -> None:
+        """Opens a running session over what is on the screen; or says why its recording cannot be read."""
+        from mcp_tui.journal.recording import Recording
+        from mcp_tui.journal.records import RecordingError
+        from mcp_tui.tui.screens.attach import AttachScreen
+
+        try:
+            self.push_screen(AttachScreen(session, Recording(session.recording)))
+        except RecordingError as error:
+            self.notify(brief(str(error), 400), severity="error", markup=False)
 
     async def open_over(
         self,

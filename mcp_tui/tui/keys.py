@@ -262,6 +262,19 @@ RECORDING: Final = Scope(
 )
 
 
+_CANCELLING: Final = ("request.cancel", "request.cancel-now", "request.cancel-all")
+
+ATTACHED: Final = Scope(
+    "attached",
+    "A running session of another process",
+    (
+        *(each._replace(footer=each.footer - 20) for each in WORKBENCH.keys if each.id in _CANCELLING),
+        *(each for each in RECORDING.keys if each.id not in _CANCELLING),
+    ),
+    within=("everywhere",),
+)
+
+
 # -- panes, and fields and pages in dialogs --------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The server picker: recent servers, those of every config file, and a field for a URL or command."""
+"""The server picker: running sessions, recent servers, those of every config file, and a field for a URL or command."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import Recent, load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
+from mcp_tui.live.running import Running, running
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys import CHOOSE, PICKER, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_screen, copied, place
@@ -34,7 +35,10 @@ _OURS: Final = words("mcp-tui")
 
 @fact
 class ServerChoice:
-    """A server to choose: a ``definition``, or a ``line`` as it may be typed, for a ``folder``. ``said`` is a remark."""
+    """A server to choose: a ``definition``, or a ``line`` as it may be typed, for a ``folder``; or a running ``session``.
+
+    ``said`` is a remark.
+    """
 
     group: SafeText = _OURS
     name: SafeText
@@ -43,6 +47,7 @@ class ServerChoice:
     definition: Definition | None = None
     line: str = ""
     folder: Path | None = None
+    session: Running | None = None
 
     @property
     def usable(self) -> bool:
@@ -57,7 +62,10 @@ DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships w
 
 
 def gather(config: Path | None = None) -> ServerChoices:
-    """Reads the config files and the recent servers, or ``config`` alone; long files take long. Starts nothing."""
+    """Asks the running sessions, and reads the config files and the recent servers, or ``config`` alone. Starts nothing.
+
+    Long files take long.
+    """
     found = discover(config=config)
     made = {(each.file, each.name, each.line): _choice(each) for each in found.servers if not each.shadowed}
     latest: list[ServerChoice] = []
@@ -69,8 +77,24 @@ def gather(config: Path | None = None) -> ServerChoices:
             latest.append(DEMO)
         latest += [made.pop(key) for key in list(made) if key[1] == recent.server]
     others = [*made.values(), *([] if DEMO in latest or config else [DEMO])]
-    choices = [*(replace(each, group=words("Recent")) for each in latest), *others]
+    choices = [
+        *map(_running, running()),
+        *(replace(each, group=words("Recent")) for each in latest),
+        *others,
+    ]
     return choices, [brief(each, 400) for each in found.problems]
+
+
+def _running(session: Running) -> ServerChoice:
+    kept = bool(session.recording)
+    said = safe("{}: {}, {:,} in flight", brief(session.server, 60), brief(session.whose, 60), session.busy)
+    return ServerChoice(
+        group=words("Running sessions"),
+        name=brief(session.name, 20),
+        said=said if kept else words("keeps no recording, so there is nothing to show"),
+        availability=Availability.USABLE if kept else Availability.PROBLEM,
+        session=session,
+    )
 
 
 def _recent(recent: Recent) -> ServerChoice:
@@ -268,7 +292,9 @@ class PickerScreen(Dialog[Target | None]):
         text, chosen = self._line.value, self._chosen
         if not self._all:
             return
-        if is_line(text) or (chosen is None and text.strip()):
+        if chosen is not None and chosen.session is not None and chosen.usable and not is_line(text):
+            self._say(words("enter attaches to the running session, which goes on when you leave it"))
+        elif is_line(text) or (chosen is None and text.strip()):
             said = brief(text.strip(), 300)
             self._say(safe("enter connects to {}" if _URL.match(said) else "enter starts {}", said))
         elif chosen is not None and not chosen.usable:
@@ -321,6 +347,10 @@ class PickerScreen(Dialog[Target | None]):
         self._go(chosen or ServerChoice(name=NOTHING, line=event.value))
 
     def _go(self, chosen: ServerChoice) -> None:
+        if chosen.session is not None:
+            if chosen.usable:
+                self.app.attach(chosen.session)
+            return
         if chosen.definition is not None:
             self.run_worker(self._choose(chosen.definition), exclusive=True)
             return

@@ -42,7 +42,7 @@ READING_SECONDS: Final = 0.05
 WHILE_READING: Final = 0.5
 """Seconds between two updates of the screen while a recording is read, because drawing slows down reading."""
 
-GROWN: Final = 1.0
+GROWN: Final = 0.2
 """Seconds between two checks whether the file has grown."""
 
 
@@ -151,9 +151,15 @@ class Playback:
         self.move_to(number + 1)
         self._screen.filtering.go_to(self.recorded.book.row(self.replay.table.rows[number]).id)
 
+    @property
+    def live(self) -> bool:
+        """Whether the newest moment of a session is shown that still runs: its clock runs, too."""
+        recorded = self.recorded
+        return self.at_end and self.read is None and recorded.position > 0 and not recorded.book.over
+
     def _follow_end(self) -> None:
         if self.at_end:
-            self.recorded.seek(self.recorded.events)
+            self.recorded.seek(self.recorded.events, time.monotonic() if self.live else None)
 
     # -- looking ---------------------------------------------------------------------------------------------
 
@@ -186,8 +192,10 @@ class Playback:
         gap = words("   ") if cells >= NARROW_GAPS_CELLS else words("  ")
         if self.read is not None:
             state = safe("reading {:>2}%", int(self.read * 100))
+        elif self.playing:
+            state = safe("playing {:g}×", self.speed)
         else:
-            state = safe("playing {:g}×", self.speed) if self.playing else words("paused")
+            state = (self._screen.whose or words("running")) if self.live else words("paused")
         number = f"{position:>{len(f'{events:,}')},}"
         pieces = [
             (safe(" {:<11}", state), "title" if self.read is None else "warning"),
@@ -306,6 +314,9 @@ class ReplayScreen(SessionScreen):
     """
 
     BINDINGS = bindings(RECORDING)
+
+    whose: SafeText = NOTHING
+    """Whose session it is, if it runs and the screen acts on it."""
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
+from mcp_tui.tui.screens.parts.overdue import Overdue
 from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
 from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen
@@ -34,6 +35,7 @@ class Workbench(SessionScreen):
         self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
         self.connection = ConnectionKeys(self, session, self.table)
         self.cancelling = Cancelling(self, session, self.table)
+        self.overdue = Overdue(self, session, self.table, self.cancelling)
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
         self.questions = QuestionPrompts(self, session)
         self.watching = Watching(self, session, self.table, self.payloads, self.connection, watched)
@@ -52,7 +54,7 @@ class Workbench(SessionScreen):
     def look(self, *, lists: bool = True) -> None:
         super().look(lists=lists)
         if self.is_mounted:
-            self.cancelling.ask_about_overdue()
+            self.overdue.ask_about_overdue()
             self.questions.put_new()
             self.calling.sum_up()
             self.watching.look()
@@ -126,7 +128,7 @@ class Workbench(SessionScreen):
         await self.cancelling.cancel_all()
 
     def action_extend(self) -> None:
-        self.cancelling.extend()
+        self.overdue.extend()
 
     async def action_new(self) -> None:
         await self.calling.tools()

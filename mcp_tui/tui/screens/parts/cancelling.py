@@ -1,4 +1,4 @@
-"""The keys of the workbench that cancel requests in flight (one, the marked, or all) or give them more time."""
+"""The keys that cancel requests in flight, here or in a session of another process: one, the marked, or all."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
+from mcp_tui.tui.attached import Attached
 from mcp_tui.tui.keys import hint
-from mcp_tui.tui.preferences import MORE
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.badges import badge
@@ -37,13 +37,11 @@ RECENT_REASONS: Final = 20
 class Cancelling:
     """Cancels requests by their ids, never by their places. ``reasons`` are those given so far, the latest first."""
 
-    def __init__(self, screen: LayoutScreen, session: Session, table: RequestTable) -> None:
+    def __init__(self, screen: LayoutScreen, session: Session | Attached, table: RequestTable) -> None:
         self._screen = screen
         self._session = session
         self._table = table
         self.reasons: list[str] = []
-        self._asked: set[tuple[RequestId, float | None]] = set()
-        self._warned: set[tuple[RequestId, float | None]] = set()
 
     # -- one request -----------------------------------------------------------------------------------------
 
@@ -188,37 +186,3 @@ class Cancelling:
             client.cancel_all(Cause.USER, reason, ids[CANCEL_BATCH:]), group="cancelling"
         )
         self._table.unmark()
-
-    # -- limits ----------------------------------------------------------------------------------------------
-
-    def extend(self) -> None:
-        """Gives the selected request 30 seconds more."""
-        row = self._table.selected
-        if row is not None and self._session.client.extend(row.id, MORE):
-            self._screen.tell(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
-        else:
-            self._screen.refuse(words("Only a running request can get more time"))
-        self._screen.look()
-
-    def ask_about_overdue(self) -> None:
-        """Opens one prompt for all overdue requests; while another screen is open, warns about each once instead."""
-        new = [
-            row
-            for row in self._session.running
-            if row.overdue_until is not None and (row.id, row.overdue_until) not in self._asked
-        ]
-        if not new:
-            return
-        from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
-
-        screen, client = self._screen, self._session.client
-        if screen.on_top:
-            self._asked.update((row.id, row.overdue_until) for row in new)
-            prompt = TimeoutScreen(client, client.cancellation(new[0]).why)
-            screen.app.push_screen(prompt, lambda _: self.remember(prompt.unsent))
-        elif not any(isinstance(each, TimeoutScreen) for each in screen.app.screen_stack):
-            for row in new:
-                if (row.id, row.overdue_until) not in self._warned:
-                    self._warned.add((row.id, row.overdue_until))
-                    said = safe("{} {} is overdue and will be cancelled automatically", row.id, request(row))
-                    screen.app.notify(self._session.named(said), severity="warning", markup=False)
