@@ -55,7 +55,7 @@ class Recording:
         self.torn = False
         self.end = 0
         self._frames = array("Q")
-        self._seqs = array("Q")
+        self._seqs = array("I")
         self._read_to = 0
         try:
             self._file = open_parts(self.path)

@@ -160,7 +160,7 @@ def read_head(record: dict[str, Json]) -> FrameHead | None:
     if (
         raw is None
         or type(seq) is not int
-        or not 0 < seq < 1 << 63
+        or not 0 < seq < 1 << 32
         or at is None
         or direction not in ("in", "out")
         or not isinstance(method, str)

@@ -65,19 +65,19 @@ Id = TypeVar("Id", bound=Hashable)
 
 
 class ServerRequestIndex(Generic[Id]):
-    """The course of the server's requests by their numbers, in 21 bytes each. Moments are numbers of events.
+    """The course of the server's requests by their numbers, in 17 bytes each, or 21. Moments are numbers of events.
 
     ``came`` and ``over`` are the moments at which a request came and ended, :data:`NONE` while it waits. ``ended`` lists
-    the numbers in the order in which they ended, ``pinged`` the moments at which pings did. ``places`` says how many of our
-    requests had been called before it, ``kinds`` where it is shown. ``children`` has the numbers of those that belong to a
-    request of ours, by its place.
+    the numbers in the order in which they ended, ``others`` the moments at which all but pings did. ``places`` says how
+    many of our requests had been called before it, ``kinds`` where it is shown. ``children`` has the numbers of those that
+    belong to a request of ours, by its place.
     """
 
     def __init__(self) -> None:
         self.came = array("I")
         self.over = array("I")
         self.ended = array("I")
-        self.pinged = array("I")
+        self.others = array("I")
         self.places = array("I")
         self.kinds = bytearray()
         self.children: dict[int, array[int]] = {}
@@ -107,8 +107,8 @@ class ServerRequestIndex(Generic[Id]):
                 self._waiting[id] = numbers
         for number in ended:
             self.over[number] = moment
-            if self.kinds[number] == PING:
-                self.pinged.append(moment)
+            if self.kinds[number] != PING:
+                self.others.append(moment)
         self.ended.extend(ended)
         return ended
 
@@ -146,7 +146,9 @@ class ServerRequests(Sequence[ServerRequest]):
     @property
     def answered_pings(self) -> int:
         """The number of answered pings that belong to no request of ours."""
-        return bisect_left(self.table.pinged, self.moment)
+        table, now = self.table, self.moment
+        ended = bisect_left(table.ended, now, key=table.over.__getitem__)
+        return ended - bisect_left(table.others, now)
 
     def alone(self, *, pings: bool) -> list[int]:
         """Returns the numbers of those that belong to no request of ours; ``pings`` includes the answered ones."""

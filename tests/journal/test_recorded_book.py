@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import tempfile
+from array import array
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.pings import write as write_pings
 from mcp_tui.journal import event_table, records
 from mcp_tui.journal.recorded_book import RecordedBook, left_at_end
 from mcp_tui.journal.recording import Recording
@@ -210,6 +212,23 @@ def test_a_step_reads_no_request_of_the_servers_but_those_that_are_shown(
     assert item is not None
     assert item.request_id == "first"
     assert len(read) == 1
+
+
+def columns(holder: object) -> int:
+    """The bytes of all columns that an object holds."""
+    held: list[object] = [*vars(holder).values()]
+    return sum(memoryview(each).nbytes for each in held if isinstance(each, (array, bytearray)))  # pyright: ignore[reportUnknownArgumentType] - an array of whatever
+
+
+def test_a_ping_of_the_servers_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with path.open("wb") as file:
+        write_pings(file, 1000)
+    recording = Recording.read(path)
+    table = recording.table
+    assert recording.frame_count == len(table) == 2000
+    each = sum(map(columns, (recording, table, table.requests, table.server_requests))) / 1000
+    assert each * 9 / 8 < 100  # a column has an eighth to grow into
 
 
 IDS = st.one_of(st.integers(), st.text(st.sampled_from('a,":\\}é'), max_size=6))
