@@ -8,7 +8,19 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, width, words, wrap
+from mcp_tui.tui.view.text import (
+    NOTHING,
+    SafeText,
+    broken,
+    clean,
+    fit,
+    is_broken,
+    join,
+    safe,
+    width,
+    words,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -204,6 +216,8 @@ def _wrapped(pieces: Sequence[tuple[SafeText, str]], cells: int) -> list[list[tu
             left = _dropped(left, place - at)
             taken, left = _taken(left, len(part))
             at = place + len(part)
+            if is_broken(part):
+                taken[-1] = broken(taken[-1][0]), taken[-1][1]
             made.append(taken)
         run.clear()
 

@@ -20,7 +20,7 @@ from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.view.json_tables import JsonTable, json_table, json_tone
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.markdown import MarkdownPage
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, broken, clean, clip, safe, words
 
 TEXT_CHARACTERS: Final = 32 * 1024 * 1024
 """Characters of a text that are shown; saving it keeps all of them."""
@@ -76,7 +76,8 @@ class TextPage:
         text = self._lines[at]
         chunk = self._chunk(text)
         start = (number - (self._ends[at - 1] if at else 0)) * chunk
-        return line(clean(text[start : start + chunk]))
+        shown = clean(text[start : start + chunk])
+        return line(broken(shown) if start + chunk < len(text) else shown)
 
     def toggle(self, number: int) -> bool:
         """Folds or unfolds below a line; returns whether anything changed."""
@@ -120,6 +121,8 @@ class _Node:
     table: JsonTable | None = None
     """The table that it is a row of, or whose header it is."""
     header: bool = False
+    broken: bool = False
+    """Whether it is a line of a long text that goes on in the next."""
 
     @property
     def ranged(self) -> bool:
@@ -174,7 +177,8 @@ class JsonPage:
             case list():
                 return (safe("[ {:,} ]", size) if size else words("[]")), "muted"
             case str() as text if node.label == "" and node.depth and not node.open:
-                return clip(brief(text, room), room), ""
+                shown = clip(brief(text, room), room)
+                return broken(shown) if node.broken else shown, ""
             case str() as text if len(text) > room:
                 cut = clean(json.dumps(text[:room], ensure_ascii=False)[:-1])
                 return clip(safe("{}", cut), room), json_tone(text)
@@ -224,7 +228,8 @@ class JsonPage:
         if isinstance(node.value, str):
             cells = max(16, self._cells - 2 * depth - 4)
             for start in range(0, min(len(node.value), cells * KIDS), cells):
-                yield _Node("", node.value[start : start + cells], depth)
+                more = start + cells < len(node.value)
+                yield _Node("", node.value[start : start + cells], depth, broken=more)
             return
         size = _size(node.value)
         start, stop = (node.start, node.stop) if node.ranged else (0, size)

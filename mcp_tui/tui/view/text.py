@@ -224,8 +224,22 @@ def fit(text: SafeText, cells: int, *, right: bool = False) -> SafeText:
     return SafeText(space + text if right else text + space)
 
 
+class _Broken(str):
+    __slots__ = ()
+
+
+def broken(text: SafeText) -> SafeText:
+    """Returns a line whose last word goes on in the next line, such as a URL that is longer than a line."""
+    return SafeText(_Broken(text))
+
+
+def is_broken(text: SafeText) -> bool:
+    """Returns whether :func:`broken` made a line."""
+    return isinstance(text, _Broken)
+
+
 def wrap(text: SafeText, cells: int) -> list[SafeText]:
-    """Returns ``text`` as lines of at most ``cells`` cells, broken at spaces if possible."""
+    """Returns ``text`` as lines of at most ``cells`` cells, broken at spaces if possible, else :func:`broken`."""
     lines: list[SafeText] = []
     cells = max(2, cells)
     start = 0
@@ -239,8 +253,9 @@ def wrap(text: SafeText, cells: int) -> list[SafeText]:
         space = head.rfind(" ")
         if space > len(head) // 2 and rest[len(head) : len(head) + 1] != " ":
             head = head[: space + 1]
-        lines.append(SafeText(head.rstrip(" ") or head))
         start += max(1, len(head))
+        within = not head.endswith(" ") and text[start : start + 1] not in ("", " ")
+        lines.append(broken(SafeText(head)) if within else SafeText(head.rstrip(" ") or head))
         if text[start : start + 1] == " " and not head.endswith(" "):
             start += 1  # the space at the break
     return lines or [NOTHING]

@@ -344,7 +344,7 @@ class Detail(Canvas):
         if at >= len(self._lines):
             return self.say(words(" Nothing selected.")) if y == 0 and not self._sections else self.blank()
         on_cursor = self.has_focus and at == self.cursor
-        strip = linked(Strip(self.paint(self._lines[at], cursor=on_cursor)), self.inner.width)
+        strip = linked(Strip(self.paint(self._lines[at], cursor=on_cursor)), at, self._lines.__getitem__)
         if on_cursor:
             rest = self.paint(((words(" "), ""),), cursor=True)[0].style
             strip = strip.adjust_cell_length(self.inner.width, rest)
@@ -473,7 +473,7 @@ class Pager(ListCanvas):
         if line is None:
             return self.say(words("reading …")) if y == 0 else self.blank()
         strip = self.strip(self._page.line(line).segments, cursor=line == self.at and self.has_focus)
-        return self.finder.highlighted(linked(strip, self.inner.width))
+        return self.finder.highlighted(linked(strip, line, lambda at: self._page.line(at).segments))
 
     def action_activate(self) -> None:
         """Folds or unfolds the line; posts :class:`Activated` for a line that does not fold, such as a link."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -10,6 +11,9 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
+
+from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.text import is_broken
 
 _URL: Final = re.compile(
     r"(?<![^\s\"'(<\[{|])https?://(?!\S*xn--)[a-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][a-z0-9._~:/?#@!$&*+,;=%-]*)?",
@@ -20,29 +24,48 @@ _URL: Final = re.compile(
 _ENDS: Final = frozenset(" \"')>]}|│<`")
 """What may follow a URL. Anything else belongs to it, so that it is none of ours."""
 
-EDGE: Final = 4
-"""Cells at the end of a line where a URL may be cut: it may go on in the next line."""
+LINES: Final = 40
+"""Lines before and after one in which its first and its last word may go on."""
 
 
-def linked(strip: Strip, cells: int) -> Strip:
-    """Returns a line of ``cells`` cells whose whole URLs are links."""
+def linked(strip: Strip, number: int, line: Callable[[int], Segments]) -> Strip:
+    """Returns the line with a number, whose URLs are links: also a part of one, if the whole is broken over lines.
+
+    ``line`` returns the pieces of a line by its number.
+    """
     text = strip.text.rstrip(" ")
-    if "://" not in text:
+    first = last = number
+    while first and number - first < LINES and _goes_on(line(first - 1)):
+        first -= 1
+    while last - number < LINES and _goes_on(line(last)):
+        last += 1
+    around = ["".join(piece for piece, _ in line(at)) for at in range(first, last + 1) if at != number]
+    if "://" not in text and not any("://" in each for each in around):
         return strip
+    indent = len(text) - len(text.lstrip(" ")) if first < number else 0
+    before = "".join(each.lstrip(" ") for each in around[: number - first])
+    after = "".join(each.lstrip(" ") for each in around[number - first :])
+    whole, own = before + text[indent:] + after, indent - len(before)
     pieces: list[Strip] = []
     done = 0
-    for found in _URL.finditer(text):
+    for found in _URL.finditer(whole):
+        if found.end() < len(whole) and whole[found.end()] not in _ENDS:
+            continue
         url = found[0].rstrip(".,;:!?")
-        start, end = (cell_len(text[:at]) for at in (found.start(), found.start() + len(url)))
-        whole = text[found.end()] in _ENDS if found.end() < len(text) else end <= cells - EDGE
-        if whole:
+        ends = (found.start() + own, found.start() + len(url) + own)
+        start, end = (cell_len(text[: min(max(at, indent), len(text))]) for at in ends)
+        if start < end:
             link = Segment.apply_style(strip.crop(start, end), post_style=_link(url))
             pieces += [strip.crop(done, start), Strip(link)]
             done = end
     return Strip.join([*pieces, strip.crop(done, strip.cell_length)]) if pieces else strip
 
 
+def _goes_on(pieces: Segments) -> bool:
+    return bool(pieces) and is_broken(pieces[-1][0])
+
+
 @lru_cache(256)
 def _link(url: str) -> Style:
-    """Returns the style of a link: the same each time, as each has an id of its own."""
+    """Returns the style of a link. Its id is the same each time, so the parts of a broken URL are one link."""
     return Style(link=url)
