@@ -19,6 +19,7 @@ from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.outline import row_key
+from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 from mcp_tui.tui.widgets.detail_pane import Detail
@@ -179,7 +180,9 @@ class SessionScreen(LayoutScreen):
         self.look()
 
     def _draw(self, now: float) -> None:
-        self.bar.show(self.scene.facts(now))
+        facts = self.scene.facts(now)
+        self.bar.show(facts)
+        self.table.tell(facts.detail if facts.link is Link.LOST else NOTHING)
         empty = self.scene.empty_text()
         if empty != self.table.empty:
             self.table.empty = empty

@@ -59,6 +59,7 @@ class Column(Generic[Thing]):
         sort: the order of rows by this column.
         shorter: the column to show instead when a line has no room for whole texts; that of the heaviest column first.
         leaves: the order in which columns leave while a line has no room for the least of each, 1 first; 0 for never.
+        running: what the column says matters while a request runs; otherwise it leaves if the heaviest one is cut.
     """
 
     cell: Callable[[Thing], StyledPiece]
@@ -75,6 +76,7 @@ class Column(Generic[Thing]):
     sort: Sort | None = None
     shorter: Column[Thing] | None = None
     leaves: int = 0
+    running: bool = False
 
 
 class Need(NamedTuple):
@@ -165,14 +167,24 @@ class ColumnWidths(Generic[Thing]):
         wish = max(column.usual, min(longest, column.most or longest))
         return Need(min(column.least or wish, wish), wish, column.weight, column.spare)
 
-    def fit(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
-        """Lays out columns in a line of so many cells: shorter ones, then fewer, where there is no room for all."""
+    def fit(self, columns: Columns[Thing], cells: int, *, running: bool = True) -> Layout[Thing]:
+        """Lays out columns in a line of so many cells: shorter ones, then fewer, where there is no room for all.
+
+        ``running`` says whether a request runs.
+        """
         made = self._shortened(columns, cells)
+        if not running and self._heaviest_cut(made):
+            columns = [column for column in columns if not column.running]
+            made = self._shortened(columns, cells)
         for column in sorted(columns, key=lambda column: column.leaves):
             if made.squeezed and column.leaves:
                 columns = [each for each in columns if each is not column]
                 made = self._shortened(columns, cells)
         return made
+
+    def _heaviest_cut(self, made: Layout[Thing]) -> bool:
+        column, cells = max(zip(made.columns, made.widths, strict=True), key=lambda each: each[0].weight)
+        return cells < self._need(column).wish
 
     def _shortened(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
         made = self.layout(columns, cells)

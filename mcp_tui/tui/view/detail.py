@@ -140,7 +140,6 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
     if row.state is State.FAILED and error:
         yield fact("error", failure(row), "error")
     if row.state is State.LOST:
-        yield fact("lost", brief(row.error, 2000), "error")
         late = evidence.late_answer(row)
         if late is not None:
             yield fact("then", brief(evidence.late_words(late, task=bool(row.task_id))), "late")

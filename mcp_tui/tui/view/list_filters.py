@@ -60,15 +60,9 @@ def log(text: str) -> Terms[ev.Event]:
 
 def _level(value: str) -> Test[ev.Event]:
     least = next((at for at, level in enumerate(LEVELS) if level.startswith(value)), None)
-
-    def test(event: ev.Event) -> bool:
-        if not isinstance(event, ev.Log):
-            return False
-        if least is None or event.level not in LEVELS:
-            return event.level.casefold().startswith(value)
-        return LEVELS.index(event.level) >= least
-
-    return test
+    if least is None:
+        raise ValueError(f"Unknown level {value!r}. Choose from: {', '.join(LEVELS)}.")
+    return lambda event: isinstance(event, ev.Log) and event.level in LEVELS[least:]
 
 
 def wire(text: str) -> Terms[FrameHead | None]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import State
 from mcp_tui.tui.view import badges, durations, rows
 from mcp_tui.tui.view.columns import BY_NAME, NEWEST, Column, Columns, Sort, StyledPiece
 from mcp_tui.tui.view.outline import Item
@@ -20,7 +21,8 @@ _OUT: Final = words("→")
 class TableLine(NamedTuple):
     """A line of the table at a moment.
 
-    ``wide`` asks for longer texts, ``still`` for none that count down. The subject of ``item`` is a request, a later round
+    ``wide`` asks for longer texts, ``still`` for none that count down; ``told`` is why the connection was lost, as the bar
+    says it. The subject of ``item`` is a request, a later round
     of one (``item.round_``), a child of one (``item.after``), or a request of the server's.
     """
 
@@ -28,6 +30,7 @@ class TableLine(NamedTuple):
     now: float
     wide: bool = False
     still: bool = False
+    told: str = ""
 
     @property
     def row(self) -> Request | None:
@@ -121,10 +124,18 @@ def _info(line: TableLine) -> StyledPiece:
         said = brief(item.round_.why, 80) if item.round_ is not None else NOTHING
     elif line.still and item.after is None and row.overdue_until is not None:
         said = words("overdue")
+    elif row.state is State.LOST and _repeats(line.told, row.error) and not row.late:
+        said = NOTHING
     else:
         said = rows.info(row, line.now, wide=line.wide)
     since = NOTHING if item.after is None else durations.lag(item.after)
     return join((since, said), " "), "muted" if style in _OVER else style if style in _TELLING else ""
+
+
+def _repeats(told: str, error: str) -> bool:
+    """Whether a sentence begins with an error, which it may say more about: ``Exited with code 7 (1 s after …)``."""
+    begins, end = told.casefold().startswith(error.casefold()), told[len(error) :]
+    return bool(error) and begins and not end[:1].isalnum()
 
 
 def _elapsed(line: TableLine) -> StyledPiece:
@@ -159,7 +170,7 @@ COLUMNS: Final[Columns[TableLine]] = (
     replace(_REQUEST, cell=_request, shorter=_REQUEST),
     replace(_INFO, title=words("Result or progress"), usual=18, shorter=_INFO),
     Column(title=words("Elapsed"), cell=_elapsed, usual=7, right=True, live=True, sort=_BY_ELAPSED),
-    Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True, leaves=2),
+    Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True, leaves=2, running=True),
 )
 
 SORTS: Final = (NEWEST, *(column.sort for column in reversed(COLUMNS) if column.sort is not None))

@@ -43,6 +43,9 @@ class RowPainter:
         self._widths: ColumnWidths[TableLine] = ColumnWidths()
         self._measured: set[object] = set()
         self._width = 0
+        self._running = True
+        self.told = ""
+        """Why the connection was lost, as the bar says it: no row repeats it."""
         self.layout: Layout[TableLine] = Layout()
 
     def reset(self) -> None:
@@ -58,16 +61,18 @@ class RowPainter:
         if len(self._measured) > _KNOWN:
             self._measured.clear()
         new: list[TableLine] = []
+        running = False
         for item in items:
+            running = running or _has_limit(item)
             known = (item.key, item.children, *_said_by(item, now))
             if known not in self._measured:
                 self._measured.add(known)
-                new.append(TableLine(item, now, wide))
+                new.append(TableLine(item, now, wide, told=self.told))
         grown = self._widths.grow(COLUMNS, new)
-        if not grown and width == self._width and self._measured:
+        if not grown and (width, running) == (self._width, self._running) and self._measured:
             return False
-        self._width = width
-        made = self._widths.fit(COLUMNS, width - _GUTTER)
+        self._width, self._running = width, running
+        made = self._widths.fit(COLUMNS, width - _GUTTER, running=running)
         moved = made != self.layout
         if moved:
             self.layout = made
@@ -86,7 +91,7 @@ class RowPainter:
             cached = item.key, row.version, selected, marked, item.expanded, item.children
             if cached in strips:
                 return strips[cached]
-        line = TableLine(item, now, self._width >= LONG_TEXT_CELLS, still)
+        line = TableLine(item, now, self._width >= LONG_TEXT_CELLS, still, self.told)
         pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
         strip = self._canvas.strip(pieces, cursor=selected)
         if cached is not None:
@@ -99,6 +104,11 @@ def _gutter(line: TableLine, *, selected: bool, marked: bool) -> Segments:
     glyph = safe("{}{}", "›" if selected else " ", badge.glyph)
     # one piece where there is no mark: each is drawn by itself
     return ((glyph, badge.style), (words("▪"), "accent")) if marked else ((safe("{} ", glyph), badge.style),)
+
+
+def _has_limit(item: Item) -> bool:
+    row = item.row
+    return row is not None and row.open and (row.limits.timeout, row.limits.max_timeout) != (None, None)
 
 
 def _said_by(item: Item, now: float) -> tuple[object, ...]:
@@ -161,6 +171,14 @@ class RequestTable(ListCanvas):
     def items(self) -> Iterator[Item]:
         """Returns all lines from the top."""
         return map(self.outline.item, range(len(self.outline)))
+
+    def tell(self, told: str) -> None:
+        """Takes why the connection was lost, as the bar says it; no row repeats that."""
+        if told != self._painter.told:
+            self._painter.told = told
+            self._painter.reset()
+            self.strips.clear()
+            self.settle(self.anchored())
 
     # -- the line under the cursor ---------------------------------------------------------------------------
 

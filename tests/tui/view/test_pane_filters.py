@@ -26,7 +26,7 @@ EVENTS = [
         ("level:warning", [2, 3]),
         ("level:warn", [2, 3]),
         ("level:info", [1, 2, 3]),
-        ("level:odd", [5]),
+        ("odd", [5]),
         ("-level:info", [0, 4, 5]),
         ("logger:db", [1, 3, 5]),
         ("level:warning logger:db", [3]),
@@ -122,3 +122,9 @@ def test_the_cancellations():
         "slow": [1, 2],
     }.items():
         assert [row.id for row in rows if list_filters.cancellations(text).matches(row)] == ids, text
+
+
+def test_an_unknown_level_is_refused_with_the_choices():
+    wanted = list_filters.log("-level:odd")
+    assert wanted.problem.startswith("Unknown level 'odd'. Choose from: debug, info, ")
+    assert not any(map(wanted.matches, EVENTS))

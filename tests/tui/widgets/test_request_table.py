@@ -86,6 +86,37 @@ async def test_whatever_is_in_a_row_its_columns_line_up():
                         assert ends == {cell_len(end)}
 
 
+async def test_the_timeout_leaves_a_name_that_is_cut_its_room_once_nothing_runs() -> None:
+    shown, _ = table(book(started(1, name=f"{LONG}_again"), completed(id=1), started(2)))
+    async with Host(shown).run_test(size=(80, 10)) as pilot:
+        await pilot.pause()
+        assert "Timeout" in inside(shown)[0]
+        assert f"{LONG}_again" not in widget_text(shown)
+        tell(shown, completed(id=2))
+        assert "Timeout" not in inside(shown)[0]
+        assert f"{LONG}_again" in widget_text(shown)
+        tell(shown, *started(3))
+        assert "Timeout" in inside(shown)[0]
+
+
+async def test_a_lost_row_repeats_nothing_that_the_bar_says_until_that_changes() -> None:
+    why = "server exited with code 3"
+    lost = [
+        (*started(id_), ev.Lost(at=1.0, id=id_, detail=said)) for id_, said in ((1, why), (2, "HTTP 502"))
+    ]
+    shown, _ = table(book(*lost))
+    async with Host(shown).run_test(size=(120, 10)) as pilot:
+        await pilot.pause()
+        for told, seen in (
+            ("Server exited with code 3 (2 s after your cancel of 9).", False),
+            ("Server exited with code 34.", True),
+            ("", True),
+        ):
+            shown.tell(told)
+            text = widget_text(shown)
+            assert (why in text, "HTTP 502" in text) == (seen, True), told
+
+
 async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
     shown, clock = table(book(started(1), started(2), completed(id=2)))
     drawn: list[tuple[Region, ...]] = []

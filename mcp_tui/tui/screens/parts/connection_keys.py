@@ -159,7 +159,7 @@ class ConnectionKeys:
         return start if gone and (row.state is State.LOST or is_disconnected(row)) else words("")
 
     def tell_troubles(self) -> None:
-        """Says once that the server does not read, or that the connection is lost, with the key that helps.
+        """Says once that the server does not read, or which key helps where the connection is lost; the bar says why.
 
         A toast tells of processes that the server left running.
         """
@@ -170,7 +170,7 @@ class ConnectionKeys:
         if session.unwritten:
             trouble = hint(UNREAD)
         elif session.broke:
-            trouble = hint("Connection lost. Press {server.menu} to reconnect.")
+            trouble = hint("Press {server.menu} to reconnect.")
         if trouble == self._trouble:
             return
         self._trouble = trouble
