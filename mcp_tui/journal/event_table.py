@@ -6,6 +6,7 @@ session keeps as well. The events of a request are chained, so that its row at a
 
 from __future__ import annotations
 
+import re
 from array import array
 from enum import Enum
 from typing import Any, Final
@@ -37,6 +38,8 @@ OF_THE_SERVER: Final = bytes(kind is ev.ServerRequestReceived or kind in ENDS fo
 _RECEIVED: Final = KINDS.index(ev.ServerRequestReceived)
 _DISCONNECTED: Final = KINDS.index(ev.Disconnected)
 _CALLED: Final = KINDS.index(ev.Called)
+_LOG: Final = KINDS.index(ev.Log)
+_TIME: Final = re.compile(rb'"mono":(\d+(?:\.\d+)?)')
 
 
 class EventTable:
@@ -46,7 +49,8 @@ class EventTable:
     (:data:`~mcp_tui.protocol.transitions.STAYED` and so on); ``rows``, the number of that; ``after``, its next event.
     Of a request: ``first``, its first event. Missing values are :data:`NONE`. ``known`` has its number by its id as written
     in a record: ``b'"id":7'``. ``requests`` has the course of our requests, ``server_requests`` that of the server's.
-    ``log``, ``connection`` and ``cancels`` (the first of each request, without the client's own) list events.
+    ``log``, ``connection`` and ``cancels`` (the first of each request, without the client's own) list events; ``logged_at``
+    has the times of log messages.
     ``misfits`` counts events that no state permits.
     """
 
@@ -58,6 +62,7 @@ class EventTable:
         self.after = array("I")
         self.first = array("I")
         self.log = array("I")
+        self.logged_at = array("d")
         self.cancels = array("I")
         self.connection = array("I")
         self.requests = RequestIndex()
@@ -77,6 +82,8 @@ class EventTable:
         for numbers in self._lists[code]:
             numbers.append(number)
         row, effect = self._apply(number, code, id, line) if OF_A_REQUEST[code] else (NONE, STAYED)
+        if code == _LOG and (at := _TIME.search(line)):
+            self.logged_at.append(float(at[1]))
         if OF_THE_SERVER[code]:
             self._apply_to_server_request(number, code, id, line)
         self.kinds.append(code)

@@ -33,7 +33,7 @@ class RecordedBook:
     """A book that can be moved to any position of a recording, with the interface that views need of a book.
 
     ``position`` is the number of events that have happened; ``over`` means that no more will come. ``internal`` also lists
-    requests that are called later.
+    requests that are called later, ``logged_at`` log messages that come later.
     """
 
     sortable = CACHED
@@ -44,6 +44,7 @@ class RecordedBook:
         self.over = False
         self.order: Final = RecordedRows(self)
         self.internal: Final = recording.table.requests.internal
+        self.logged_at: Final = recording.table.logged_at
         self._folded: OrderedDict[int, tuple[Request, int]] = OrderedDict()  # rows, and their last events
         self._cancelled = array("I")
         self.server_requests = ServerRequests(

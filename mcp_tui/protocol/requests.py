@@ -7,6 +7,7 @@ a bug in mcp-tui and changes nothing. "Timed out" and "late, ignored" are not st
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -482,7 +483,8 @@ class Book:
     Live and replayed sessions keep one each. ``version`` grows by one with every event applied. ``unfinished`` are the
     requests that are not over yet, oldest first, so that nobody need look at all rows for them. Finished ones are packed
     when ``keep`` newer ones have come; ``order`` and :meth:`get` find them all the same. ``internal`` and ``cancelled`` are
-    those of :class:`~mcp_tui.protocol.transitions.RequestIndex`.
+    those of :class:`~mcp_tui.protocol.transitions.RequestIndex`. ``logged_at`` has the times of the log messages, which
+    belong to no request.
     """
 
     sortable = 20_000
@@ -496,6 +498,7 @@ class Book:
         self.index = RequestIndex()
         self.internal = self.index.internal
         self.cancelled = self.index.cancelled
+        self.logged_at = array("d")
         self.version = 0
         self._effects: Counter[int] = Counter()
         self._keep = keep
@@ -548,6 +551,9 @@ class Book:
             IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
         """
         if not isinstance(event, ev.RequestEvent):
+            if isinstance(event, ev.Log):
+                self.logged_at.append(event.at)
+                return None
             parent = event.parent if isinstance(event, ev.ServerRequestReceived) else None
             place = None if parent is None else self.place(parent)
             if self._server_requests.apply(event, calls=len(self.order), parent=place):

@@ -21,6 +21,7 @@ from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
 from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.tui.view.outline import Outline
+from mcp_tui.tui.view.rows import logged
 from tests.journal.making import STEPS, events, recorded_session, write
 from tests.protocol.recorded import agrees_with_its_rows
 
@@ -184,6 +185,21 @@ def test_more_requests_than_are_kept_folded_are_all_there(tmp_path: Path) -> Non
     assert [book.order[place].id for place in (-2, -1)] == [2999, 3000]
     with pytest.raises(IndexError):
         book.order[3000]
+
+
+def test_log_messages_while_a_request_runs_are_counted_live_and_recorded(tmp_path: Path) -> None:
+    texts = ('"mono":9.5, it says', "x")
+    logs = [ev.Log(at=at, level="info", data=texts[at % 2 == 0]) for at in (0.5, 1.0, 3.0, 7.0)]
+    call = [ev.Called(at=0.6, id=1, method="x"), ev.Sent(at=0.7, id=1)]
+    told = [logs[0], *call, logs[1], logs[2], ev.Completed(at=4.0, id=1), logs[3]]
+    for strict in (True, False):
+        recorded = RecordedBook(Recording.read(write(tmp_path / f"{strict}.jsonl", *told), strict=strict))
+        for position in range(3, len(told) + 1):
+            recorded.seek(position)
+            live = fold(told[:position])
+            now = told[position - 1].at
+            counts = [logged(book.order[0], book.logged_at, now) for book in (live, recorded)]
+            assert counts == [min(2, position - 3)] * 2
 
 
 def pings(count: int) -> list[ev.Event]:

@@ -92,9 +92,9 @@ def book(*events: ev.Event | Sequence[ev.Event]) -> Book:
     return fold(told)
 
 
-def cells(row: Request, now: float, *, wide: bool = False) -> dict[str, str]:
+def cells(row: Request, now: float, *, wide: bool = False, logged_at: Sequence[float] = ()) -> dict[str, str]:
     """The texts of a row in the request table, each by the first word of its column's title."""
-    line = TableLine(Item(row_key(row), row), now, wide)
+    line = TableLine(Item(row_key(row), row), now, wide, logged_at=logged_at)
     return {column.title.split()[0]: column.cell(line)[0] for column in COLUMNS}
 
 

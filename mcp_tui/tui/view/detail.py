@@ -25,7 +25,7 @@ from mcp_tui.tui.view.badges import CAUSES, badge, outcome_of, server_request_ba
 from mcp_tui.tui.view.lines import Line, line, texts
 from mcp_tui.tui.view.markdown import MarkdownPage, is_markdown
 from mcp_tui.tui.view.pages import JsonPage, Page
-from mcp_tui.tui.view.rows import failure, request, silence
+from mcp_tui.tui.view.rows import failure, plural, request, silence
 from mcp_tui.tui.view.text import (
     NOTHING,
     SafeText,
@@ -66,6 +66,7 @@ def sections(
     command: SafeText = NOTHING,
     advice: SafeText = NOTHING,
     server_requests: Iterable[ServerRequest] = (),
+    logged: int = 0,
 ) -> list[Section]:
     """Returns the detail of ``row`` at ``now`` (monotonic seconds): the answer, then the request, then the history.
 
@@ -77,15 +78,19 @@ def sections(
         command: made by :func:`mcp_tui.tui.view.headless.headless_command`.
         advice: what a person can do about the request.
         server_requests: the server's requests that belong to it.
+        logged: the number of log messages that came while it ran.
     """
     payloads = list(payloads)
     known = [*_outcome(row, now, error=all(each.title != _ERROR for each in payloads))]
     if advice:
         known.insert(1, fact("help", advice, "accent"))
+    about = [*_about(row)]
+    if logged:
+        about.append(fact("log", safe("{} while it ran", plural(logged, "message"))))
     found = [
         Section(NOTHING, known),
         *payloads,
-        Section(words("About"), [*_about(row)]),
+        Section(words("About"), about),
         Section(words("History"), [*history(row, server_requests)]),
     ]
     if command:

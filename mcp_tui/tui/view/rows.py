@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -250,6 +251,14 @@ def failure(row: Request) -> SafeText:
         label = safe("{}:", label)
     again = safe("answered ×{}", row.duplicates + 1) if row.duplicates else NOTHING
     return join((again, label, brief(row.error)), " ")
+
+
+def logged(row: Request, logged_at: Sequence[float], now: float) -> int:
+    """Returns the number of log messages that came while a request ran: a message does not say which request it is of."""
+    if row.sent_at is None:
+        return 0
+    end = now if row.ended_at is None else row.ended_at
+    return max(0, bisect_right(logged_at, end) - bisect_left(logged_at, row.sent_at))
 
 
 def plural(count: int, what: LiteralString = "request") -> SafeText:

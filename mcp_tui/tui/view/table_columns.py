@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -22,7 +23,7 @@ class TableLine(NamedTuple):
     """A line of the table at a moment.
 
     ``wide`` asks for longer texts, ``still`` for none that count down; ``told`` is why the connection was lost, as the bar
-    says it. The subject of ``item`` is a request, a later round
+    says it, ``logged_at`` has the times of all log messages. The subject of ``item`` is a request, a later round
     of one (``item.round_``), a child of one (``item.after``), or a request of the server's.
     """
 
@@ -31,6 +32,7 @@ class TableLine(NamedTuple):
     wide: bool = False
     still: bool = False
     told: str = ""
+    logged_at: Sequence[float] = ()
 
     @property
     def row(self) -> Request | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from textual import events
@@ -38,8 +38,9 @@ _KNOWN: Final = 4096
 class RowPainter:
     """Paints rows in columns, each row once per change. Columns only grow while rows come into view."""
 
-    def __init__(self, canvas: Canvas) -> None:
+    def __init__(self, canvas: Canvas, logged_at: Sequence[float]) -> None:
         self._canvas = canvas
+        self._logged_at = logged_at
         self._widths: ColumnWidths[TableLine] = ColumnWidths()
         self._measured: set[object] = set()
         self._width = 0
@@ -67,7 +68,7 @@ class RowPainter:
             known = (item.key, item.children, *_said_by(item, now))
             if known not in self._measured:
                 self._measured.add(known)
-                new.append(TableLine(item, now, wide, told=self.told))
+                new.append(self._line(item, now, wide=wide))
         grown = self._widths.grow(COLUMNS, new)
         if not grown and (width, running) == (self._width, self._running) and self._measured:
             return False
@@ -78,6 +79,9 @@ class RowPainter:
             self.layout = made
             self._canvas.strips.clear()
         return moved
+
+    def _line(self, item: Item, now: float, *, wide: bool, still: bool = False) -> TableLine:
+        return TableLine(item, now, wide, still, self.told, self._logged_at)
 
     def header(self) -> Strip:
         """Returns the titles of the columns."""
@@ -91,7 +95,7 @@ class RowPainter:
             cached = item.key, row.version, selected, marked, item.expanded, item.children
             if cached in strips:
                 return strips[cached]
-        line = TableLine(item, now, self._width >= LONG_TEXT_CELLS, still, self.told)
+        line = self._line(item, now, wide=self._width >= LONG_TEXT_CELLS, still=still)
         pieces = (*_gutter(line, selected=selected, marked=marked), *self.layout.pieces(line))
         strip = self._canvas.strip(pieces, cursor=selected)
         if cached is not None:
@@ -149,7 +153,7 @@ class RequestTable(ListCanvas):
         self.server: Callable[[], str] = str
         self.marks: dict[TypedId, None] = {}
         self.empty = hint("No requests yet. Press {request.new} to call a tool.")
-        self._painter = RowPainter(self)
+        self._painter = RowPainter(self, book.logged_at)
         self._sorted_at = self._warm_at = self._drawn_at = 0.0
 
     # -- what is shown ---------------------------------------------------------------------------------------

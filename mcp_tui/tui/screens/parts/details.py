@@ -36,7 +36,7 @@ from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
 from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.rows import logged, request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, paragraphs, safe, words
 from mcp_tui.tui.view.wire import JSON_FRAME_BYTES, frame_sections, parsed, reason, wire_line
 from mcp_tui.tui.widgets.detail_pane import Detail
@@ -337,7 +337,13 @@ class Details:
             payloads, command, _ = self._payloads.of(row)
             asked_of_us = self._messages.family(row)[1]
             shown = detail.sections(
-                row, now, payloads, command=command, advice=advice, server_requests=asked_of_us
+                row,
+                now,
+                payloads,
+                command=command,
+                advice=advice,
+                server_requests=asked_of_us,
+                logged=logged(row, self._scene.book.logged_at, now),
             )
             title = safe("{} {}", brief(str(row.id), 40), brief(row.name) or request(row))
             return title, shown, (type(row.id), row.id)
