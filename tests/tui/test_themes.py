@@ -119,6 +119,14 @@ def test_every_text_is_readable_where_it_stands(theme: Theme, shown: Callable[[s
     assert len(set(own)) == len(own)
 
 
+@pytest.mark.parametrize("name", ["mcp-tui-dark", "mcp-tui-light"])
+def test_with_256_colours_plain_text_has_none(name: str):
+    (theme,) = (theme for theme in SHIPPED if theme.name == name)
+    colours = theme.to_color_system().generate()
+    for ink in ("foreground", "text", "text-muted", "block-cursor-foreground"):
+        assert len({*Color.parse(_of_256(colours[ink])).rgb}) == 1, ink
+
+
 def _named(colours: str, name: str, *, light: bool) -> str:
     """The colour that a palette has for a name such as ``ansi_bright_red``."""
     names = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"]
@@ -174,6 +182,18 @@ async def test_every_text_on_the_screen_is_readable_in_every_theme():
                     if min(_contrast(see(ink), see(paper)) for see in (_whole, _of_256)) < 4.5:
                         weak[ink, paper] = text
                 assert weak == {}, theme.name
+
+
+async def test_the_row_of_the_cursor_is_one_piece_in_the_terminal_s_colours() -> None:
+    with at_noon():
+        async with staged((120, 36)) as stage:
+            stage.app.theme = "terminal"
+            await stage.still()
+            reversed_ = [
+                style for row in drawn(stage.app) for text, style in row if style.reverse and "─" not in text
+            ]
+            assert len(reversed_) > 3
+            assert len({(style.color, style.bgcolor) for style in reversed_[-4:]}) == 1
 
 
 def test_the_themes_in_the_terminal_s_colours_have_no_other():

@@ -105,8 +105,10 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         segments: list[Segment] = []
         for text, name in pieces:
             style = self.tone(name)
-            plain = over is None or name.startswith("#")  # the cursor hides no picture
-            segments.append(Segment(text, style if plain else style + over))
+            if over is not None and not name.startswith("#"):  # the cursor hides no picture
+                # reversed, each colour would be a background of its own, and the row would fall to pieces
+                style = (self.tone("") + style.without_color if over.reverse else style) + over
+            segments.append(Segment(text, style))
         return segments
 
     def _over(self) -> Style:
