@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PACKAGE: Final = Path(__file__).parents[1]
 
-_PLACES: Final = 4
+_REPORTED_PLACES: Final = 4
 """Places in our own code that are reported, the innermost ones."""
 
 _kept: list[Path] = []
@@ -57,7 +57,7 @@ def _where(error: BaseException) -> str:
     error = _inner(error)
     places = list(_places(error.__traceback__))
     at = f" at {places[-1]}" if places else ""
-    ours = [place for place in places[:-1] if place.startswith(f"{_PACKAGE.name}/")][-_PLACES:]
+    ours = [place for place in places[:-1] if place.startswith(f"{_PACKAGE.name}/")][-_REPORTED_PLACES:]
     by = f" (by {', '.join(reversed(ours))})" if ours else ""
     return f"{type(error).__name__}{at}{by}"
 

@@ -11,13 +11,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from mcp_tui.protocol.error_codes import HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION
 from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.protocol.revisions import LATEST, REVISIONS, Revision
 from mcp_tui.protocol.values import fact, frozen
 
-HEADER_MISMATCH: Final = -32020
-MISSING_CAPABILITY: Final = -32021
-UNSUPPORTED_VERSION: Final = -32022
 MODERN_ERRORS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
 PROXY_AUTHENTICATION: Final = 407

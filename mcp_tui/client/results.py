@@ -23,7 +23,7 @@ from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, pars
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
 
-PARTS: Final = 1_000
+MAX_PARTS: Final = 1_000
 """Parts of one result, at most; its JSON has the rest."""
 
 FILE_NAME_CHARACTERS: Final = 80
@@ -77,7 +77,7 @@ def parts(result: Json) -> list[Part]:
     for message in objects_in(members.get("messages")):
         blocks = objects_in(message.get("content")) or [as_object(message.get("content"))]
         found += [_part(block, as_text(message.get("role"))) for block in blocks]
-    found = found[:PARTS]
+    found = found[:MAX_PARTS]
     if "structuredContent" in members:
         found.append(Part(PartKind.STRUCTURED, value=members["structuredContent"]))
     return [*found, Part(PartKind.WHOLE, value=result)]

@@ -45,7 +45,7 @@ PLAIN_FILE: Final = Source(
 )
 """A file of no known tool."""
 
-_DEEPEST: Final = 64
+_SEARCHED_FOLDERS: Final = 64
 """Folders, the working directory and those above, that are searched for files of a project."""
 
 
@@ -148,7 +148,7 @@ def places(around: Surroundings) -> list[Place]:
 
 
 def _in_project(around: Surroundings, source: Source, name: str) -> Iterator[Place]:
-    for folder in (around.cwd, *around.cwd.parents)[:_DEEPEST]:
+    for folder in (around.cwd, *around.cwd.parents)[:_SEARCHED_FOLDERS]:
         yield Place(source, folder / name, folder)
 
 

@@ -13,8 +13,10 @@ from typing import Any, Final, TypeAlias
 
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.demo import frames
-from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog
+from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 
 
 class Channel:
@@ -166,7 +168,7 @@ class Call:
     def wants_messages(self, level: str) -> bool:
         """Whether the caller wants log messages of this level."""
         wanted = self.caller.log_level
-        return wanted is not None and frames.LEVELS.index(level) >= frames.LEVELS.index(wanted)
+        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
     def progress(self, progress: float, total: float | None, message: str) -> None:
         """Reports progress, if the caller gave a token (progress, every revision; ``message`` from 2025-03-26)."""
@@ -283,12 +285,12 @@ class Task(Call):
         if self.over.is_set():
             return
         super().cancel(how, reason)
-        refusal = DemoRefusal(frames.REQUEST_CANCELLED, "The task was cancelled")
+        refusal = DemoRefusal(error_codes.REQUEST_CANCELLED, "The task was cancelled")
         self._end("cancelled", refusal, "It was cancelled.")
 
     def expire(self) -> None:
         """Fails the task because its time to live is over."""
-        refusal = DemoRefusal(frames.INVALID_PARAMS, "The task has expired")
+        refusal = DemoRefusal(error_codes.INVALID_PARAMS, "The task has expired")
         self._end("failed", refusal, "It has expired.", error=refusal.error)
 
     def _end(self, status: str, outcome: Object | DemoRefusal, message: str, **come: Object) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.demo.tools import TOOLS
+from mcp_tui.protocol import error_codes
 
 _INSTRUCTIONS: Final = (
     "Every outcome of a call, on demand. Call count and cancel it; then try stubborn, grumpy, chatty, and silent, "
@@ -133,7 +134,7 @@ def read(params: Object, revision: str) -> Object:
     if square := _SQUARE.fullmatch(uri):
         content = {"uri": uri, "mimeType": "text/plain", "text": str(int(square[1]) ** 2)}
     if content is None:
-        code = frames.INVALID_PARAMS if revision >= frames.MODERN else frames.RESOURCE_NOT_FOUND
+        code = error_codes.INVALID_PARAMS if revision >= frames.MODERN else error_codes.RESOURCE_NOT_FOUND
         raise DemoRefusal(code, "Resource not found", {"uri": uri})
     return cacheable({"contents": [content]}, revision)
 

@@ -11,9 +11,11 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel, DemoTasks, Questions, Task
 from mcp_tui.demo.catalogue import cacheable, introduction, listing, prompt, read
-from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.tools import TOOLS, BadArguments, check_arguments
+from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 from mcp_tui.protocol.values import fact
 
 _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
@@ -45,7 +47,7 @@ def _becomes_task(tool: str, params: Object, caller: DemoCaller) -> bool:
     if caller.revision != frames.CORE_TASKS or "task" not in params:
         return False
     if not possible:
-        raise DemoRefusal(frames.METHOD_NOT_FOUND, f"Method not found: {tool} cannot run as a task")
+        raise DemoRefusal(error_codes.METHOD_NOT_FOUND, f"Method not found: {tool} cannot run as a task")
     return True
 
 
@@ -59,7 +61,7 @@ class Conversation:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self.revision: str | None = None
-        self.client = DemoCaller(frames.HANDSHAKE[0], frames.LEVELS[0])
+        self.client = DemoCaller(frames.HANDSHAKE[0], LOG_LEVELS[0])
         """The client of the handshake era."""
         self._questions: Questions = {}
         self._calls: dict[RequestId, tuple[Call, asyncio.Task[None]]] = {}
@@ -127,7 +129,7 @@ class Conversation:
                 return {}
             case "logging/setLevel", False:
                 level = params.get("level")
-                if level not in frames.LEVELS:
+                if level not in LOG_LEVELS:
                     raise frames.bad_params("unknown level")
                 self.client = replace(self.client, log_level=level)
                 return {}
@@ -146,7 +148,7 @@ class Conversation:
             raise frames.bad_request("already initialized")
         self.revision = requested if requested in frames.HANDSHAKE else frames.HANDSHAKE[0]
         capabilities = frames.as_object(params.get("capabilities")) or {}
-        self.client = DemoCaller(self.revision, frames.LEVELS[0], capabilities)
+        self.client = DemoCaller(self.revision, LOG_LEVELS[0], capabilities)
         return {
             "protocolVersion": self.revision,
             "serverInfo": frames.server_info(self.revision),
@@ -209,7 +211,7 @@ async def _run(call: Call, work: Callable[[Call], Coroutine[Any, Any, None]]) ->
         raise
     except Exception:  # noqa: BLE001 - one broken tool leaves the others at work
         traceback.print_exc()
-        call.refuse(DemoRefusal(frames.INTERNAL_ERROR, "Internal error"))
+        call.refuse(DemoRefusal(error_codes.INTERNAL_ERROR, "Internal error"))
     finally:
         call.close(dropped=dropped)
 

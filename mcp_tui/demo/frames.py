@@ -7,12 +7,19 @@ from dataclasses import field
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 from mcp_tui import __version__
+from mcp_tui.protocol.error_codes import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+)
+from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 from mcp_tui.protocol.values import frozen
 
 Object: TypeAlias = dict[str, Any]
 """A JSON object."""
-
-RequestId: TypeAlias = str | int
 
 HANDSHAKE: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The revisions that open with ``initialize``, newest first. They compare as strings."""
@@ -24,17 +31,6 @@ CORE_TASKS: Final = "2025-11-25"
 """The one revision with tasks of its own; in the next they are an extension."""
 
 TASKS_EXTENSION: Final = "io.modelcontextprotocol/tasks"
-
-PARSE_ERROR: Final = -32700
-INVALID_REQUEST: Final = -32600
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
-RESOURCE_NOT_FOUND: Final = -32002  # until 2025-11-25
-HEADER_MISMATCH: Final = -32020  # from 2026-07-28
-MISSING_CAPABILITY: Final = -32021  # from 2026-07-28
-UNSUPPORTED_VERSION: Final = -32022  # from 2026-07-28
-REQUEST_CANCELLED: Final = -32800  # no code of MCP: what servers in the field answer a cancel with
 
 
 class DemoRefusal(Exception):
@@ -138,9 +134,6 @@ def error_frame(request_id: RequestId | None, refusal: DemoRefusal) -> Object:
     return {"jsonrpc": "2.0", **identity, "error": refusal.error}
 
 
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""The severities of log messages, mildest first (logging, every revision)."""
-
 VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 _LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
@@ -210,7 +203,7 @@ def modern_caller(frame: Object) -> DemoCaller:
     if capabilities is None:
         raise bad_params(f"_meta needs {CAPABILITIES_KEY}, an object")
     level = meta.get(_LOG_LEVEL_KEY)
-    if level is not None and level not in LEVELS:
+    if level is not None and level not in LOG_LEVELS:
         raise bad_params(f"unknown {_LOG_LEVEL_KEY}")
     return DemoCaller(MODERN, level, capabilities)
 

@@ -18,8 +18,10 @@ import h11
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
-from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, RequestId
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
+from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.revisions import NAMING_PARAMETERS
+from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
@@ -79,7 +81,7 @@ def _check_mirror(request: HttpRequest, name: str, body: object) -> None:
     header = request.headers.get(name.lower())
     if header is None or _decoded(header) != body:
         found = "is missing" if header is None else f"value {header!r} does not match body value {body!r}"
-        raise DemoRefusal(frames.HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
+        raise DemoRefusal(error_codes.HEADER_MISMATCH, f"Header mismatch: {name} header {found}")
 
 
 def _decoded(value: str) -> str | None:
@@ -97,8 +99,8 @@ SSE: Final = "text/event-stream"
 
 
 _STATUS: Final = {
-    frames.METHOD_NOT_FOUND: HTTPStatus.NOT_FOUND,
-    frames.MISSING_CAPABILITY: HTTPStatus.BAD_REQUEST,
+    error_codes.METHOD_NOT_FOUND: HTTPStatus.NOT_FOUND,
+    error_codes.MISSING_CAPABILITY: HTTPStatus.BAD_REQUEST,
 }
 """The errors that have a status of their own in 2026-07-28."""
 

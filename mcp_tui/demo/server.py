@@ -112,7 +112,7 @@ MESSAGE_CAP: Final = 64 * 1024 * 1024
 """Bytes that one line may have; a longer one is dropped."""
 
 _CHUNK: Final = 256 * 1024  # bytes
-_SWITCH: Final = 0.0005  # seconds after which a busy thread lets the reader in
+_SWITCH_SECONDS: Final = 0.0005  # seconds after which a busy thread lets the reader in
 
 
 class Stdio(Channel):
@@ -129,7 +129,7 @@ class Stdio(Channel):
         self._conversation = Conversation(setting)
         self._lines = LineFramer(MESSAGE_CAP)
         self._loop = asyncio.get_running_loop()
-        sys.setswitchinterval(_SWITCH)
+        sys.setswitchinterval(_SWITCH_SECONDS)
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
     def send(self, frame: Object) -> bool:

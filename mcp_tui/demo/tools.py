@@ -17,6 +17,7 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call
 from mcp_tui.demo.frames import DemoRefusal, Object, as_object
+from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.values import frozen
 
 CRASH_STATUS: Final = 3
@@ -266,7 +267,7 @@ async def stubborn(call: Call, *, seconds: float) -> None:
 async def grumpy(call: Call, *, seconds: float) -> None:
     """Answers a cancel with an error."""
     if await call.until(call.now() + seconds):
-        raise DemoRefusal(frames.REQUEST_CANCELLED, "Request cancelled")
+        raise DemoRefusal(error_codes.REQUEST_CANCELLED, "Request cancelled")
     call.answer("finished without a cancel")
 
 

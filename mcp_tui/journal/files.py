@@ -37,7 +37,7 @@ FRESH: Final = 24 * 3600.0
 _OURS: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
 """The file name of a journal or of one of its parts: the name of the session, and the number of the part."""
 
-_HEAD: Final = 65_536
+_HEADER_BYTES: Final = 65_536
 """Bytes at the beginning of a part within which its header ends."""
 
 
@@ -66,7 +66,7 @@ def parts_of(path: Path) -> list[Path]:
 def read_header(path: Path) -> dict[str, Json]:
     """Reads the header of a part; empty if it cannot be read."""
     with suppress(OSError):
-        return read_record(read_start(path, _HEAD).partition(b"\n")[0]) or {}
+        return read_record(read_start(path, _HEADER_BYTES).partition(b"\n")[0]) or {}
     return {}
 
 

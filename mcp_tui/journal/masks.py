@@ -28,11 +28,11 @@ _RANDOM: Final = re.compile(
 """A part of a URL that looks random: long, with letters and digits."""
 _MIXED: Final = re.compile(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
 """A value that may be random, if its name suggests a secret."""
-_DEPTH: Final = 32
+_SEARCHED_LEVELS: Final = 32
 """Levels of a message that are searched."""
 
 
-KNOWN: Final = 8
+HIDDEN_CHARACTERS: Final = 8
 """Characters from which on a given value is hidden everywhere; in its own field any value is."""
 
 _HARMLESS: Final = re.compile(
@@ -87,13 +87,13 @@ def known_secrets(target: HttpTarget | StdioTarget) -> set[str]:
                 found |= {secret[1], *_inside(name, secret[1])}
             else:
                 found.update(_in_text(value))
-                found.update([value] if len(value) >= KNOWN and not is_harmless(value) else [])
+                found.update([value] if len(value) >= HIDDEN_CHARACTERS and not is_harmless(value) else [])
         return _with_lines(found.union(_in_text(target.url)))
     for name, value in target.env.items():
-        whole = is_secret_name(name) or (len(value) >= KNOWN and not is_harmless(value))
+        whole = is_secret_name(name) or (len(value) >= HIDDEN_CHARACTERS and not is_harmless(value))
         found.update([value] if whole else _in_text(value))
     for word, secret in _in_command(target.command):
-        found.update([word] if secret else _within(word, "", _DEPTH))
+        found.update([word] if secret else _within(word, "", _SEARCHED_LEVELS))
     return _with_lines(found)
 
 
@@ -102,7 +102,7 @@ def secrets_in(value: Json) -> set[str]:
 
     A value under the name of a secret is one if the name means a password, or the value looks random.
     """
-    return _with_lines(_within(value, "", _DEPTH))
+    return _with_lines(_within(value, "", _SEARCHED_LEVELS))
 
 
 def _within(value: Json, name: str, depth: int) -> Iterator[str]:

@@ -39,7 +39,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.values import fact
 
-Value = TypeVar("Value")
+Decoded = TypeVar("Decoded")
 
 JOURNAL_FORMAT: Final = 1
 """The version of the format that this module reads and writes."""
@@ -262,7 +262,7 @@ def decode_event(record: dict[str, Json]) -> ev.Event:
     return _build(kind, record)
 
 
-def _build(kind: type[Value], record: dict[str, Json]) -> Value:
+def _build(kind: type[Decoded], record: dict[str, Json]) -> Decoded:
     values = {name: read(record[key]) for name, key, read in _plan(kind).fields if key in record}
     try:
         return kind(**values)
@@ -294,7 +294,7 @@ def _converter(kind: Any) -> Callable[[Json], Any]:
     return kind  # an enum, made from its value
 
 
-def _typed(kind: type[Value], value: Json) -> Value:
+def _typed(kind: type[Decoded], value: Json) -> Decoded:
     if type(value) is not (get_origin(kind) or kind):
         raise ValueError(f"{value!r:.80} is not {kind.__name__}")
     return value

@@ -94,7 +94,7 @@ def is_strong_name(name: str) -> bool:
 MASK: Final = "‹redacted›"
 """The replacement of a secret where secrets are not compared."""
 
-PIECE: Final = 256 * 1024
+REDACTED_BYTES: Final = 256 * 1024
 """Bytes of a long frame that are redacted at a time."""
 
 _ANYWHERE: Final = 8
@@ -270,7 +270,7 @@ class Redactor:
         """Removes the secrets from bytes in pieces of about 256 kB, so that other work can go on between them."""
         at = 0
         while at < len(raw):
-            end = min(at + PIECE, len(raw))
+            end = min(at + REDACTED_BYTES, len(raw))
             piece, at = replace_spans(raw, self.spans(raw, at, end), at, end)
             yield piece
 

@@ -39,7 +39,7 @@ UNWRITTEN: Final = 256 * 1024
 _OVERHEAD: Final = 64
 """Bytes of memory that a payload takes in addition to its own."""
 
-_SHOWN: Final = 128
+_HEAD_CHARACTERS: Final = 128
 """Characters kept of a method or an id: those of a hostile server may be megabytes."""
 
 
@@ -231,8 +231,8 @@ class Frames:
         self._at.append(at)
         self._size.append(size)
         self._out.append(direction == "out")
-        self._method.append(sys.intern(method[:_SHOWN]) if method else "")
-        self._id.append(id_[:_SHOWN] if isinstance(id_, str) else id_)
+        self._method.append(sys.intern(method[:_HEAD_CHARACTERS]) if method else "")
+        self._id.append(id_[:_HEAD_CHARACTERS] if isinstance(id_, str) else id_)
         self._stream.append(stream)
         if len(self._at) > self._capacity:
             surplus = len(self._at) // 8

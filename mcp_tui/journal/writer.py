@@ -23,7 +23,7 @@ from mcp_tui.journal import records
 from mcp_tui.journal.files import open_private, part_header, part_path
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import FrameHead, Header, RecordingError, why
-from mcp_tui.journal.redaction import PIECE, Redactor
+from mcp_tui.journal.redaction import REDACTED_BYTES, Redactor
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Event
@@ -126,7 +126,7 @@ class Writer:
                 self._gap.add(record)
             elif isinstance(record, Event):
                 self._add(self._event_line(record))
-            elif len(record[1]) <= PIECE:
+            elif len(record[1]) <= REDACTED_BYTES:
                 self._add_frame(record[0], self._frame_line(*record))
             else:
                 for _ in self._write_long_frame(*record):
@@ -255,9 +255,9 @@ class Writer:
         """Writes a long frame in pieces, so that nothing waits for all of it and it is never in memory twice."""
         try:
             decode = codecs.getincrementaldecoder("utf-8")().decode
-            for start in range(0, len(raw), PIECE):
-                decode(raw[start : start + PIECE], start + PIECE >= len(raw))
-                if start % (8 * PIECE) == 0:
+            for start in range(0, len(raw), REDACTED_BYTES):
+                decode(raw[start : start + REDACTED_BYTES], start + REDACTED_BYTES >= len(raw))
+                if start % (8 * REDACTED_BYTES) == 0:
                     yield
         except UnicodeDecodeError:
             self._add_frame(head, self._frame_line(head, raw))

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 LANES: Final = 3
 """Experiments at a time over stdio."""
 
-DURATIONS: Final = 10
+RUN_DURATIONS: Final = 10
 RUN_GRACE_SECONDS: Final = 30.0
 """A run takes at most ten times the tool's duration and 30 s."""
 
@@ -339,7 +339,7 @@ class Probe:
             if rules and not obstacle:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
-        budget = DURATIONS * (self.server.control.length or 1.0) + RUN_GRACE_SECONDS
+        budget = RUN_DURATIONS * (self.server.control.length or 1.0) + RUN_GRACE_SECONDS
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._left(budget))):
                 for alone, group in groupby(due, lambda each: each.alone):

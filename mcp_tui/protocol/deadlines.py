@@ -29,7 +29,7 @@ class Timer(IntEnum):
 
 TimerKey = tuple[Timer, RequestId]
 
-SLACK: Final = 64
+STALE_ENTRIES: Final = 64
 """Stale entries up to which the heap is not cleaned."""
 
 
@@ -49,7 +49,7 @@ class Deadlines:
             return
         self._due[key] = due
         heapq.heappush(self._heap, (due, isinstance(id, str), key))
-        if len(self._heap) > 2 * len(self._due) + SLACK:
+        if len(self._heap) > 2 * len(self._due) + STALE_ENTRIES:
             self._heap[:] = [(due, isinstance(key[1], str), key) for key, due in self._due.items()]
             heapq.heapify(self._heap)
 

@@ -22,7 +22,7 @@ TAIL: Final = 512
 """Bytes kept from its end: many servers write the id last."""
 
 BOM: Final = b"\xef\xbb\xbf"
-_SLACK: Final = len(BOM) + len(b"\r")
+_SPARE_BYTES: Final = len(BOM) + len(b"\r")
 """Bytes that a line may have in its stream beyond those that count against the cap."""
 
 
@@ -78,7 +78,7 @@ class LineFramer:
     @property
     def overflows(self) -> bool:
         """Whether the line that is coming in is above the cap."""
-        return self._size > self._cap + _SLACK
+        return self._size > self._cap + _SPARE_BYTES
 
     def close(self) -> list[RawLine | Oversized]:
         """Ends the stream and returns the unfinished line, if there is one."""
@@ -90,7 +90,7 @@ class LineFramer:
         if not piece:
             return
         self._size += len(piece)
-        if self._size <= self._cap + _SLACK:
+        if self._size <= self._cap + _SPARE_BYTES:
             self._pending.write(piece)
             return
         held = self._pending.getvalue()

@@ -13,6 +13,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.clocks import Clocks
 from mcp_tui.protocol.core import NOBODY, Core
 from mcp_tui.protocol.deadlines import Timer
+from mcp_tui.protocol.error_codes import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import (
     Json,
@@ -27,12 +28,9 @@ from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import RUNNING, Request, State
 from mcp_tui.protocol.responses import CROSSING, EVENT_TEXT_CHARACTERS, METHOD_CHARACTERS, Responses
 from mcp_tui.protocol.server_requests import ServerRequest
-from mcp_tui.protocol.states import LISTEN, UNTOKENED
+from mcp_tui.protocol.states import LISTEN, UNTOKENED, TypedId
 from mcp_tui.protocol.tasks import Tasks
 
-METHOD_NOT_FOUND: Final = -32601
-INVALID_REQUEST: Final = -32600
-INVALID_PARAMS: Final = -32602
 USER_REJECTED: Final = -1
 """The error with which a person's refusal of sampling is told (sampling, 2025-11-25, "Error Handling")."""
 
@@ -45,8 +43,6 @@ CROSSED: Final = "sent; withdrawn meanwhile"
 
 RECENT_ANSWERS: Final = 1000
 """Newest answered server requests whose withdrawal may still be on its way."""
-
-TypedId = tuple[type, RequestId]
 
 
 class Inbound:

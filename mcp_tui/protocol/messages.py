@@ -198,12 +198,12 @@ def number(value: Json) -> float | None:
     return made if math.isfinite(made) else None
 
 
-_SHOWN: Final = 2000
+_SHOWN_CHARACTERS: Final = 2000
 
-_DIGITS: Final = 4300
+_NUMBER_DIGITS: Final = 4300
 """Digits of the longest integer that the parsers read."""
 
-_DEEPEST: Final = 500
+_READ_LEVELS: Final = 500
 """Levels of nesting up to which a value is read: Python's recursion ends at 1,000."""
 
 _BITS: Final = 256
@@ -282,8 +282,8 @@ def _read_tolerantly(text: str) -> Json:
         each for holder in level if isinstance(holder, (dict, list)) for _, each in _entries(holder)
     ]:
         levels += 1
-        if levels > _DEEPEST:
-            raise ValueError(f"nested more than {_DEEPEST} levels deep")
+        if levels > _READ_LEVELS:
+            raise ValueError(f"nested more than {_READ_LEVELS} levels deep")
     return value
 
 
@@ -293,7 +293,7 @@ def _entries(holder: dict[str, Json] | list[Json]) -> Iterable[tuple[Any, Json]]
 
 def _integer(digits: str) -> float:
     # Python reads no more digits than that, because more of them take ever more time
-    return int(digits) if len(digits.lstrip("-")) <= _DIGITS else float(f"{digits[:2]}e999")
+    return int(digits) if len(digits.lstrip("-")) <= _NUMBER_DIGITS else float(f"{digits[:2]}e999")
 
 
 def _refuse(constant: str) -> None:
@@ -336,7 +336,7 @@ def bytes_text(raw: bytes) -> str:
 
 
 def _pollution(raw: bytes) -> PollutionFrame:
-    return PollutionFrame(line=bytes_text(raw[: 4 * _SHOWN])[:_SHOWN], size=len(raw))
+    return PollutionFrame(line=bytes_text(raw[: 4 * _SHOWN_CHARACTERS])[:_SHOWN_CHARACTERS], size=len(raw))
 
 
 def response_in(raw: bytes, id: RequestId) -> ResponseFrame | None:
@@ -420,7 +420,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 # Possessive, and an open string runs to the end, so hostile input takes linear time.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 _TOKEN: Final = possessive(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?\d{%d,}+|" % (_DIGITS + 1) + _STRING + rb'")'
+_SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?\d{%d,}+|" % (_NUMBER_DIGITS + 1) + _STRING + rb'")'
 _VALUE: Final = possessive(_SCALAR, re.DOTALL)
 _COLON: Final = re.compile(rb"\s*+:")
 _LAST: Final = possessive(
@@ -490,7 +490,7 @@ def _scalar(raw: bytes) -> Any:
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _INDENTED: Final = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False)
 
-_WIDEST: Final = 14_000
+_DECIMAL_BITS: Final = 14_000
 """Bits of an integer that Python still writes in decimal."""
 
 
@@ -546,7 +546,7 @@ def _writable(value: Json) -> Json:
     match value:
         case float() if not math.isfinite(value):
             return OUT_OF_RANGE
-        case int() if value.bit_length() > _WIDEST:
+        case int() if value.bit_length() > _DECIMAL_BITS:
             return hex(value)
         case _:
             return value

@@ -14,6 +14,13 @@ from mcp_tui.protocol.values import fact
 RequestId = int | str
 """An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
 
+TypedId = tuple[type, RequestId]
+"""The type and the value of an id: ``1`` and ``"1"`` are two ids."""
+
+
+LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Levels of log messages, the least severe first (RFC 5424; logging, every revision)."""
+
 
 class State(Enum):
     """The state of one of our requests."""

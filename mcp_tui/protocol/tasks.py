@@ -20,6 +20,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.clocks import Clocks
 from mcp_tui.protocol.core import Core, Live
 from mcp_tui.protocol.deadlines import Timer
+from mcp_tui.protocol.error_codes import HEADER_MISMATCH
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
 from mcp_tui.protocol.evidence import CONFIRMED
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown
@@ -56,8 +57,6 @@ ROUND_CAP: Final = 10
 
 POLL_RETRY_SECONDS: Final = 0.1
 """Seconds before the first retry that nothing but the server's state asks for; twice as long each time."""
-
-HEADER_MISMATCH: Final = -32020
 
 
 class Rounds:

@@ -24,9 +24,9 @@ SHOWN_BODY_SECONDS: Final = 5.0
 """Seconds for a body that is only shown, or dropped."""
 
 _DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
-_LONGEST_RETRY: Final = 3_600_000
+_RETRY_MILLISECONDS: Final = 3_600_000
 """Milliseconds."""
-_PIECE: Final = 1 << 18
+_DECODED_BYTES: Final = 1 << 18
 """Bytes of an event that are decoded at once."""
 
 
@@ -71,7 +71,7 @@ class EventStream(httpx.AsyncByteStream):
         source = EventSource(httpx.Response(200, headers=headers, stream=self))
         async with contextlib.aclosing(source.aiter_sse()) as found:
             async for event in found:
-                retry = None if event.retry is None else min(max(event.retry, 0), _LONGEST_RETRY) / 1000
+                retry = None if event.retry is None else min(max(event.retry, 0), _RETRY_MILLISECONDS) / 1000
                 yield ServerEvent(event.event, event.data.encode("latin-1"), event.id, retry)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -91,7 +91,9 @@ class EventStream(httpx.AsyncByteStream):
                     if self._own:
                         return
                     continue
-                *pieces, last = [block[at : at + _PIECE] for at in range(0, len(block), _PIECE)] or [b""]
+                *pieces, last = [
+                    block[at : at + _DECODED_BYTES] for at in range(0, len(block), _DECODED_BYTES)
+                ] or [b""]
                 for piece in pieces:
                     yield piece
                     await self._turn.breathe()

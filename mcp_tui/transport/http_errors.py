@@ -15,6 +15,7 @@ from typing import Final, cast
 import httpx
 
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.error_codes import INVALID_PARAMS
 from mcp_tui.protocol.messages import bytes_text, read_json
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.transport.addresses import Address, parse, readable
@@ -53,7 +54,6 @@ _MARKUP: Final = re.compile(r"<!--.*?-->|<(script|style|head)\b.*?</\1>|<[^>]*>"
 """What is no text of an HTML page."""
 _SESSION_NOT_FOUND: Final = -32001
 """The code with which the official SDKs say so."""
-_INVALID_PARAMS: Final = -32602
 
 _SCOPES: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
 """The scopes of a challenge, in their quotation marks."""
@@ -221,7 +221,7 @@ def is_session_over(said: RefusedResponse, id: RequestId | None = None) -> bool:
     if id is None or not isinstance(frame, messages.ResponseFrame) or frame.id != id or frame.error is None:
         return True
     code = frame.error.code
-    return code == _SESSION_NOT_FOUND or (said.status != 500 and code != _INVALID_PARAMS)
+    return code == _SESSION_NOT_FOUND or (said.status != 500 and code != INVALID_PARAMS)
 
 
 def names_lost_session(said: RefusedResponse) -> bool:

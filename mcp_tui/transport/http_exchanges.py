@@ -13,6 +13,7 @@ from typing import Final
 import httpx
 
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import ResponseFrame
@@ -49,7 +50,6 @@ ERROR_BODY: Final = 1 << 20
 OVERTAKEN: Final = 0.1
 """Seconds that a cancel waits for the server to accept the request that it names."""
 
-_METHOD_NOT_FOUND: Final = -32601
 _UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
 
 
@@ -389,7 +389,7 @@ class Exchange(Sending):
         frame = messages.parse(body)
         answer = frame if isinstance(frame, ResponseFrame) and frame.id == self._id else None
         method_missing = (
-            answer is not None and answer.error is not None and answer.error.code == _METHOD_NOT_FOUND
+            answer is not None and answer.error is not None and answer.error.code == METHOD_NOT_FOUND
         )
         said = RefusedResponse(self._status, body)
         if isinstance(frame, _UNREADABLE) or (self._session_is_over(said) and not method_missing):

@@ -38,11 +38,11 @@ EVENT_STREAM_TYPE: Final = "text/event-stream"
 
 INCOMPLETE: Final = "an incomplete event without its final empty line"
 
-RETRY: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 """Seconds before a stream is opened again, if the server did not say."""
-SHORTEST_RETRY: Final = 0.5
+SHORTEST_RETRY_SECONDS: Final = 0.5
 """Seconds at least, whatever the server says."""
-LONGEST_RETRY: Final = 30.0
+LONGEST_RETRY_SECONDS: Final = 30.0
 """Seconds to which that grows while it brings nothing."""
 ATTEMPTS: Final = 6
 """Attempts in a row that bring nothing, after which a stream is given up."""
@@ -188,7 +188,7 @@ class Cursor:
     polls: bool = False
     """Whether a new id shows that the server still works on it: the stream of a request."""
 
-    _retry: float = RETRY
+    _retry: float = RETRY_SECONDS
     _seen: dict[tuple[str, int], None] = field(default_factory=dict[tuple[str, int], None])
     _before: frozenset[tuple[str, int]] = frozenset()
 
@@ -202,7 +202,7 @@ class Cursor:
         if event.retry is not None:
             self._retry = event.retry
         is_new = bool(event.id) and (event.id, hash(event.data)) not in self._before
-        if event.data or (is_new and self.polls and self._retry >= SHORTEST_RETRY):
+        if event.data or (is_new and self.polls and self._retry >= SHORTEST_RETRY_SECONDS):
             self.in_vain = 0
         if not event.id or len(event.id) > _LONGEST_ID:
             return True
@@ -218,9 +218,9 @@ class Cursor:
     @property
     def pause(self) -> float:
         """The seconds before the next attempt: the server's, doubled with each attempt in vain after the first."""
-        asked = max(SHORTEST_RETRY, self._retry)
+        asked = max(SHORTEST_RETRY_SECONDS, self._retry)
         doubled = asked * 2 ** min(max(0, self.in_vain - 1), 64)
-        return min(doubled, max(LONGEST_RETRY, asked))
+        return min(doubled, max(LONGEST_RETRY_SECONDS, asked))
 
 
 async def read_events(

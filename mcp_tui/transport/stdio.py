@@ -29,7 +29,7 @@ STDIN_GRACE: Final = 2.0
 TERM_GRACE: Final = 2.0
 """Seconds from SIGTERM to SIGKILL."""
 KILL_GRACE: Final = 0.5
-"""Seconds from SIGKILL to giving the process up; with the other two, and :data:`LAST_LINES`, below five."""
+"""Seconds from SIGKILL to giving the process up; with the other two, and :data:`LAST_LINES_SECONDS`, below five."""
 HURRIED_GRACE: Final = 0.5
 """Seconds from SIGTERM to SIGKILL when the person does not want to wait."""
 
@@ -37,7 +37,7 @@ STDOUT_GRACE: Final = 1.0
 """Seconds that a server may go on running after it closed its stdout."""
 DRAIN: Final = 5.0
 """Seconds for the last lines of a server that exited; its guard ends what holds its pipes open within one."""
-LAST_LINES: Final = 0.25
+LAST_LINES_SECONDS: Final = 0.25
 """The same for a server that was ended by us."""
 
 STDIN_CLOSED: Final = "the server closed its stdin"
@@ -307,7 +307,7 @@ class StdioTransport(LineWriter, Transport):
                 process.kill()
         await _first(gone, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
         if process.exit.done():
-            await asyncio.wait(self._readers, timeout=LAST_LINES)
+            await asyncio.wait(self._readers, timeout=LAST_LINES_SECONDS)
         if process.ended:
             sink.processes_ended(count=process.ended)
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Request
     from mcp_tui.tui.session import Session
 
-LONG: Final = 5.0
+LONG_SECONDS: Final = 5.0
 """Seconds from which on a call is long enough to be left alone."""
 
-NAME: Final = 60
+NAME_CELLS: Final = 60
 """Cells of a request's name, at most."""
 
 OSC9: Final = ("ghostty", "iTerm.app", "WezTerm", "kitty")
@@ -107,7 +107,7 @@ class Attention:
             if not any(each is session for each, _ in self._running):
                 title = title or join((end.glyph, _name(row)), " ")
             took = row.elapsed(session.now())
-            if took >= LONG and row.cause is not Cause.USER and not self._seen(session, row):
+            if took >= LONG_SECONDS and row.cause is not Cause.USER and not self._seen(session, row):
                 said = safe("{} {} {} after {}", end.glyph, _name(row), end.word, _time(took))
                 window.write(notification(self._notify, self._shown(said)))
         if title and title != self._title and self._titled:
@@ -119,7 +119,7 @@ class Attention:
 
 
 def _name(row: Request) -> SafeText:
-    return clip(brief(row.name) or request(row), NAME)
+    return clip(brief(row.name) or request(row), NAME_CELLS)
 
 
 def _time(seconds: float) -> SafeText:

@@ -10,13 +10,13 @@ from typing import Any, Final, TypeVar
 from textual.screen import Screen
 
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.themes import AUTO
 from mcp_tui.tui.view.catalogue import VERBS, Entry
-from mcp_tui.tui.view.list_filters import LEVELS
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import brief, safe, words
 
@@ -124,7 +124,7 @@ class Commands:
                 note = words("stop change notifications" if on else "get a notification when it changes")
                 subscribe = partial(screen.connection.subscribe, uri, wanted=not on)
                 yield Offer(safe("{} {}", verb, brief(uri, 80)), note, subscribe)
-        for level in LEVELS:
+        for level in LOG_LEVELS:
             note = words("set the log level of the server")
             yield Offer(safe("Log level: {}", level), note, partial(screen.connection.set_log_level, level))
         for name in narrowed(session.optional_tasks(), str, query):

@@ -38,7 +38,7 @@ DRAIN_LOOK_SECONDS: Final = 0.1
 KEY_TURNS: Final = 16
 """Turns of the event loop that a key takes at most, from widget to widget, until it acts."""
 
-SWITCH: Final = 0.001
+SWITCH_SECONDS: Final = 0.001
 """Seconds after which a busy event loop lets the thread that reads keys run; Python's own 5 ms come twice a key."""
 
 
@@ -196,7 +196,7 @@ class TerminalDriver(LinuxDriver):
                 pass
         stream = sys.__stderr__
         assert stream is not None  # Textual writes to it too
-        sys.setswitchinterval(SWITCH)
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._output = Output(stream.fileno(), stream.encoding, lambda: self._later(self._host.refresh))
         with self._setting_modes():
             super().start_application_mode()

@@ -34,10 +34,10 @@ COUNTED_ENDS = 500
 
 _LOST = KINDS.index(ev.Lost)
 
-_FITTED = 50
+_FITTED_CANCELLATIONS = 50
 """Newest cancellations that the columns of their log are fitted to."""
 
-_LISTS = 200
+_SEARCHED_REQUESTS = 200
 """Newest internal requests that are searched for the catalogue."""
 
 _METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}
@@ -53,7 +53,9 @@ class RecordedScene:
         self.problems: list[str] = []
         self.catalogue = Catalogue()
         self.origin = origin = replay.header.wall - replay.header.mono
-        self.cancellations = Cancellations(self.book, origin=origin, now=self.now, fitted=_FITTED)
+        self.cancellations = Cancellations(
+            self.book, origin=origin, now=self.now, fitted=_FITTED_CANCELLATIONS
+        )
         self.log = Lines(self._logged, self._log_event, self._log_line, lambda: len(self.problems))
         self.wire = Lines(
             lambda: range(replay.frames_until(self.position)),
@@ -202,13 +204,13 @@ class RecordedScene:
         called = len(self.book.order)
         asked_for = self.book.internal[: bisect_left(self.book.internal, called)]
         if self.replay.header.purpose == "tap":  # its client asks for itself, and most often at once
-            asked_for = range(min(called, _LISTS))
+            asked_for = range(min(called, _SEARCHED_REQUESTS))
         done = [number for number in asked_for if self.book.is_over(number)]
         if len(done) == self._listed:
             return
         self._listed = len(done)
         found: dict[str, list[dict[str, Json]]] = {}
-        for number in done[-_LISTS:]:
+        for number in done[-_SEARCHED_REQUESTS:]:
             row = self.book.row(number)
             kind = _METHODS.get(row.method)
             if kind is None or row.state is not State.COMPLETED:

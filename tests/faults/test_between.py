@@ -17,7 +17,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.transport import http_streams
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_bodies import ServerEvent
-from mcp_tui.transport.http_streams import SHORTEST_RETRY, Cursor
+from mcp_tui.transport.http_streams import SHORTEST_RETRY_SECONDS, Cursor
 from tests.client.connected import client, row, serving
 from tests.faults.session import call
 from tests.servers.http_scripted import Call, HttpScript, served
@@ -108,7 +108,7 @@ async def test_a_proxy_that_is_not_there_is_named(where: str, why: str, monkeypa
 
 @pytest.fixture
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - used by pytest
-    for name in ("RETRY", "SHORTEST_RETRY", "LONGEST_RETRY"):
+    for name in ("RETRY_SECONDS", "SHORTEST_RETRY_SECONDS", "LONGEST_RETRY_SECONDS"):
         monkeypatch.setattr(http_streams, name, 0.001)
 
 
@@ -156,7 +156,7 @@ def test_a_stream_that_brings_nothing_is_opened_ever_more_rarely():
             made.append(cursor.pause)
         return made
 
-    assert pauses(Cursor(), id="same") == [SHORTEST_RETRY * factor for factor in (1, 2, 4, 8)]
+    assert pauses(Cursor(), id="same") == [SHORTEST_RETRY_SECONDS * factor for factor in (1, 2, 4, 8)]
     assert pauses(Cursor(), id="e{}") == [1, 2, 4, 8]
     assert pauses(Cursor(polls=True), id="e{}") == [1, 1, 1, 1], "a call is polled as its server asks for"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, texts_of
-from mcp_tui.journal.redaction import PIECE, Redactor
+from mcp_tui.journal.redaction import REDACTED_BYTES, Redactor
 from mcp_tui.protocol import events as ev
 from tests.journal.making import event_classes, events, write
 from tests.journal.test_free_text import CANARY, MEMBERS, TEXTS, URLS
@@ -205,7 +205,7 @@ def test_pieces_make_the_same_as_the_whole_wherever_a_secret_stands() -> None:
     redactor = Redactor(["hunter2-hunter2"])
     clean = redactor.redact(needle)
     assert len(MARK.findall(clean.decode())) == 4
-    for at in range(PIECE - len(needle) - 5, PIECE + 5):
+    for at in range(REDACTED_BYTES - len(needle) - 5, REDACTED_BYTES + 5):
         raw = b" " * at + needle + b" " * 100
         assert redactor.redact(raw) == b" " * at + clean + b" " * 100
     pieces = list(redactor.pieces(b'{"text":"' + b"key token " * 200_000 + b'"}'))

@@ -63,7 +63,7 @@ class Dropping(Stateful):
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - used by pytest
-    monkeypatch.setattr(http_streams, "SHORTEST_RETRY", 0.001)
+    monkeypatch.setattr(http_streams, "SHORTEST_RETRY_SECONDS", 0.001)
 
 
 @pytest.mark.parametrize("cut", [True, False])

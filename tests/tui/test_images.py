@@ -168,11 +168,11 @@ async def test_a_tool_s_image_is_drawn_in_the_detail_and_enter_opens_it_whole() 
         id_ = driven.call("show")
         await driven.until(lambda: not driven.row(id_).open)
         await driven.until(lambda: "200 × 400 pixels" in driven.inside("detail"))
-        assert len(drawn(driven.inside("detail"))) == image.ROWS
+        assert len(drawn(driven.inside("detail"))) == image.IMAGE_LINES
         await driven.press("1", "enter")
         await driven.until(lambda: isinstance(driven.top, ResultScreen))
         await driven.until(lambda: "200 × 400 pixels" in driven.text())
-        assert len(drawn(driven.text())) > image.ROWS
+        assert len(drawn(driven.text())) > image.IMAGE_LINES
 
 
 # -- a question ------------------------------------------------------------------------------------------------

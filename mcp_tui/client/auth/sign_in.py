@@ -32,8 +32,8 @@ SIGN_IN_SECONDS: Final = 600.0
 LOCAL: Final = "http://127.0.0.1:PORT/PATH (or localhost, or [::1])"
 """The form of a redirect URI, for a sentence."""
 
-_HEAD: Final = 16 * 1024
-_HEAD_WITHIN: Final = 5.0
+_REQUEST_BYTES: Final = 16 * 1024
+_REQUEST_SECONDS: Final = 5.0
 _ERROR: Final = re.compile(r"[a-z0-9_]{1,60}", re.IGNORECASE)
 _PAGE: Final = (
     b"HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"
@@ -238,7 +238,7 @@ class RedirectListener:
         try:
             for ip in ("127.0.0.1", "::1") if host == "localhost" else (host,):
                 try:
-                    servers.append(await asyncio.start_server(self.serve, ip, port, limit=_HEAD))
+                    servers.append(await asyncio.start_server(self.serve, ip, port, limit=_REQUEST_BYTES))
                 except OSError as error:
                     if not servers or error.errno == errno.EADDRINUSE:  # else there is no IPv6 here
                         raise
@@ -273,7 +273,7 @@ class RedirectListener:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers one request."""
         try:
-            async with asyncio.timeout(_HEAD_WITHIN):
+            async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
             status, page = (b"200 OK", _DONE) if self._take(head) else (b"400 Bad Request", _NOT_THIS)
             writer.write(_PAGE % (status, len(page), page))

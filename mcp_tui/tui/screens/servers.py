@@ -16,7 +16,7 @@ from mcp_tui.tui.view.badges import GOING_ON, LOST
 from mcp_tui.tui.view.server import COUNTERS, LINK_GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
-DIGITS: Final = 9
+KEYED_SERVERS: Final = 9
 """Servers that have a key of their own."""
 
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
@@ -86,7 +86,7 @@ class ServersScreen(Dialog[ServerPick | None]):
         said = join((said, words("on the screen") if server.shown else words("")), "  ")
         second = clip(_standing(facts), cells - 4)
         return [
-            (safe("{} ", at if at <= DIGITS else " "), "$accent"),
+            (safe("{} ", at if at <= KEYED_SERVERS else " "), "$accent"),
             (safe("{} ", glyph), _TONES[tone]),
             (clip(name, cells - 4), "bold"),
             (clip(safe("  {}", said), max(4, cells - 4 - len(name))), "$text-muted"),

@@ -27,7 +27,7 @@ from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import TENTHS_SECONDS, RequestTable
 from mcp_tui.tui.widgets.timeline_pane import Timeline
 
-TICK: Final = 0.1
+TICK_SECONDS: Final = 0.1
 """Seconds between two looks for changes."""
 
 ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
@@ -90,7 +90,7 @@ class SessionScreen(LayoutScreen):
         self.keys.show(self.footer_offers())
         self.show_pane(self.pane)
         self.table.timers = self.timeline.timers = self.app.timers
-        self.set_interval(TICK, self._tick)
+        self.set_interval(TICK_SECONDS, self._tick)
         look = self.app.preferences.look
         self.share_out(look.shares)
         self.table.follow = look.follow

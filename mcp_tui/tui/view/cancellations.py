@@ -20,13 +20,13 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, w
 if TYPE_CHECKING:
     from mcp_tui.journal.index import LoggedCancellation
 
-_SECONDS: Final = len("12:04:31")
+_TIME_CELLS: Final = len("12:04:31")
 """Cells of a time of day without its thousandths."""
 
-_LATEST: Final = 100
+_UPDATED_CANCELLATIONS: Final = 100
 """The newest cancellations, which are updated each second while something may still arrive."""
 
-FITTED: Final = 1000
+FITTED_CANCELLATIONS: Final = 1000
 """The newest cancellations, which the columns are fitted to when the width changes."""
 
 _BOTH: Final = 120
@@ -123,7 +123,7 @@ def _column(cell: Callable[[CancellationLine], StyledPiece], **fields: Any) -> C
     return Column(cell=cell, gap=2, **fields)
 
 
-_SHORT_TIME: Final = _column(lambda shown: (clean(shown.time[:_SECONDS]), "muted"))
+_SHORT_TIME: Final = _column(lambda shown: (clean(shown.time[:_TIME_CELLS]), "muted"))
 _COLUMNS: Final = (
     _column(lambda shown: (shown.time, "muted"), shorter=_SHORT_TIME, leaves=1),
     _column(lambda shown: (shown.id, ""), most=12, usual=2, right=True),
@@ -142,7 +142,9 @@ class Cancellations:
     The columns are fitted to the ``fitted`` newest lines, and to later changes.
     """
 
-    def __init__(self, book: Rows, *, origin: float, now: Callable[[], float], fitted: int = FITTED) -> None:
+    def __init__(
+        self, book: Rows, *, origin: float, now: Callable[[], float], fitted: int = FITTED_CANCELLATIONS
+    ) -> None:
         self._book = book
         self.origin = origin
         self._now = now
@@ -160,7 +162,7 @@ class Cancellations:
         now = self._now()
         if int(now) != self._second:
             self._second = int(now)
-            newest = self._newest(min(_LATEST, self._fitted))
+            newest = self._newest(min(_UPDATED_CANCELLATIONS, self._fitted))
             self._version += any(evidence.is_warm(row, now) for row in newest)
         return self._version
 

@@ -12,7 +12,7 @@ from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.comparing import ABSENT, Side, json_differences
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, compact, join, safe, words
 
-Lists = Mapping[str, list[dict[str, Json]]]
+ListedEntries = Mapping[str, list[dict[str, Json]]]
 
 SCHEMAS: Final = "inputSchema", "outputSchema"
 
@@ -20,7 +20,7 @@ NAMED_PLACES: Final = 3
 """Places that are named, at most; the rest is counted."""
 
 
-def list_changes(before: Lists, after: Lists) -> SafeText:
+def list_changes(before: ListedEntries, after: ListedEntries) -> SafeText:
     """Returns what was added, removed, or changed in the lists, and where the schemas of tools changed."""
     kinds = sorted({*before, *after}, key=lambda kind: kind != "tools")
     changes = ((kind, difference(before.get(kind, []), after.get(kind, []))) for kind in kinds)

@@ -28,7 +28,7 @@ ITEMS_MOST: Final = 2000
 WORDS_MOST: Final = 400
 """Characters of a line that is compared word by word: aligning takes the square of their number."""
 
-DEEPEST: Final = 100
+COMPARED_LEVELS: Final = 100
 """Levels of JSON that are compared member by member."""
 
 Difference = tuple[str, Json, Json]
@@ -129,8 +129,8 @@ def _value(value: Json) -> SafeText:
 
 
 def json_differences(before: Json, after: Json, path: str = "", depth: int = 0) -> Iterator[Difference]:
-    """Yields where two JSON values differ, in their order: ``rows[0].total``; below :data:`DEEPEST` only that they do."""
-    if depth == DEEPEST:
+    """Yields where two JSON values differ, in order: ``rows[0].total``; below :data:`COMPARED_LEVELS` only that they do."""
+    if depth == COMPARED_LEVELS:
         if before != after:
             yield path, before, after
     elif isinstance(before, dict) and isinstance(after, dict):

@@ -339,7 +339,7 @@ def document(rows: Sequence[Request], exported: Callable[[Request], object], *, 
 
 # -- results -------------------------------------------------------------------------------------------------
 
-_ROWS: Final = 100
+_LISTED_PARTS: Final = 100
 """Parts that are listed."""
 
 ANSWER_CHARACTERS: Final = 65_536
@@ -348,7 +348,7 @@ ANSWER_CHARACTERS: Final = 65_536
 BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
 """Parts that are not text."""
 
-_SHOWN: Final = frozenset(
+_SHOWN_MEMBERS: Final = frozenset(
     {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
 )
 """Members of a result that are shown as parts, or not at all, instead of as JSON."""
@@ -372,7 +372,7 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
         sections.append(Section(words("Does not match the output schema"), lines))
     rest: Json = response
     if isinstance(response, dict):
-        known = _SHOWN if found else {"resultType"}
+        known = _SHOWN_MEMBERS if found else {"resultType"}
         rest = {
             name: value for name, value in as_object(response).items() if name not in known or _odd(value)
         }
@@ -425,7 +425,7 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
             made.append(Section(words("Text") if told else NOTHING, [*lines]))
             lines.clear()
 
-    for part in found[:_ROWS]:
+    for part in found[:_LISTED_PARTS]:
         if part.sort in (*BINARY, PartKind.LINK):
             lines.append(line(words("  "), (label(part), ""), key=part))
             continue
@@ -446,8 +446,8 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
         else:
             end()
             made.append(Section(title, page=page))
-    if len(found) > _ROWS:
-        lines.append(line((safe("… {:,} more parts", len(found) - _ROWS), "muted")))
+    if len(found) > _LISTED_PARTS:
+        lines.append(line((safe("… {:,} more parts", len(found) - _LISTED_PARTS), "muted")))
     if any(part.sort in (*BINARY, PartKind.LINK) for part in found):
         lines.append(line((hint("  {detail.open} opens them"), "muted")))
     end()

@@ -20,7 +20,7 @@ from mcp_tui.tui.view.badges import BADGES, CAUSES, SERVER_BADGES, Badge, badge,
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Subject = TypeVar("Subject")
-Choice = TypeVar("Choice", bound=Hashable)
+Meaning = TypeVar("Meaning", bound=Hashable)
 
 Test = Callable[[Subject], bool]
 FieldTest = Callable[[str], Test[Subject]]
@@ -33,7 +33,7 @@ It raises ``ValueError`` with a sentence for a value that the field cannot have.
 SEARCHED_CHARACTERS: Final = 20_000
 """Characters of one text that an expression searches."""
 
-EXPRESSION: Final = 500
+EXPRESSION_CHARACTERS: Final = 500
 """Characters of an expression, at most."""
 
 _TERM: Final = re.compile(
@@ -124,7 +124,7 @@ def expression(pattern: str) -> Callable[[str], bool] | SafeText:
     """Returns a function that searches a text for an expression in any case, or why the expression is not valid."""
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-    if len(pattern) > EXPRESSION:
+    if len(pattern) > EXPRESSION_CHARACTERS:
         return words("it is too long")
     pattern = pattern.replace("\\/", "/")
     try:
@@ -180,8 +180,8 @@ def spaced(text: str) -> str:
 
 def one_of(
     name: str,
-    known: Mapping[str, Iterable[Choice]],
-    of: Callable[[Subject], Iterable[Choice]],
+    known: Mapping[str, Iterable[Meaning]],
+    of: Callable[[Subject], Iterable[Meaning]],
     *,
     choices: Iterable[str] = (),
 ) -> FieldTest[Subject]:
@@ -195,7 +195,7 @@ def one_of(
     """
 
     def field(value: str) -> Test[Subject]:
-        wanted: set[Choice] = set()
+        wanted: set[Meaning] = set()
         for part in value.split(","):
             word = spaced(part)
             starts = [meant for words, meant in known.items() if word and f" {word}" in f" {words}"]

@@ -43,7 +43,7 @@ SCANNED: Final = 2_000_000_000
 READS: Final = 1_000_000
 """Reads that a decoder may make: empty chunks and frames cost one each."""
 
-WIDEST: Final = (800, 4000)
+KEPT_PIXELS: Final = (800, 4000)
 """Pixels that are kept, across and down: more than any terminal shows."""
 
 IMAGE_FORMATS: Final = {
@@ -101,7 +101,7 @@ def remarks(part: Part) -> list[SafeText]:
 
 @frozen
 class Picture:
-    """A decoded image: its original size, and its first frame, reduced to :data:`WIDEST`."""
+    """A decoded image: its original size, and its first frame, reduced to :data:`KEPT_PIXELS`."""
 
     width: int
     height: int
@@ -167,12 +167,12 @@ def _decoded(data: bytes, name: str) -> Picture:
             raise too_large
         if name == "JPEG" and data.count(b"\xff\xda") * width * height > SCANNED:
             raise NotDrawn("too many JPEG scans for its size")
-        image.draft("RGB", _within(width, height, *WIDEST))
+        image.draft("RGB", _within(width, height, *KEPT_PIXELS))
         image.load()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise too_large from None
     pixels = _upright(image)
-    pixels.thumbnail(WIDEST, Image.Resampling.BOX)
+    pixels.thumbnail(KEPT_PIXELS, Image.Resampling.BOX)
     turned = ImageOps.exif_transpose(pixels)
     if turned.size != pixels.size:
         width, height = height, width

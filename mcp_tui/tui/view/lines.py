@@ -63,27 +63,27 @@ class LineSource(Protocol):
         ...
 
 
-Item = TypeVar("Item")
-Item_co = TypeVar("Item_co", covariant=True)
+Matter = TypeVar("Matter")
+Matter_co = TypeVar("Matter_co", covariant=True)
 
 
-class ItemSource(LineSource, Protocol[Item_co]):
+class ItemSource(LineSource, Protocol[Matter_co]):
     """Lines with one subject each; they are added at the end, and removed at either end."""
 
     @property
     def numbers(self) -> range: ...
 
-    def item(self, number: int, /) -> Item_co:
+    def item(self, number: int, /) -> Matter_co:
         """Returns the subject of the line of one of :attr:`numbers`."""
         ...
 
 
 @frozen
-class Lines(Generic[Item]):
+class Lines(Generic[Matter]):
     """A source made of functions: the numbers, the subject and the line of a present number, and the version."""
 
     all: Callable[[], range]
-    item: Callable[[int], Item]
+    item: Callable[[int], Matter]
     made: Callable[[int, int], Line]
     changes: Callable[[], int] = lambda: 0
 
@@ -103,7 +103,7 @@ FILTER_SECONDS: Final = 0.03
 """Seconds that a filter may take in one update of the screen."""
 
 
-class FilteredLines(Generic[Item]):
+class FilteredLines(Generic[Matter]):
     """The lines of another source that pass a filter, under their own numbers, in an order if one is given.
 
     The other source may grow or shrink at any time. Lines that are new since the filter was set come at the end, in any
@@ -113,12 +113,12 @@ class FilteredLines(Generic[Item]):
         waiting: lines that the filter has not looked at.
     """
 
-    def __init__(self, base: ItemSource[Item]) -> None:
+    def __init__(self, base: ItemSource[Matter]) -> None:
         self.base = base
         self.line = base.line
         self.waiting = 0
-        self.passes: Callable[[Item], bool] | None = None
-        self.order: Callable[[Item], Any] | None = None
+        self.passes: Callable[[Matter], bool] | None = None
+        self.order: Callable[[Matter], Any] | None = None
         self._found: list[int] = []
         self._until = 0
         self._base_version = -1
@@ -136,12 +136,12 @@ class FilteredLines(Generic[Item]):
     def _all(self) -> bool:
         return self.passes is None and self.order is None
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[Matter]:
         """Returns the subjects of all lines."""
         return (self.base.item(number) for number in self.numbers if number in self.base.numbers)
 
     def filter(
-        self, passes: Callable[[Item], bool] | None, order: Callable[[Item], Any] | None = None
+        self, passes: Callable[[Matter], bool] | None, order: Callable[[Matter], Any] | None = None
     ) -> None:
         """Shows what passes, by an order: the least is at the end, like the newest."""
         self.passes, self.order = passes, order

@@ -14,6 +14,7 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.tui.view.badges import CAUSES
 from mcp_tui.tui.view.catalogue import VERBS, Entry
 from mcp_tui.tui.view.filters import FieldTest, Terms, Test, cause, one_of, outcome, part, read, start
@@ -21,9 +22,6 @@ from mcp_tui.tui.view.wire import told
 
 if TYPE_CHECKING:
     from mcp_tui.journal.index import LoggedCancellation, RecordedSession
-
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""Levels of log messages, the least severe first (RFC 5424)."""
 
 
 def catalogue(text: str) -> Terms[Entry]:
@@ -59,10 +57,10 @@ def log(text: str) -> Terms[ev.Event]:
 
 
 def _level(value: str) -> Test[ev.Event]:
-    least = next((at for at, level in enumerate(LEVELS) if level.startswith(value)), None)
+    least = next((at for at, level in enumerate(LOG_LEVELS) if level.startswith(value)), None)
     if least is None:
-        raise ValueError(f"Unknown level {value!r}. Choose from: {', '.join(LEVELS)}.")
-    return lambda event: isinstance(event, ev.Log) and event.level in LEVELS[least:]
+        raise ValueError(f"Unknown level {value!r}. Choose from: {', '.join(LOG_LEVELS)}.")
+    return lambda event: isinstance(event, ev.Log) and event.level in LOG_LEVELS[least:]
 
 
 def wire(text: str) -> Terms[FrameHead | None]:

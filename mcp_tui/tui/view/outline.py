@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import CHILD, PING, ServerRequest
+from mcp_tui.protocol.states import TypedId
 from mcp_tui.tui.view.columns import NEWEST, Sort
 from mcp_tui.tui.view.filters import Filter, Shown
 from mcp_tui.tui.view.lines import FILTER_SECONDS
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 FILTERED_ROWS: Final = 200
 """Rows that an update holds against the filter at least, however long that takes."""
-
-TypedId = tuple[type, RequestId]
-"""The type and the value of an id: ``1`` and ``"1"`` are two ids."""
 
 
 def row_key(row: Request) -> TypedId:

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.run import CANDIDATES, DURATIONS, RUN_GRACE_SECONDS
+from mcp_tui.probe.run import CANDIDATES, RUN_DURATIONS, RUN_GRACE_SECONDS
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
@@ -55,7 +55,7 @@ def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
         called = safe("{} {}", brief(first.name, 60), arguments(first.arguments))
     lines = [safe("it calls {} about 25 times, cancels it in every way, and judges {} rules.", called, rules)]
     if first is not None and first.seconds:
-        most = DURATIONS * first.seconds + RUN_GRACE_SECONDS
+        most = RUN_DURATIONS * first.seconds + RUN_GRACE_SECONDS
         lines.append(
             safe(
                 "Takes at most {:.0f} s, if the tool works for the {:g} s that it is asked for.",
@@ -65,7 +65,7 @@ def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
         )
     else:
         lines.append(
-            safe("Takes at most {}× the tool's run time plus {:.0f} s.", DURATIONS, RUN_GRACE_SECONDS)
+            safe("Takes at most {}× the tool's run time plus {:.0f} s.", RUN_DURATIONS, RUN_GRACE_SECONDS)
         )
     if first is not None and first.destructive:
         lines.append(words("The server marks this tool as destructive (unverified)."))

@@ -28,7 +28,7 @@ MARKS: Final = 4
 SHOWN_CHARACTERS: Final = 65_536
 """Characters of one payload that are shown."""
 
-DEPTH: Final = 48
+SHOWN_LEVELS: Final = 48
 """Levels of a payload that are shown."""
 
 _C0: Final = "\x00-\x1f\x7f"
@@ -289,7 +289,7 @@ def paragraphs(text: str, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
 def pretty(value: object, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
     """Returns a JSON value as indented lines.
 
-    Beyond ``limit`` characters, or :data:`DEPTH` levels, it only counts the rest, so the time is bounded.
+    Beyond ``limit`` characters, or :data:`SHOWN_LEVELS` levels, it only counts the rest, so the time is bounded.
     """
     page = _Page(limit)
     page.value(value, indent="", label="", tail="")
@@ -334,7 +334,7 @@ class _Page:
     ) -> None:
         """Adds labelled parts between brackets; ``kind`` is the brackets with the name of such parts between."""
         opening, what, closing = kind.split()
-        if len(indent) >= 2 * DEPTH:
+        if len(indent) >= 2 * SHOWN_LEVELS:
             self.line(f"{indent}{label}{opening} … {count:,} {what} {closing}{tail}")
             return
         self.line(f"{indent}{label}{opening}")

@@ -303,7 +303,7 @@ def precise(seconds: float) -> SafeText:
 LOOKED: Final = 2_000
 """Requests that one frame looks through at most, if most are filtered out."""
 
-MEASURED: Final = 1_000
+MEASURED_REQUESTS: Final = 1_000
 """The number of newest requests for percentiles."""
 
 

@@ -77,7 +77,7 @@ JSON_FRAME_BYTES: Final = 1024 * 1024
 RAW: Final = 16_384
 """The number of raw bytes that are shown."""
 
-_ROW: Final = 16
+_BYTES_A_LINE: Final = 16
 
 
 def frame_sections(
@@ -121,7 +121,7 @@ def raw_lines(raw: bytes) -> list[Line]:
     try:
         raw.decode()
     except UnicodeDecodeError:
-        lines = [_hex(at, shown[at : at + _ROW]) for at in range(0, len(shown), _ROW)]
+        lines = [_hex(at, shown[at : at + _BYTES_A_LINE]) for at in range(0, len(shown), _BYTES_A_LINE)]
     else:
         lines = texts(paragraphs(shown.decode(errors="ignore")))  # a character may be cut
     if len(raw) > RAW:

@@ -21,7 +21,7 @@ from mcp_tui.tui.widgets.canvas import Canvas
 DECODING_SECONDS: Final = 20.0
 """Seconds that decoding an image may take."""
 
-ROWS: Final = 16
+IMAGE_LINES: Final = 16
 """Lines of an image among other lines."""
 
 SHOWN_IMAGES: Final = 8
@@ -105,7 +105,7 @@ class Pictures:
         found = self._known[id(part)][1]
         if not isinstance(found, Picture):
             return [*odd, ((found, "muted"),)]
-        drawing = Drawing(found, cells, ground(self._widget), ROWS)
+        drawing = Drawing(found, cells, ground(self._widget), IMAGE_LINES)
         said = ((join(found.said(), ", "), "muted"),)
         return [*odd, said, *(drawing.line(number) for number in range(drawing.count))]
 

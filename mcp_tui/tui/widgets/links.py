@@ -24,7 +24,7 @@ _URL: Final = re.compile(
 _ENDS: Final = frozenset(" \"')>]}|│<`")
 """What may follow a URL. Anything else belongs to it, so that it is none of ours."""
 
-LINES: Final = 40
+BROKEN_LINES: Final = 40
 """Lines before and after one in which its first and its last word may go on."""
 
 
@@ -35,9 +35,9 @@ def linked(strip: Strip, number: int, line: Callable[[int], Segments]) -> Strip:
     """
     text = strip.text.rstrip(" ")
     first = last = number
-    while first and number - first < LINES and _goes_on(line(first - 1)):
+    while first and number - first < BROKEN_LINES and _goes_on(line(first - 1)):
         first -= 1
-    while last - number < LINES and _goes_on(line(last)):
+    while last - number < BROKEN_LINES and _goes_on(line(last)):
         last += 1
     around = ["".join(piece for piece, _ in line(at)) for at in range(first, last + 1) if at != number]
     if "://" not in text and not any("://" in each for each in around):

@@ -12,11 +12,12 @@ from textual.strip import Strip
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_warm
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import TypedId
 from mcp_tui.tui.keys import REQUESTS, bindings, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
 from mcp_tui.tui.view.filters import is_open, parse
 from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.outline import Item, Outline, Rows, TypedId, row_key
+from mcp_tui.tui.view.outline import Item, Outline, Rows, row_key
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, TableLine
 from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
@@ -31,7 +32,7 @@ RESORTED: Final = 1.0
 _GUTTER: Final = 3
 """Cells before the first column: the cursor, the glyph, and the mark."""
 
-_KNOWN: Final = 4096
+_MEASURED_ROWS: Final = 4096
 """Measured rows to remember: measuring takes as long as drawing."""
 
 
@@ -59,7 +60,7 @@ class RowPainter:
         wide = width >= LONG_TEXT_CELLS
         if wide is not (self._width >= LONG_TEXT_CELLS):
             self.reset()  # the words depend on the width
-        if len(self._measured) > _KNOWN:
+        if len(self._measured) > _MEASURED_ROWS:
             self._measured.clear()
         new: list[TableLine] = []
         running = False

@@ -166,7 +166,7 @@ class Timeline(ListCanvas):
             self.window = self._place(now)
         if not 0 <= now - self._measured_at < 1:
             self._measured_at = now
-            newest = islice(self._spans.during(-math.inf, math.inf), view.MEASURED)
+            newest = islice(self._spans.during(-math.inf, math.inf), view.MEASURED_REQUESTS)
             self._latencies = view.latencies(filter(self._outline.shows, newest))
         self.settle(anchor)
 

@@ -10,12 +10,12 @@ from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.session import Counters
-from mcp_tui.tui.view.cancellations import FITTED, Cancellations
+from mcp_tui.tui.view.cancellations import FITTED_CANCELLATIONS, Cancellations
 from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.view.timeline import BookSpans
 from tests.tui.making import cancelled, completed, late, started
 
-MANY = 9 * FITTED
+MANY = 9 * FITTED_CANCELLATIONS
 
 
 def size(*roots: object, but: object) -> int:

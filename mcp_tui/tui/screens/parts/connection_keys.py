@@ -8,7 +8,7 @@ from typing import Final
 from textual.widgets import Input
 from textual.worker import Worker
 
-from mcp_tui.client.negotiation import MISSING_CAPABILITY
+from mcp_tui.protocol.error_codes import MISSING_CAPABILITY
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from textual.worker import WorkerCancelled
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
@@ -17,7 +16,7 @@ from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import COPIED_BYTES
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.changes import answer_changes, list_changes
+from mcp_tui.tui.view.changes import ListedEntries, answer_changes, list_changes
 from mcp_tui.tui.view.comparing import Side
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.server import Link
@@ -26,8 +25,6 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 
 if TYPE_CHECKING:
     from mcp_tui.config.watching import Watched
-
-Lists = dict[str, list[dict[str, Json]]]
 
 
 @dataclass(eq=False)
@@ -43,7 +40,7 @@ class Watching:
     _pinned: RequestId | None = None
     _repeated: RequestId | None = None
     _said: SafeText = NOTHING
-    _known: Lists | None = None
+    _known: ListedEntries | None = None
 
     def pin(self) -> None:
         """Has the selected request repeated after each change, or no more."""
@@ -127,7 +124,7 @@ class Watching:
         self._screen.tell(text, tone, seconds=60)
 
 
-def _lists(session: Session) -> Lists:
+def _lists(session: Session) -> ListedEntries:
     return {kind: [each.raw for each in entries] for kind, entries in session.catalogue.entries.items()}
 
 
