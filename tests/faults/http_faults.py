@@ -121,7 +121,7 @@ STREAMS = _rows(
     ("an id of 100 kB", stream(b"id: " + b"i" * 100_000 + b"\n" + EVENT), "completed", "came"),
     ("a field nobody knows", stream(b"colour: red\n" + EVENT), "completed", "came"),
     ("an answer without its blank line", stream(EVENT[:-1]), "lost", ""),
-    ("an answer twice", stream(EVENT + EVENT), "completed", "came"),
+    ("a response sent twice", stream(EVENT + EVENT), "completed", "came"),
     ("ten thousand comments", stream(b": x\n" * 10_000 + EVENT), "completed", "came"),
     ("bytes that are not UTF-8", stream(b"data: \xff\xfe\n\n" + EVENT), "completed", "came"),
     ("an event above the cap", stream(b"data: " + b"x" * 300_000 + b"\n\n" + EVENT), "failed", "above the cap"),

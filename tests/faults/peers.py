@@ -34,15 +34,15 @@ LONGEST = 3 * SECONDS
 """Seconds after which a process that does not end is killed."""
 
 
-HEAD = """# Faults of servers, and what clients make of them
+HEAD = """# Server faults, and how clients handle them
 
 Written by `python -m tests.faults.peers` on {day}: {system}, Python {python}; mcp-tui {ours}, the Python SDK
 `mcp` {sdk}, the Inspector's CLI {inspector}.
 
-Each client connects to a server on stdio that does one bad thing, calls the faulty tool, and then a good one. *Waits* means
-that nothing was said for {seconds:.0f} s. The Inspector's CLI makes one call a process. A reason is in the client's own
-words, shortened. Only mcp-tui was given a timeout for a call, of as many seconds. Faults that need a limit for the size of a
-message are left out: only mcp-tui has one. What it must say of each fault, over HTTP and in files too, is in `tests/faults`.
+Each client connects to a stdio server with one fault, calls the faulty tool, and then a good one. *Waits* means that the client
+was still waiting after {seconds:.0f} s; mcp-tui had a timeout of the same length. The Inspector's CLI makes one call per process. Reasons are
+the client's own words, shortened. Faults that need a size limit for messages are left out, because only mcp-tui has one.
+`tests/faults` has what mcp-tui must report for each fault, also over HTTP and in files.
 
 | the server | mcp-tui | `mcp` | Inspector |
 |---|---|---|---|
