@@ -39,10 +39,11 @@ HEAD = """# Server faults, and how clients handle them
 Written by `python -m tests.faults.peers` on {day}: {system}, Python {python}; mcp-tui {ours}, the Python SDK
 `mcp` {sdk}, the Inspector's CLI {inspector}.
 
-Each client connects to a stdio server with one fault, calls the faulty tool, and then a good one. *Waits* means that the client
-was still waiting after {seconds:.0f} s; mcp-tui had a timeout of the same length. The Inspector's CLI makes one call per process. Reasons are
-the client's own words, shortened. Faults that need a size limit for messages are left out, because only mcp-tui has one.
-`tests/faults` has what mcp-tui must report for each fault, also over HTTP and in files.
+Each client connects to a stdio server with one fault, calls the faulty tool, and then a good one. *Waits* means that
+the client was still waiting after {seconds:.0f} s; mcp-tui had a timeout of the same length. The Inspector's CLI
+makes one call per process. Reasons are the client's own words, shortened. Faults that need a size limit for messages
+are left out, because only mcp-tui has one. `tests/faults` has what mcp-tui must report for each fault, also over HTTP
+and in files.
 
 | the server | mcp-tui | `mcp` | Inspector |
 |---|---|---|---|
