@@ -191,7 +191,7 @@ def test_log_messages_while_a_request_runs_are_counted_live_and_recorded(tmp_pat
     texts = ('"mono":9.5, it says', "x")
     logs = [ev.Log(at=at, level="info", data=texts[at % 2 == 0]) for at in (0.5, 1.0, 3.0, 7.0)]
     call = [ev.Called(at=0.6, id=1, method="x"), ev.Sent(at=0.7, id=1)]
-    told = [logs[0], *call, logs[1], logs[2], ev.Completed(at=4.0, id=1), logs[3]]
+    told: list[ev.Event] = [logs[0], *call, logs[1], logs[2], ev.Completed(at=4.0, id=1), logs[3]]
     for strict in (True, False):
         recorded = RecordedBook(Recording.read(write(tmp_path / f"{strict}.jsonl", *told), strict=strict))
         for position in range(3, len(told) + 1):

@@ -233,7 +233,7 @@ def broken(text: SafeText) -> SafeText:
     return SafeText(_Broken(text))
 
 
-def is_broken(text: SafeText) -> bool:
+def is_broken(text: str) -> bool:
     """Returns whether :func:`broken` made a line."""
     return isinstance(text, _Broken)
 
