@@ -1,7 +1,7 @@
 """The tap over HTTP: a reverse proxy on loopback, between any client and a server behind a URL.
 
-What passes is handed on as it comes, by one event loop; the books (:mod:`mcp_tui.tap.http_books`) get a copy, which waits in
-a queue before the bytes leave and is read after that. Both sides of an exchange end together: when the client closes its
+What passes is handed on as it comes, by one event loop. The books (:mod:`mcp_tui.tap.http_books`) get a copy,
+queued before the bytes leave and read by another thread. Both sides of an exchange end together: when the client closes its
 connection, that of the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
 
 Each request of the client has an exchange of its own with the server (:class:`Exchange`). To act, the books end one in the
@@ -85,6 +85,7 @@ class ClientConnection(asyncio.Protocol):
         self.proxy = proxy
         self.exchange: Exchange | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+        self._parts: list[bytes] = []
         self._writable = asyncio.Event()
         self._writable.set()
         self._is_head = False
@@ -194,6 +195,7 @@ class ClientConnection(asyncio.Protocol):
     def close(self) -> None:
         """Closes the connection once the written bytes have left, whatever is missing."""
         self.exchange = None
+        self._flush()
         self.transport.close()
 
     async def drain(self) -> None:
@@ -201,7 +203,13 @@ class ClientConnection(asyncio.Protocol):
         await self._writable.wait()
 
     def _send(self, event: h11.Event) -> None:
-        parts = self._http.send_with_data_passthrough(event)
+        """Writes what came at once in one piece, in the next turn of the loop: many events may be in one."""
+        if not self._parts:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._parts += self._http.send_with_data_passthrough(event) or ()
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts, []
         if parts and not self.transport.is_closing():
             self.transport.writelines(parts)
 
@@ -385,7 +393,6 @@ class Proxy:
         record: Record,
         message: bytes,
         headers: Headers,
-        *,
         starts: Callable[[], None],
         flushed: Callable[[], None],
     ) -> None:
@@ -431,6 +438,7 @@ class Proxy:
             await self._tokens.load()
             self._tokens.share_secrets(self.books.learn)
         loop = asyncio.get_running_loop()
+        self.books.start()
         self._server = await loop.create_server(lambda: ClientConnection(self), ADDRESS, port)
         self.own = f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}"
         return self.own + self.address.url.raw_path.partition(b"?")[0].decode("ascii")

@@ -3,18 +3,21 @@
 A session is what ``Mcp-Session-Id`` names, or the stream of HTTP+SSE. A client without either (2026-07-28, and servers that
 keep no sessions) is known by its name and by the connections that it uses.
 
-Nothing here delays the bytes: copies wait in a queue (:meth:`HttpBooks.put`) and are read a moment later. An exception ends
-the books, and not the traffic.
+Nothing here delays the bytes: copies wait in a queue (:meth:`HttpBooks.put`) and are read a moment later, in another thread.
+What is decided about a request (a limit, a person's cancel) is decided in the event loop that moves the bytes: nothing
+passes meanwhile, and everything that came is read first. An exception ends the books, and not the traffic.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from time import monotonic
+from threading import Event, RLock, Thread, current_thread
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.config import settings
@@ -26,11 +29,11 @@ from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
-from mcp_tui.tap.books import SLICE, opened_store
+from mcp_tui.tap.books import opened_store
 from mcp_tui.tap.event_pipe import EVENT_TYPE, LONGEST, EventReader, fields_of
 from mcp_tui.tap.http_session import HttpSession
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.relay import LATER, QUEUE_BYTES, tell
+from mcp_tui.tap.relay import HOLD, LATER, QUEUE_BYTES, tell
 from mcp_tui.transport.addresses import parse, readable
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_errors import media_type, refusal
@@ -42,8 +45,8 @@ if TYPE_CHECKING:
 SESSIONS: Final = 64
 """Sessions that are kept open; of more, those end in which nothing happened for longest."""
 
-REFUSAL_BYTES: Final = 1 << 20
-"""Bytes of an error response that are read."""
+SWITCH: Final = 0.0005
+"""Seconds after which the thread of the books gives way to the bytes."""
 
 DECODED: Final = 1 << 20
 """Bytes that are decompressed at once."""
@@ -368,12 +371,22 @@ class HttpBooks:
         """Whether its sessions have doors."""
         self._number = 0
         self._secrets: set[str] = set()
-        self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], int]] = deque()
-        self._bytes = 0
-        self._called = False
         self.dead = False
+        self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], int]] = deque()
+        self._put_bytes = self._read_bytes = 0
+        self._there = Event()
+        self._lock = RLock()
+        """Held by the thread that reads or decides."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = Thread(target=self._read, name="books", daemon=True)
 
     # -- the queue ---------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begins to read, for the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        sys.setswitchinterval(SWITCH)
+        self._thread.start()
 
     def put(self, call: Callable[..., None], at: float, *given: Any) -> None:
         """Queues what happened, without waiting for anything."""
@@ -381,46 +394,57 @@ class HttpBooks:
             return
         size = len(given[0]) if given and isinstance(given[0], bytes) else 0
         record = getattr(call, "__self__", None)
-        if size and self._bytes > QUEUE_BYTES and isinstance(record, Record):
+        if size and self._put_bytes - self._read_bytes > QUEUE_BYTES and isinstance(record, Record):
             record.missed += size
             return
-        self._bytes += size
+        self._put_bytes += size
         self._queue.append((call, (at, *given), size))
-        if not self._called:
-            self._called = True
-            asyncio.get_running_loop().call_later(LATER, self.guarded, self._work)
+        self._there.set()
 
-    def _work(self) -> None:
-        """Reads what waits, for a while."""
-        self._called = False
-        until = monotonic() + SLICE
-        while self._queue and monotonic() < until:
-            self._next()
-        if self._queue:
-            self._called = True
-            asyncio.get_running_loop().call_soon(self.guarded, self._work)
+    def soon(self, call: Callable[[], None]) -> None:
+        """Queues a part of the books' own work."""
+        self._queue.append((call, (), 0))
+        self._there.set()
 
-    def catch_up(self) -> None:
-        """Reads everything that waits: what is decided now must know it."""
-        while self._queue:
-            self._next()
+    def _read(self) -> None:
+        while not self.dead:
+            self._there.wait()
+            sleep(LATER)
+            self._there.clear()
+            while self._queue and not self.dead:
+                self.guarded(self._next)
 
     def _next(self) -> None:
-        call, given, size = self._queue.popleft()
-        self._bytes -= size
-        call(*given)
+        if self._queue:
+            call, given, size = self._queue.popleft()
+            self._read_bytes += size
+            call(*given)
+
+    def catch_up(self, seconds: float = HOLD) -> None:
+        """Reads everything that waits: what is decided now must know it."""
+        until = monotonic() + seconds
+        while self._queue and monotonic() < until:
+            self._next()
+
+    def on_loop(self, call: Callable[..., object], *given: Any) -> None:
+        """Does something that is for the event loop."""
+        if current_thread() is not self._thread:
+            call(*given)
+        elif self._loop is not None:
+            self._loop.call_soon_threadsafe(call, *given)
 
     def guarded(self, call: Callable[[], object]) -> None:
         """Runs a part of the books. Whatever fails in it, the traffic goes on."""
-        if self.dead:
-            return
-        try:
-            call()
-        except Exception as error:  # noqa: BLE001
-            self.dead = True
-            self._queue.clear()
-            what = f"{type(error).__name__} {error}".strip()[:200]
-            self.warn(f"the books failed ({what}): nothing is recorded any more. The traffic goes on.")
+        with self._lock:
+            if self.dead:
+                return
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001
+                self.dead = True
+                self._queue.clear()
+                what = f"{type(error).__name__} {error}".strip()[:200]
+                self.warn(f"the books failed ({what}): nothing is recorded any more. The traffic goes on.")
 
     def warn(self, text: str) -> None:
         """Says something on stderr in one line."""
@@ -428,9 +452,10 @@ class HttpBooks:
 
     def learn(self, values: Iterable[str]) -> None:
         """Takes in secrets that are written nowhere."""
-        self._secrets.update(values)
-        for each in self._sessions:
-            each.store.learn(self._secrets)
+        with self._lock:
+            self._secrets.update(values)
+            for each in self._sessions:
+                each.store.learn(self._secrets)
 
     def close(self) -> None:
         """Ends all sessions."""
@@ -442,6 +467,8 @@ class HttpBooks:
 
         self.guarded(end)
         self.dead = True
+        self._there.set()
+        self._thread.join(HOLD)
 
     # -- sessions ----------------------------------------------------------------------------------------------
 
@@ -514,10 +541,7 @@ class HttpBooks:
         if begin.get("record") and self._number > 1:
             path = Path(begin["record"])
             begin["record"] = str(path.with_name(f"{path.stem}-{self._number}{path.suffix}"))
-        loop = asyncio.get_running_loop()
-        store = opened_store(
-            self._target, self._chosen, begin, lambda call: loop.call_soon(self.guarded, call), at, self.warn
-        )
+        store = opened_store(self._target, self._chosen, begin, self.soon, at, self.warn)
         store.learn(self._secrets)
         session = HttpSession(self, store)
         self._sessions.append(session)

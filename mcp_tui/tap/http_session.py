@@ -65,16 +65,14 @@ class HttpSession:
         """The headers of its messages."""
         self.over = False
         self._problems = 0
+        self._due: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._visitors: dict[socket.socket, bytes] = {}
         self._waiting: dict[RequestId, list[socket.socket]] = {}
         """Who waits until the signal of a request has left."""
         self._door: doors.Door | None = None
-        if not books.may_be_reached:
-            return
-        with suppress(OSError):
-            self._door = doors.Door(os.urandom(6).hex())
-            asyncio.get_running_loop().add_reader(self._door.socket, self._let_in)
+        if books.may_be_reached:
+            books.on_loop(self._open_door)
 
     @property
     def is_modern(self) -> bool | None:
@@ -88,14 +86,20 @@ class HttpSession:
         for problem in self.store.problems[self._problems :]:
             self.books.warn(f"{problem}. The traffic goes on.")
         self._problems = len(self.store.problems)
+        due = None if self.over else self.ledger.deadlines.next()
+        if due != self._due:
+            self._due = due
+            self.books.on_loop(self._set_timer)
+
+    def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        due = self.ledger.deadlines.next()
-        if due is not None and not self.over:
+        if (due := self._due) is not None:
             self._timer = asyncio.get_running_loop().call_at(due, self.books.guarded, self._ring)
 
     def _ring(self) -> None:
+        self._due = None
         self.books.catch_up()
         self.ledger.tick(monotonic())
         self.perform()
@@ -108,9 +112,7 @@ class HttpSession:
         self.ledger.closed(detail, at=at, expected=expected)
         self.perform()
         self.store.close()
-        if self._door is not None:
-            asyncio.get_running_loop().remove_reader(self._door.socket)
-            self._door.close()
+        self.books.on_loop(self._close_door)
 
     def becomes_sse(self, stream: Exchange, target: bytes) -> None:
         """Notes that it is one over HTTP+SSE."""
@@ -157,12 +159,13 @@ class HttpSession:
             name = as_object(message.get("params")).get(NAMING_PARAMETERS.get(method, ""))
             if isinstance(name, str):
                 added[b"Mcp-Name"] = name.encode("latin-1", "replace")
-        self.books.post(
+        self.books.on_loop(
+            self.books.post,
             record,
             raw,
             [*given, *added.items()],
-            starts=lambda: self.books.guarded(starts),
-            flushed=lambda: self.books.guarded(flushed),
+            lambda: self.books.guarded(starts),
+            lambda: self.books.guarded(flushed),
         )
 
     def _answer_client(self, row: Request, cause: Cause, reason: str) -> None:
@@ -179,11 +182,22 @@ class HttpSession:
             others = [
                 each for each in exchange.record.wires if each != row.wire_id and each in self.exchanges
             ]
-            exchange.answer(raw, last=not others)
-        elif self.stream is not None:
-            self.stream.answer(raw, last=False)
+            self.books.on_loop(lambda: exchange.answer(raw, last=not others))
+        elif (stream := self.stream) is not None:
+            self.books.on_loop(lambda: stream.answer(raw, last=False))
 
     # -- the door ----------------------------------------------------------------------------------------------
+
+    def _open_door(self) -> None:
+        with suppress(OSError):
+            self._door = doors.Door(os.urandom(6).hex())
+            asyncio.get_running_loop().add_reader(self._door.socket, self._let_in)
+
+    def _close_door(self) -> None:
+        if self._door is not None:
+            asyncio.get_running_loop().remove_reader(self._door.socket)
+            self._door.close()
+            self._door = None
 
     def _let_in(self) -> None:
         visitor = None if self._door is None else self._door.accept()
@@ -269,7 +283,7 @@ class HttpSession:
         """Closes the connection to the server that a request has for itself."""
         exchange = self.exchanges.get(id)
         if exchange is not None:
-            exchange.close()
+            self.books.on_loop(exchange.close)
 
     def nothing(self, *_: Any, **__: Any) -> None:
         """A client that is observed does this by itself, or not."""
