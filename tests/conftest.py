@@ -20,7 +20,9 @@ from hypothesis import settings
 
 import mcp_tui
 from mcp_tui.journal.store import Store
+from mcp_tui.transport import process
 from tests.control import Control
+from tests.forking import start_guard
 from tests.frames_sent import Sent, journals
 from tests.waiting import until
 
@@ -104,6 +106,13 @@ def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Pat
         "LC_ALL": "C.UTF-8",
     }.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(autouse=True)
+def _servers_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guard and a server start without loading Python, but where their start is what a test is about."""
+    if request.path.parent.name != "transport":
+        monkeypatch.setattr(process, "_start_guard", start_guard)
 
 
 @pytest.fixture

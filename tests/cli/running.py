@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import json
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +19,7 @@ from typing import Any, Final
 import jsonschema_rs
 
 from mcp_tui.cli.output import Exit
+from tests.forking import Forked
 from tests.waiting import HANG
 
 MCP_TUI: Final = (sys.executable, "-m", "mcp_tui")
@@ -91,25 +89,6 @@ _STARTING: Final = ("LC_ALL", "PYTHONPATH", "PYTHONUTF8")
 """What Python looks at when it starts: a command with these is a process of its own from the beginning."""
 
 
-@cache
-def _forking() -> str:
-    """The address at which :mod:`tests.cli.forking` waits for commands of this run."""
-    folder = tempfile.mkdtemp(prefix="mcp-tui-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"{folder}/commands")
-    listener.listen(64)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.cli.forking", str(listener.fileno())],
-        stdin=subprocess.PIPE,
-        pass_fds=[listener.fileno()],
-        cwd=SERVERS.parents[1],
-    )
-    listener.close()
-    atexit.register(process.communicate)
-    return f"{folder}/commands"
-
-
 def run(*words: str, input: str | bytes = "", cwd: Path | None = None, **env: str) -> Ran:
     """Run a command to its end."""
     given = input if isinstance(input, bytes) else input.encode()
@@ -119,28 +98,18 @@ def run(*words: str, input: str | bytes = "", cwd: Path | None = None, **env: st
             [*MCP_TUI, *words], input=given, capture_output=True, timeout=HANG, env=whole, check=False
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
-    command = {"words": words, "folder": str(cwd or Path.cwd()), "env": {**os.environ, **env}}
-    sent = json.dumps(command).encode()
     reading, writing = os.pipe()
     os.write(writing, given)
     os.close(writing)
-    with (
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as err,
-        socket.socket(socket.AF_UNIX) as connection,
-    ):
-        connection.connect(_forking())
-        connection.settimeout(HANG)
-        socket.send_fds(connection, [b"%d\n" % len(sent)], [reading, out.fileno(), err.fileno()])
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        files = [reading, out.fileno(), err.fileno()]
+        command = Forked("command", [*words], str(cwd or Path.cwd()), {**os.environ, **env}, files)
         os.close(reading)
-        connection.sendall(sent)
-        with connection.makefile() as told:
-            pid = int(told.readline())
-            try:
-                status = int(told.readline())
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                raise
+        try:
+            status = command.wait(HANG)
+        except TimeoutError:
+            os.kill(command.pid, signal.SIGKILL)
+            raise
         out.seek(0)
         err.seek(0)
         return Ran(status, out.read().decode(), err.read().decode())

@@ -6,9 +6,10 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
+from weakref import WeakSet
 
 from textual.app import App
 from textual.pilot import Pilot
@@ -54,6 +55,7 @@ class Hands(Generic[Shown, Below]):
     app: Shown
     pilot: Pilot[int]
     kind: ClassVar[type[SessionScreen]]
+    drawn: WeakSet[Screen[Any]] = field(default_factory=WeakSet[Screen[Any]], init=False)
 
     @property
     def bench(self) -> Below:
@@ -69,7 +71,14 @@ class Hands(Generic[Shown, Below]):
             if isinstance(screen, self.kind):
                 screen.look()
                 await self.pilot.pause()
-        await until(lambda: self.left or self.text().strip())
+        await until(lambda: self.left or self._is_drawn())
+
+    def _is_drawn(self) -> bool:
+        """Whether the screen on top was ever seen to show something; to look again would draw all of it."""
+        screen = self.app.screen
+        if screen not in self.drawn and self.text().strip():
+            self.drawn.add(screen)
+        return screen in self.drawn
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

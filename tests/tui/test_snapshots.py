@@ -14,7 +14,6 @@ CASES = [
 ]
 
 
-@pytest.mark.usefixtures("painted")
 @pytest.mark.sends_anything  # the far end is a script, and a probe of it is only told
 @pytest.mark.parametrize(("name", "size"), CASES)
 async def test_the_screen_is_as_in_its_snapshot(name: str, size: Size):
@@ -25,7 +24,6 @@ async def test_the_screen_is_as_in_its_snapshot(name: str, size: Size):
         pytest.fail(differences, pytrace=False)
 
 
-@pytest.mark.usefixtures("painted")
 @pytest.mark.sends_anything
 async def test_no_color_draws_what_the_snapshots_say_of_it():
     assert await without_colours(SMALLEST, {"NO_COLOR": "1"}) == await without_colours(SMALLEST, {})

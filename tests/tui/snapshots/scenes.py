@@ -54,9 +54,6 @@ LIGHT: Final = "mcp-tui-light"
 HOMES: Final = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 """Variables that name a folder of a person's own."""
 
-STILL: Final = 0.12
-"""Seconds after which a screen that looks ten times a second has seen everything."""
-
 
 @dataclass
 class Stage(Driven):
@@ -95,17 +92,16 @@ class Stage(Driven):
 
     async def still(self) -> Rows:
         """What is drawn when it is the same twice."""
-        same, now = 0, Rows()
+        last, now = None, Rows()
         for screen in self.app.screen_stack:
             if isinstance(screen, SessionScreen):
                 screen.forget()  # times of finished rows are drawn once a second
-        while same < 2:
+        while now != last:
             for screen in self.app.screen_stack:
                 if isinstance(screen, SessionScreen | ProbeScreen):
                     screen.look()
-            await self.pilot.pause(STILL)
+            await self.pilot.pause()
             last, now = now, drawn(self.app)
-            same = same + 1 if now == last else 0
         return now
 
     async def tell(self) -> None:
@@ -113,7 +109,7 @@ class Stage(Driven):
         with patch.object(self.bench, "look"):
             self.rows = await story(self.play, self.session.connect)
             self.bench.table.refresh_rows()
-            await self.pilot.pause(STILL)  # what the prompt will lie on is laid out before it does
+            await self.pilot.pause()  # what the prompt will lie on is laid out before it does
         self.bench.look()
         await self.until(lambda: isinstance(self.app.screen, TimeoutScreen))
         ending(self.play, self.rows)

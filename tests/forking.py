@@ -1,0 +1,235 @@
+"""A process that has loaded the program once, and forks for each command and each stdio server: the same without its start.
+
+``python -m tests.forking FD`` takes connections on a listening socket. Each brings what is to run and its files, and is
+told its process id and then its exit status. A server is forked below a guard, as it is started by the program: only
+``exec`` is left out, and only for the demo server and the scripts of the tests.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import pkgutil
+import runpy
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from mcp_tui.transport import guard, process
+
+TESTS: Final = Path(__file__).parent
+LOADED: Final = ("cli", "client", "config", "demo", "journal", "probe", "protocol", "transport")
+ALONE: Final = {"-I", "-S"}
+"""Options of a Python that reads less when it starts."""
+EXECVE: Final = os.execve
+
+
+# -- in the process that asks ----------------------------------------------------------------------------------
+
+
+@cache
+def address() -> str:
+    """The address at which a process of this module waits for work of this run."""
+    folder = tempfile.mkdtemp(prefix="mcp-tui-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{folder}/commands")
+    listener.listen(64)
+    waiting = subprocess.Popen(
+        [sys.executable, "-m", "tests.forking", str(listener.fileno())],
+        stdin=subprocess.PIPE,
+        pass_fds=[listener.fileno()],
+        cwd=TESTS.parent,
+    )
+    listener.close()
+    atexit.register(waiting.communicate)
+    return f"{folder}/commands"
+
+
+class Forked:
+    """A forked process, as far as :class:`subprocess.Popen` is asked for one."""
+
+    def __init__(
+        self, what: str, words: list[str], folder: str, env: Mapping[str, str], files: list[int]
+    ) -> None:
+        sent = json.dumps({"what": what, "words": words, "folder": folder, "env": {**env}}).encode()
+        self.connection = socket.socket(socket.AF_UNIX)
+        self.connection.connect(self.ADDRESS or address())
+        socket.send_fds(self.connection, [b"%d\n" % len(sent)], files)
+        self.connection.sendall(sent)
+        self.pid = int(self._line())
+        self.returncode: int | None = None
+
+    ADDRESS = ""
+    """The address, where it is known already."""
+
+    def _line(self) -> bytes:
+        line = b""
+        while not line.endswith(b"\n"):
+            line += self.connection.recv(1) or b"-9\n"
+        return line
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self.connection.settimeout(timeout)
+            self.returncode = int(self._line())
+            self.connection.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        if self.returncode is None and not select.select([self.connection], [], [], 0)[0]:
+            return None
+        return self.wait()
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+class Guarding(Forked):
+    """A guard and the server below it; its files are the pipes of the server."""
+
+    def __init__(self, launch: process.Launch, link: socket.socket) -> None:
+        pipes = [os.pipe() for _ in range(3)]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        words = [launch.path, *launch.target.command]
+        try:
+            super().__init__("guard", words, str(Path.cwd()), {}, [*theirs, link.fileno()])
+        finally:
+            for file in theirs:
+                os.close(file)
+        self.stdin = os.fdopen(pipes[0][1], "wb", 0)
+        self.stdout, self.stderr = (os.fdopen(reading, "rb", 0) for reading, _ in pipes[1:])
+
+
+STARTED: Final[Any] = process._start_guard  # pyright: ignore[reportPrivateUsage]
+
+
+def start_guard(launch: process.Launch, link: socket.socket) -> Any:
+    """Stands for the function of the transport that starts a guard."""
+    if launch.target.cwd is not None or launch.path != sys.executable:
+        return STARTED(launch, link)
+    return Guarding(launch, link)
+
+
+# -- in the process that forks ---------------------------------------------------------------------------------
+
+
+def main() -> None:
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    sys.modules["sniffio"] = None  # type: ignore[assignment] # as __main__ does
+    for name in LOADED:
+        package = import_module(f"mcp_tui.{name}")
+        for module in pkgutil.iter_modules(package.__path__, f"mcp_tui.{name}."):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
+    Forked.ADDRESS = listener.getsockname()
+    gc.freeze()
+    while listener in select.select([listener, sys.stdin], [], [])[0]:  # stdin ends with the tests
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            serve(connection)
+        connection.close()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def serve(connection: socket.socket) -> NoReturn:
+    data, files, _, _ = socket.recv_fds(connection, 65_536, 4)
+    size, _, data = data.partition(b"\n")
+    while len(data) < int(size):
+        data += connection.recv(65_536)
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        become(json.loads(data), files)
+    for file in files:
+        os.close(file)
+    connection.sendall(b"%d\n" % pid)
+    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    os._exit(0)
+
+
+def become(asked: dict[str, Any], files: list[int]) -> NoReturn:
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+    os.closerange(len(files), 256)
+    os.chdir(asked["folder"])
+    if asked["what"] == "guard":
+        os.setsid()
+        os.execve = execute  # type: ignore[assignment]
+        sys.argv = ["guard.py", "3", *asked["words"]]
+        guard.main()
+        os._exit(0)
+    process._start_guard = start_guard  # pyright: ignore[reportPrivateUsage]
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    sys.argv = ["mcp-tui", *asked["words"]]
+    from mcp_tui.__main__ import run
+
+    ended(run)
+
+
+def execute(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> None:
+    """Stands for ``os.execve`` in a guard's child, which is the server from here on."""
+    words = command[1:]
+    while words and words[0] in ALONE:
+        words = words[1:]
+    module = words[:2] == ["-m", "mcp_tui.demo"]
+    ours = module or (words and words[0].startswith(str(TESTS)))
+    if not ours or any(name.startswith(b"PYTHON") for name in environment):
+        EXECVE(path, command, environment)
+    os.closerange(3, 256)  # the guard learns by it that the server runs
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_IGN)
+    os.environ.clear()
+    os.environb.update(environment)
+    sys.argv = words[1:] if module else words
+    if module:
+        ended(lambda: runpy.run_module("mcp_tui.demo", run_name="__main__"))
+    sys.path.insert(0, str(Path(words[0]).parent))
+    ended(lambda: runpy.run_path(words[0], run_name="__main__"))
+
+
+def ended(run: Callable[[], object]) -> NoReturn:
+    """Run a program to its end, and end as Python does."""
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
+    status: Any = 0
+    try:
+        run()
+    except SystemExit as end:
+        status = end.code
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+        status = 1
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+        status = 1
+    with contextlib.suppress(BaseException):
+        threading._shutdown()  # type: ignore[attr-defined]
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(int(status or 0))
+
+
+if __name__ == "__main__":
+    main()
