@@ -23,11 +23,12 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn, Self
 
 from mcp_tui.transport import guard, process
 
@@ -35,6 +36,8 @@ TESTS: Final = Path(__file__).parent
 LOADED: Final = ("cli", "client", "config", "demo", "journal", "probe", "protocol", "transport")
 ALONE: Final = {"-I", "-S"}
 """Options of a Python that reads less when it starts."""
+MARK: Final = b"mark-"
+"""Stands in the command line by which a test finds a process: such a one is started as it is."""
 EXECVE: Final = os.execve
 
 
@@ -100,20 +103,51 @@ class Forked:
             os.kill(self.pid, number)
 
 
-class Guarding(Forked):
-    """A guard and the server below it; its files are the pipes of the server."""
+class Piped(Forked):
+    """A forked process behind pipes, but for what is given as a file."""
 
-    def __init__(self, launch: process.Launch, link: socket.socket) -> None:
-        pipes = [os.pipe() for _ in range(3)]
-        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
-        words = [launch.path, *launch.target.command]
+    def __init__(
+        self,
+        what: str,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        *more: int,
+        out: int = -1,
+        size: int = -1,
+    ) -> None:
+        pipes = [os.pipe() for _ in range(3 if out < 0 else 2)]
+        theirs = [pipes[0][0], pipes[1][1] if out < 0 else out, pipes[-1][1]]
         try:
-            super().__init__("guard", words, str(Path.cwd()), {}, [*theirs, link.fileno()])
+            super().__init__(what, [*words], str(Path.cwd()), env, [*theirs, *more])
         finally:
-            for file in theirs:
+            for file in {*theirs} - {out}:
                 os.close(file)
-        self.stdin = os.fdopen(pipes[0][1], "wb", 0)
-        self.stdout, self.stderr = (os.fdopen(reading, "rb", 0) for reading, _ in pipes[1:])
+        self.stdin = os.fdopen(pipes[0][1], "wb", size)
+        self.stdout = os.fdopen(pipes[1][0], "rb", size) if out < 0 else None
+        self.stderr = os.fdopen(pipes[-1][0], "rb", size)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.communicate()
+
+    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Read to the end and wait for it; what is closed already is empty."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.close()
+        with ThreadPoolExecutor(1) as beside:
+            said = beside.submit(_rest, self.stderr)
+            read = _rest(self.stdout)
+        self.wait(timeout)
+        return read, said.result()
+
+
+def _rest(file: IO[bytes] | None) -> bytes:
+    if file is None or file.closed:
+        return b""
+    with file:
+        return file.read()
 
 
 STARTED: Final[Any] = process._start_guard  # pyright: ignore[reportPrivateUsage]
@@ -123,7 +157,7 @@ def start_guard(launch: process.Launch, link: socket.socket) -> Any:
     """Stands for the function of the transport that starts a guard."""
     if launch.target.cwd is not None or launch.path != sys.executable:
         return STARTED(launch, link)
-    return Guarding(launch, link)
+    return Piped("guard", [launch.path, *launch.target.command], {}, link.fileno(), size=0)
 
 
 # -- in the process that forks ---------------------------------------------------------------------------------
@@ -170,6 +204,9 @@ def become(asked: dict[str, Any], files: list[int]) -> NoReturn:
         os.dup2(file, number)
     os.closerange(len(files), 256)
     os.chdir(asked["folder"])
+    if asked["what"] == "server":
+        environment = {os.fsencode(name): os.fsencode(value) for name, value in asked["env"].items()}
+        execute(asked["words"][0], asked["words"], environment)
     if asked["what"] == "guard":
         os.setsid()
         os.execve = execute  # type: ignore[assignment]
@@ -190,9 +227,12 @@ def execute(path: str, command: list[str], environment: Mapping[bytes, bytes]) -
     words = command[1:]
     while words and words[0] in ALONE:
         words = words[1:]
-    module = words[:2] == ["-m", "mcp_tui.demo"]
-    ours = module or (words and words[0].startswith(str(TESTS)))
-    if not ours or any(name.startswith(b"PYTHON") for name in environment):
+    module = words[1] if words[:1] == ["-m"] else ""
+    ours = path == sys.executable and (
+        words[0].startswith(str(TESTS)) or module in {"mcp_tui", "mcp_tui.demo"}
+    )
+    marked = MARK in os.fsencode(" ".join(words))
+    if not ours or marked or any(name.startswith(b"PYTHON") for name in environment):
         EXECVE(path, command, environment)
     os.closerange(3, 256)  # the guard learns by it that the server runs
     signal.set_wakeup_fd(-1)
@@ -205,7 +245,7 @@ def execute(path: str, command: list[str], environment: Mapping[bytes, bytes]) -
     os.environb.update(environment)
     sys.argv = words[1:] if module else words
     if module:
-        ended(lambda: runpy.run_module("mcp_tui.demo", run_name="__main__"))
+        ended(lambda: runpy.run_module(module, run_name="__main__"))
     sys.path.insert(0, str(Path(words[0]).parent))
     ended(lambda: runpy.run_path(words[0], run_name="__main__"))
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import jsonschema_rs
 
 from mcp_tui.cli.output import Exit
-from tests.forking import Forked
+from tests.forking import Forked, Piped
 from tests.waiting import HANG
 
 MCP_TUI: Final = (sys.executable, "-m", "mcp_tui")
@@ -123,14 +123,9 @@ async def running(*words: str) -> Ran:
 class Command:
     """A command that runs, read line by line."""
 
-    def __init__(self, *words: str, stdout: int = subprocess.PIPE) -> None:
-        self.process = subprocess.Popen(
-            [*MCP_TUI, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - a shell that runs the tests in the background ignores it
-        )
+    def __init__(self, *words: str, stdout: int = -1) -> None:
+        self.process = Piped("command", words, os.environ, out=stdout)
+        self.process.stdin.close()
         self.lines: list[dict[str, Any]] = []
 
     def until(self, event: str) -> dict[str, Any]:
@@ -148,7 +143,7 @@ class Command:
         for each in self.lines:
             event_schema(each["event"]).validate(each)
         assert b"Traceback" not in err, err.decode()
-        return self.process.returncode, err.decode()
+        return self.process.wait(), err.decode()
 
 
 @contextlib.asynccontextmanager

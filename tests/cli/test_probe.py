@@ -196,7 +196,7 @@ def test_a_signal_cancels_what_is_in_flight_and_ends_the_servers(
     number: signal.Signals, status: Exit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("MCP_TUI_STATE", str(tmp_path))
-    mark = f"probe-{uuid.uuid4()}"
+    mark = f"mark-{uuid.uuid4()}"
     command = Command("probe", "--tool", "slow_work", "seconds=30", *scripted("good", mark))
 
     def journals() -> list[str]:

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from typing import Any, Self, cast
 
 from tests.control import Control
 from tests.demo.official import MODERN, check
+from tests.forking import Piped
 from tests.waiting import HANG
 
 Frame = dict[str, Any]
@@ -144,13 +144,7 @@ class Peer:
         self.session: str | None = None
         self.control = Control()
         self.step = self.control.step
-        self.process = subprocess.Popen(
-            command("--log", log, *options),
-            env={**os.environ, **self.control.env},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        self.process = Piped("server", command("--log", log, *options), {**os.environ, **self.control.env})
 
     def __enter__(self) -> Self:
         return self
@@ -167,7 +161,6 @@ class Peer:
             if self.process.poll() is None and self.transport == "http":
                 self.process.send_signal(signal.SIGTERM)
             with self.process:
-                assert self.process.stderr is not None
                 stderr = self.stderr = self.process.stderr.read().decode()
                 self.process.wait(PATIENCE)
             self.control.close()
@@ -176,7 +169,6 @@ class Peer:
 
     def _hang_up(self) -> None:
         """Closes standard input, which ends a server on stdio."""
-        assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.close()
 
@@ -261,7 +253,6 @@ class StdioPeer(Peer):
         self._reader.join(PATIENCE)
 
     def write(self, raw: bytes) -> None:
-        assert self.process.stdin is not None
         self.process.stdin.write(raw)
         self.process.stdin.flush()
 

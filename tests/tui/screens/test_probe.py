@@ -91,7 +91,7 @@ async def test_the_rules_are_judged_before_ones_eyes_and_the_report_is_copied(
 
 
 async def test_esc_asks_once_and_then_stops_the_probe_with_its_servers(tmp_path: Path):
-    mark = str(tmp_path)
+    mark = f"mark-{tmp_path}"
     async with opened("good", mark) as driven:
         own = processes(mark)
         await driven.press("P", "enter")
