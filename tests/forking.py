@@ -232,7 +232,8 @@ def execute(path: str, command: list[str], environment: Mapping[bytes, bytes]) -
         words[0].startswith(str(TESTS)) or module in {"mcp_tui", "mcp_tui.demo"}
     )
     marked = MARK in os.fsencode(" ".join(words))
-    if not ours or marked or any(name.startswith(b"PYTHON") for name in environment):
+    obeyed = {name for name, value in environment.items() if value and name.startswith(b"PYTHON")}
+    if not ours or marked or obeyed - {b"PYTHONDONTWRITEBYTECODE"}:
         EXECVE(path, command, environment)
     os.closerange(3, 256)  # the guard learns by it that the server runs
     signal.set_wakeup_fd(-1)
