@@ -16,7 +16,7 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
-from mcp_tui.client.catalogue import ListFailed, every, offers
+from mcp_tui.client.catalogue import ListFailed, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_leaving
 from mcp_tui.client.parameters import schema_of, template_schema, usage
 from mcp_tui.client.results import violation
@@ -151,7 +151,7 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
     if not what or not offers(session.client, what):
         return {}
     try:
-        entries = await every(session.client, what)
+        entries = await session.client.every(what)
     except ListFailed:
         return {}
     for entry in entries:
@@ -176,11 +176,11 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
         way = " Use NAME=VALUE, or give all at once with --args JSON." if wanted.command == "call" else ""
         raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.{way}") from None
     named = as_object(params).get("name") if wanted.method == "tools/call" else ""
-    id_ = client.call(wanted.method, params, limits=target.limits(session.given, str(named or "")))
-    row = client.ledger.row(id_)
+    limits = target.limits(session.given, str(named or ""), server=client.target.name)
+    row = client.ledger.row(await session.begin(wanted.method, params, limits))
     watch = _Watch(session, row)
     session.outcome = partial(_end, session, row, None)
-    frame = await client.wait(id_)
+    frame = await client.wait(row.id)
     if row.state is State.LOST:
         frame = None
     if frame is not None and frame.error is None:

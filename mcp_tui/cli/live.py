@@ -1,4 +1,4 @@
-"""``ps``, ``cancel``, and ``attach``: the running sessions of this machine, the workbench, commands, and taps among them."""
+"""``ps``, ``cancel``, ``attach``, and ``--session``: the running sessions of this user."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.options import CONNECTING
 from mcp_tui.cli.output import Exit, Failure, dump, out, show, table, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from mcp_tui.client.client import Client
     from mcp_tui.live.running import Running
 
 WATCH_SECONDS: Final = 1.0
@@ -170,14 +173,20 @@ def _attach(given: Words) -> int:
 
 
 def named(start: str) -> Running:
-    """Returns the running session whose name begins so.
+    """Returns the running session whose name begins so, or else the only one whose server has this name.
 
     Raises:
         Failure: there is none, there are several, or it does not answer.
     """
     from mcp_tui.live.doors import ask
-    from mcp_tui.live.running import Running
+    from mcp_tui.live.running import Running, running
 
+    alike = [each for each in running() if each.server == start]
+    if len(alike) > 1:
+        names = ", ".join(each.name for each in alike)
+        raise Failure(f"{len(alike)} running sessions have a server {start!r}: {names}. Name one of these.")
+    if alike:
+        return alike[0]
     name, path = door(start)
     told = ask(path, {"ask": "list"})
     if told is None:
@@ -195,3 +204,39 @@ def _only() -> Running:
         lines = [f"{each.name}  {each.whose}  {each.server}  {each.busy} in flight" for each in found]
         raise Failure(f"{len(found)} sessions are running. Name one: mcp-tui attach SESSION.", lines=lines)
     return found[0]
+
+
+# -- the connection of a session -------------------------------------------------------------------------------
+
+
+def borrowed(given: Words) -> Callable[[], Client]:
+    """Returns what makes the client of a command on the connection of the workbench that it names.
+
+    Raises:
+        Failure: there is no such workbench, or an option is given that is a matter of the workbench's.
+    """
+    from mcp_tui.cli.target import settings
+    from mcp_tui.live.lending import BorrowedClient
+
+    for wrong in _of_connections(given):
+        raise Failure(f"{wrong} does not go with --session: the workbench has its connection already.")
+    session = named(given.options.session)
+    if session.kind != "workbench":
+        why = "its connection belongs to its client" if session.kind == "tap" else "it is a command"
+        raise Failure(f"Session {session.name} lends no connection: {why}. Name a workbench.")
+    how = settings(given)
+    return lambda: BorrowedClient(session, how)
+
+
+def _of_connections(given: Words) -> Iterator[str]:
+    """Yields what is given that says how to connect, or where to record."""
+    if given.url is not None:
+        yield "A URL"
+    if given.command is not None:
+        yield "A command after --"
+    for option in (option for group in CONNECTING for option in group.options):
+        name = option.names[-1]
+        dest = option.how.get("dest") or name.lstrip("-").replace("-", "_")
+        usual = option.how.get("default", False if not option.takes_value else None)
+        if name not in ("--timeout", "--max-timeout") and getattr(given.options, dest) != usual:
+            yield name

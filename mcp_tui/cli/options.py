@@ -132,8 +132,12 @@ _CANCELLING: Final = OptionGroup(
     Option("--linger", "S", _LINGER_HELP, type=number),
 )
 
+_SESSION: Final = _own(
+    Option("--session", "NAME", "use the connection of a running workbench: its name in ps, or its server's")
+)
 _CALL: Final = (
     _CANCELLING,
+    _SESSION,
     _own(_ARGS, Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")),
 )
 _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
@@ -302,9 +306,9 @@ PAIRS: Final = "[NAME=VALUE…]"
 
 COMMANDS: Final = {
     "call": Spec("call", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL),
-    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _PARAMS)),
-    "read": Spec("call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING,)),
-    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _own(_ARGS))),
+    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _SESSION, _PARAMS)),
+    "read": Spec("call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING, _SESSION)),
+    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _SESSION, _own(_ARGS))),
     "tools": Spec("info", "list all tools, or check them against what clients break on", groups=(_LINT,)),
     "resources": Spec("info", "list all resources"),
     "templates": Spec("info", "list all resource templates"),

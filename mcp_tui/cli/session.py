@@ -30,9 +30,20 @@ from mcp_tui.client.connecting import downloading
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
+from mcp_tui.live.lending import BorrowedClient
 from mcp_tui.live.serving import Doorkeeper
 from mcp_tui.protocol.descriptions import describe
-from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent, Violation
+from mcp_tui.protocol.events import (
+    CancelDelayed,
+    Cause,
+    Event,
+    Limits,
+    Note,
+    ProcessesEnded,
+    RequestEvent,
+    RequestId,
+    Violation,
+)
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn
@@ -173,6 +184,13 @@ class HeadlessSession(Headless):
                 shown.cancel()
                 self.printer.status("")
 
+    async def begin(self, method: str, params: Json, limits: Limits) -> RequestId:
+        """Makes the request of the command; returns its id."""
+        client = self.client
+        if isinstance(client, BorrowedClient):
+            return await client.begin(method, params, limits)
+        return client.call(method, params, limits=limits)
+
     async def _show_launcher(self) -> None:
         client, limit = self.client, self.client.settings.connect_timeout
         while True:
@@ -220,18 +238,26 @@ def run(given: Words, body: Body, *, grace: float | None = None, events: bool = 
         Failure: the words name no server, or no session came about.
     """
     began = time.monotonic()
-    return asyncio.run(_run(given, required(given), body, began, grace, events=events))
+    if getattr(given.options, "session", None) is not None:
+        from mcp_tui.cli.live import borrowed
+
+        return asyncio.run(_run(given, borrowed(given), body, began, events=events))
+    where = required(given)
+
+    def made() -> Client:
+        store = open_store(given, where)
+        return Client(where, settings(given, grace=grace), store=store, tokens=tokens_for(where, store))
+
+    return asyncio.run(_run(given, made, body, began, events=events))
 
 
-async def _run(
-    given: Words, where: Target, body: Body, began: float, grace: float | None, *, events: bool
-) -> int:
-    store = open_store(given, where)
-    client = Client(where, settings(given, grace=grace), store=store, tokens=tokens_for(where, store))
+async def _run(given: Words, made: Callable[[], Client], body: Body, began: float, *, events: bool) -> int:
+    client = made()
+    store = client.store
     session = HeadlessSession(given, began, client)
     printer = session.printer
     session.opened(store)
-    door = Doorkeeper(client, "call", may=has_door(given))
+    door = Doorkeeper(client, "call", may=has_door(given) and not isinstance(client, BorrowedClient))
     client.listen(session.ended)
     try:
         if printer.json and events:
@@ -249,7 +275,7 @@ async def _run(
         if session.outcome == session.uncalled:
             session.uncalled()
     except TransportError as error:
-        raise failure(error, where) from None
+        raise failure(error, client.target) from None
     finally:
         await session.finish()
         session.tell_unread(lambda row: _unwritten(row, client.now()))

@@ -361,6 +361,8 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
     """
     from mcp_tui.config import saved
 
+    if given.options.session is not None:
+        return saved.find(loaded().settings.saved_folder, given.options.saved), given
     if given.options.server is not None:
         # what it asks for is asked once, when it is started
         kept = saved.SavedServer(name=given.options.server)

@@ -99,9 +99,10 @@ def open_workbench(given: Words) -> int:
 
     def door(client: Client) -> Doorkeeper:
         from mcp_tui.cli.session import has_door
+        from mcp_tui.live.lending import lend
         from mcp_tui.live.serving import Doorkeeper
 
-        doors.append(Doorkeeper(client, "workbench", may=has_door(given)))
+        doors.append(Doorkeeper(client, "workbench", may=has_door(given), lends=lend))
         return doors[-1]
 
     def limits(chosen: Target, tool: str) -> Limits:

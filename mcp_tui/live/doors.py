@@ -48,7 +48,7 @@ def folders() -> list[Path]:
 
 
 @contextmanager
-def _reachable(path: Path) -> Generator[str]:
+def reachable(path: Path) -> Generator[str]:
     """Yields an address of a socket, however long its path is: the system permits 108 bytes."""
     if len(os.fsencode(path)) < 100 or not sys.platform.startswith("linux"):
         yield str(path)
@@ -76,7 +76,7 @@ class Door:
         unready = place / f".{id}"
         before = os.umask(0o177)
         try:
-            with _reachable(unready) as address:
+            with reachable(unready) as address:
                 self.socket.bind(address)
             self.socket.listen(16)
             unready.replace(
@@ -174,7 +174,7 @@ def connect(path: Path, patience: float) -> socket.socket | None:
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(patience)
     try:
-        with _reachable(path) as address:
+        with reachable(path) as address:
             link.connect(address)
     except OSError as error:
         link.close()
