@@ -126,11 +126,12 @@ class Judge:
                     self._cancelled.add(key)
                     if not pressed & CANCELS and not clicked:
                         raise Failure(f"{step} cancelled {row.id} on {before}")
+        opens = DECIDES | {"o"} if before.top == "LinkScreen" else DECIDES
         answers = sum(map(_is_answer, self.sent))
-        if answers > self._answers and not pressed & DECIDES and not clicked:
+        if answers > self._answers and not pressed & opens and not clicked:
             raise Failure(f"{step} answered a question on {before}")
         self._answers = answers
-        if self.opened and not pressed & DECIDES and not clicked:
+        if self.opened and not pressed & opens and not clicked:
             raise Failure(f"{step} opened {self.opened}")
         self.opened.clear()
         self.judge_files(step, pressed & WRITES or clicked)
