@@ -225,11 +225,16 @@ _DEMO: Final = _own(
 )
 
 _TAP: Final = _own(
-    Option("--http", "PORT", "tap the server at URL; the client connects to 127.0.0.1:PORT", type=whole),
     Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
     Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
     _RECORD,
     Option("--name", "N", "name of the server, in ps and in the journal"),
+)
+_TAP_HTTP: Final = OptionGroup(
+    "a server behind a URL",
+    Option("--http", "PORT", "the client connects to 127.0.0.1:PORT (0: any free port)", type=whole),
+    *_CLIENT_CERT,
+    Option("--insecure", "", "do not verify the TLS certificate of the server"),
 )
 _PS: Final = _own(Option("--watch", "", "list again every second, until ctrl+c"))
 _TAP_CONFIG: Final = OptionGroup(
@@ -331,7 +336,7 @@ COMMANDS: Final = {
         "tap",
         "see and cancel what a client calls on its server",
         "[URL | -- COMMAND ARGS…]",
-        (_TAP, _TAP_CONFIG),
+        (_TAP, _TAP_HTTP, _TAP_CONFIG),
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),

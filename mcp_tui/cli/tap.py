@@ -29,7 +29,8 @@ def _relay(given: Words) -> NoReturn:
 
 
 def _proxy(given: Words) -> int:
-    port, name = given.options.http, given.options.name or ""
+    options = given.options
+    port = options.http
     if given.url is None or given.words or given.command:
         raise Failure("A tap over HTTP takes its options and one URL. See mcp-tui tap --help.")
     if not 0 <= port < 65536:
@@ -41,7 +42,13 @@ def _proxy(given: Words) -> int:
     from mcp_tui.tap.http import serve
     from mcp_tui.transport.base import TransportError
 
-    target = HttpTarget(url=given.url, name=name)
+    target = HttpTarget(
+        url=given.url,
+        name=options.name or "",
+        insecure=options.insecure,
+        client_cert=options.client_cert or "",
+        client_key=options.client_key or "",
+    )
     try:
         return serve(target, port, tokens_for(target), _begin(given))
     except TransportError as error:

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import Any, Final, cast
 
@@ -25,7 +28,7 @@ from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.tap.event_pipe import EVENT_TYPE, EventPipe, fields_of, with_data
 from mcp_tui.tap.http_books import HttpBooks, Record
 from mcp_tui.tap.http_session import HttpSession
-from mcp_tui.tap.relay import tell
+from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, tell
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, TransportError, spawn
 from mcp_tui.transport.http_client import TOKEN, HttpClient
@@ -75,6 +78,20 @@ def is_local(headers: dict[bytes, bytes]) -> bool:
     return names <= NAMES and scheme in ("http", "https")
 
 
+def still_reads(peer: tuple[str, int], own: tuple[str, int]) -> bool:
+    """Whether a process still holds the other end of a connection on this machine, which has ended what it writes.
+
+    Only Linux tells; elsewhere the end of one direction is the end of both.
+    """
+    try:
+        lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return False
+    numbers = [(int.from_bytes(socket.inet_aton(host), sys.byteorder), port) for host, port in (peer, own)]
+    ends = [f"{host:08X}:{port:04X}" for host, port in numbers]
+    return any(fields[1:3] == ends and fields[9] != "0" for fields in map(str.split, lines))
+
+
 class ClientConnection(asyncio.Protocol):
     """A connection from the client, whose requests are answered one by one."""
 
@@ -88,6 +105,8 @@ class ClientConnection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._writable = asyncio.Event()
         self._writable.set()
+        self._ended = False
+        """Nothing more can come from the client."""
         self._is_head = False
         self._early = 0
         """Bytes that came while the last request is not answered."""
@@ -105,8 +124,22 @@ class ClientConnection(asyncio.Protocol):
         self._http.receive_data(data)
         self._proceed()
 
-    def eof_received(self) -> None:
-        self.connection_lost(None)
+    def eof_received(self) -> bool:
+        """Keeps a connection that is closed in one direction: the client may still wait for the response."""
+        self._ended = True
+        if self._http.their_state is not h11.DONE:
+            return False
+        self._look(0.01)
+        return self.exchange is not None
+
+    def _look(self, pause: float) -> None:
+        if self.exchange is None:
+            return
+        if still_reads(*(self.transport.get_extra_info(name) for name in ("peername", "sockname"))):
+            asyncio.get_running_loop().call_later(pause, self._look, min(3 * pause, CLIENT_LOOK_SECONDS))
+        else:
+            self.transport.close()
+            self.connection_lost(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.proxy.connections.discard(self)
@@ -184,7 +217,7 @@ class ClientConnection(asyncio.Protocol):
         """Ends the response; the next request may have come already."""
         self.exchange = None
         self._send(h11.EndOfMessage())
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE and not self._ended:
             self._http.start_next_cycle()
             self._early = 0
             self.pace(paused=False)
@@ -363,6 +396,7 @@ class Proxy:
         self.own = ""
         """The origin of the tap."""
         self._tokens = tokens
+        self._advised = False
         self.books = HttpBooks(target, self.post, begin)
 
     def address_of(self, target: bytes) -> Address:
@@ -386,7 +420,11 @@ class Proxy:
         if response.status_code not in (401, 403) or self._tokens is None or given:
             return False
         said = response.headers.get("www-authenticate", "")
-        return await self._tokens.renew(Challenge(response.status_code, said, response.extensions[TOKEN]))
+        renewed = await self._tokens.renew(Challenge(response.status_code, said, response.extensions[TOKEN]))
+        if not renewed and response.status_code == 401 and not self._advised:
+            self._advised = True
+            tell("the server requires sign-in. Use mcp-tui login URL, or have the client send Authorization.")
+        return renewed
 
     def post(
         self,

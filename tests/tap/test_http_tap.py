@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
@@ -25,7 +26,7 @@ from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
 from tests.cli.running import MCP_TUI
 from tests.servers.http_scripted import Call, HttpScript, Script, is_rpc, served
-from tests.waiting import HANG, until
+from tests.waiting import HANG, turns, until
 
 HANDSHAKE: Final = {
     "protocolVersion": "2025-11-25",
@@ -255,6 +256,24 @@ async def test_a_client_that_goes_is_gone_for_the_server(modern: bool):
         )
     else:
         assert (cancels, lost) == ([], ["the client closed its stream; the server may still be running it"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether the client still reads")
+async def test_a_client_that_ends_what_it_writes_still_reads():
+    goes_on = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        await goes_on.wait()
+        await call.answer({"resultType": "complete"})
+
+    async with _tapped(served("2026-07-28", work)) as tap:
+        peer = await tap.call(1, modern=True)
+        peer.writer.write_eof()
+        await tap.server.until(is_rpc("tools/call"))
+        await turns()
+        goes_on.set()
+        assert "result" in await peer.answer()
+        assert await peer.reader.read() == b""
 
 
 async def test_a_server_that_goes_is_gone_for_the_client():
