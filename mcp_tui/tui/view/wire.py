@@ -34,6 +34,10 @@ def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[An
     )
 
 
+_SIZE_CELLS: Final = 8
+"""Cells of the size of a message, which may be ``999.9 kB``: names need the room."""
+
+
 def wire_line(
     frame: FrameHead | None,
     room: int,
@@ -50,7 +54,7 @@ def wire_line(
     if frame is None:
         return DAMAGED
     arrow, tone = (words("→"), "accent") if frame.direction == "out" else (words("←"), "success")
-    cells = max(12, min(80, room - 2 - 14 - 10))
+    cells = max(12, min(80, room - 2 - 14 - _SIZE_CELLS))
     said = brief(frame.method, 80) or words("response")
     id_ = row.id if frame.id is None and row is not None else frame.id
     if id_ is not None:
@@ -64,7 +68,7 @@ def wire_line(
         *(((arrow, tone), (words("✗"), "error")) if broken else ((safe("{} ", arrow), tone),)),
         (safe("{}  ", durations.moment(frame.at, origin)), "muted"),
         fit(said, cells),
-        (fit(durations.size(frame.size), 10, right=True), "muted"),
+        (fit(durations.size(frame.size), _SIZE_CELLS, right=True), "muted"),
         key=frame.seq,
     )
 
