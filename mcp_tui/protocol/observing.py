@@ -199,11 +199,11 @@ class Observer:
             self._violation("cancel-unknown", f"a cancel {what}", at, seq)
             return
         if ledger.negotiated.modern and ledger.negotiated.transport == "http":
-            text = f"notifications/cancelled of {row.id!r}, where its stream is to be closed"
+            text = f"notifications/cancelled for {row.id!r} instead of closing its stream"
             self._violation("cancel-of-a-stream", text, at, seq, row.id)
             return
         if row.state is State.TASK:
-            text = f"notifications/cancelled of {row.id!r}, where tasks/cancel is due"
+            text = f"notifications/cancelled for {row.id!r} instead of tasks/cancel"
             self._violation("cancel-of-a-task", text, at, seq, row.id)
             return
         if row.cause is Cause.CLIENT:
