@@ -69,12 +69,24 @@ def candidates(words: Sequence[str]) -> list[str]:
     elif current.startswith("-"):
         found = [option for each in options for option in each.names]
     else:
-        found = COMMANDS if name is None else ()
+        found = COMMANDS if name is None else _running(name)
     return [each for each in found if each.startswith(current) and _SAFE.fullmatch(each)]
 
 
+def _running(name: str) -> list[str]:
+    """Returns the running sessions, or what is in flight there, for a command that takes one."""
+    from mcp_tui.live.doors import ask_all, doors
+
+    if name == "attach":
+        return sorted(doors())
+    told = ask_all({"ask": "list"}).items() if name == "cancel" else ()
+    return [f"{session}/{row['id']}" for session, each in told if each for row in each["requests"]]
+
+
 def _values(names: Sequence[str]) -> list[str]:
-    """Returns the names of servers or saved calls, for an option that takes one."""
+    """Returns the names of servers, sessions, or saved calls, for an option that takes one."""
+    if "--session" in names:
+        return _running("attach")
     if {"--server", "--trust", "--distrust", "--install", "--uninstall"} & set(names):
         from mcp_tui.config.servers import discover
 

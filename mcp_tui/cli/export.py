@@ -504,14 +504,14 @@ def _table(
 
 
 def _head(title: str, recording: Recording) -> Iterator[str]:
-    """Yields a title, and below it the server, transport, protocol version, time, and version of mcp-tui."""
+    """Yields a title, and below it the server, transport, protocol version, client, time, and version of mcp-tui."""
     yield f"### {title}"
     yield ""
     header = recording.header
     connected = next(iter(recording.connections().values()), None)
     names = [header.target]
     if connected is not None:
-        names += [connected.server, connected.transport, connected.revision]
+        names += [connected.server, connected.transport, connected.revision, connected.client]
     app = code(f"mcp-tui {header.app}".rstrip())
     yield ", ".join(filter(None, (*map(code, names), clock.utc_stamp(header.wall), app)))
     yield ""

@@ -69,11 +69,11 @@ def _find(named: str) -> Journal:
 
 
 def _last(known: Sequence[Journal]) -> Journal:
-    """Returns the last session of the workbench, or else the last run; reports on a terminal which."""
+    """Returns the last session of the workbench or of a tap, or else the last run; reports on a terminal which."""
     latest = sorted(
         known, key=lambda each: (each.name[: len("2026-11-21T031500")], _begun(each)), reverse=True
     )
-    found = next((each for each in latest if each.purpose == "workbench"), latest[0])
+    found = next((each for each in latest if each.purpose in ("workbench", "tap")), latest[0])
     if sys.stderr.isatty():
         warn(f"The last session is {found.name}.")
     return found

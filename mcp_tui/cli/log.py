@@ -36,6 +36,7 @@ CAPS: Final = (19, 10, 32, 8, 96, 240)
 LOG_COLUMNS: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "outcomes", "cause",
     "reason", "signal", "reason_delivered", "delivery", "watched", "disconnected", "elapsed", "late", "worst", "details",
+    "client",
 )  # fmt: skip
 """The columns of the CSV."""
 
@@ -158,10 +159,10 @@ def lines(
         min(cap, max(map(width, column))) for cap, column in zip(CAPS, zip(*rows, strict=True), strict=False)
     ]
     pairs = zip(entries, rows, strict=True)
-    for _, group in groupby(pairs, lambda pair: (pair[0].session.name, pair[0].server)):
+    for _, group in groupby(pairs, lambda pair: (pair[0].session.name, pair[0].server, pair[0].client)):
         for number, (entry, row) in enumerate(group):
             if not number:
-                facts = map(brief, (entry.server, entry.transport, entry.revision))
+                facts = map(brief, (entry.server, entry.transport, entry.revision, _called_by(entry)))
                 head = join((clean(entry.session.name), *facts), " · ")
                 head = head if columns is None else clip(head, columns)
                 yield f"\x1b[2m{head}\x1b[0m" if colour else head
@@ -171,6 +172,10 @@ def lines(
             )
             line = clean("  ".join(("", *cells)).rstrip(" "))
             yield line if columns is None else clip(line, columns)
+
+
+def _called_by(entry: LoggedCancellation) -> str:
+    return f"called by {entry.client}" if entry.client else ""
 
 
 def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
@@ -191,6 +196,7 @@ def as_json(entry: LoggedCancellation) -> dict[str, Any]:
         "transport": entry.transport or None,
         "revision": entry.revision or None,
         **evidence.cancellation_json(entry.row, entry.until),
+        "client": entry.client or None,
     }
 
 

@@ -31,7 +31,7 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
-CACHE_NAME: Final = "index-11.cache"
+CACHE_NAME: Final = "index-12.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 SLOW_BYTES: Final = 64 * 1024 * 1024
@@ -44,8 +44,9 @@ class RecordedSession:
 
     ``written``, ``size``, and ``inode`` are those of the journal when it was read; ``written`` is -1 while a cancel is
     watched, or its last line is not complete yet. ``problem`` is why it cannot be read, in one sentence. ``server``,
-    ``transport``, and ``revision`` are those of the last connection. ``broken`` counts lines that are not records, ``lost``
-    records that could not be written. ``cancellations`` are made by :func:`_cancellations`.
+    ``client``, ``transport``, and ``revision`` are those of the last connection; ``client`` is empty for mcp-tui itself.
+    ``broken`` counts lines that are not records, ``lost`` records that could not be written.
+    ``cancellations`` are made by :func:`_cancellations`.
     """
 
     name: str
@@ -58,6 +59,7 @@ class RecordedSession:
     mono: float = 0.0
     target: str = ""
     server: str = ""
+    client: str = ""
     transport: str = ""
     revision: str = ""
     frames: int = 0
@@ -79,6 +81,7 @@ class LoggedCancellation:
     wall: float
     until: float
     server: str
+    client: str
     transport: str
     revision: str
     id: ev.RequestId
@@ -172,6 +175,7 @@ def read_session(journal: Journal) -> RecordedSession:
         mono=recording.header.mono,
         target=recording.header.target,
         server=last.server,
+        client=last.client,
         transport=last.transport,
         revision=last.revision,
         frames=recording.frame_count,
@@ -211,6 +215,7 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
             "wall": recording.wall(asked.at),
             "until": until,
             "server": on.server,
+            "client": on.client,
             "transport": on.transport,
             "revision": on.revision,
             "id": row.id,

@@ -138,10 +138,11 @@ class RecordedScene:
                 facts = replace(facts, link=Link.LOST, detail=brief(event.detail, 400))
             elif isinstance(event, ev.Connected):
                 lost = facts.link is Link.LOST
+                server = brief(event.server, 120) or facts.name
                 return replace(
                     facts,
                     link=Link.LOST if lost else Link.CONNECTED,
-                    name=brief(event.server, 120) or facts.name,
+                    name=safe("{} → {}", brief(event.client, 60), server) if event.client else server,
                     transport=brief(event.transport, 20),
                     pid=event.pid,
                     revision=brief(event.revision, 20),

@@ -17,7 +17,20 @@ from mcp_tui.tui.keys import hint
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import Section, fact_lines
 from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line, texts
-from mcp_tui.tui.view.text import SafeText, brief, clean, fit, join, paragraphs, pretty, safe, width, words
+from mcp_tui.tui.view.text import (
+    NOTHING,
+    SafeText,
+    brief,
+    clean,
+    clip,
+    fit,
+    join,
+    paragraphs,
+    pretty,
+    safe,
+    width,
+    words,
+)
 
 
 def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
@@ -37,6 +50,9 @@ def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[An
 _SIZE_CELLS: Final = 8
 """Cells of the size of a message, which may be ``999.9 kB``: names need the room."""
 
+_OWN: Final = words(" (tap)")
+"""After a message that the tap wrote."""
+
 
 def wire_line(
     frame: FrameHead | None,
@@ -55,6 +71,7 @@ def wire_line(
         return DAMAGED
     arrow, tone = (words("→"), "accent") if frame.direction == "out" else (words("←"), "success")
     cells = max(12, min(80, room - 2 - 14 - _SIZE_CELLS))
+    own = _OWN if frame.own else NOTHING
     said = brief(frame.method, 80) or words("response")
     id_ = row.id if frame.id is None and row is not None else frame.id
     if id_ is not None:
@@ -62,8 +79,9 @@ def wire_line(
     if row is not None:
         name = "" if row.internal else row.name  # what our own requests are about, their methods say
         said = join((said, brief(name or ("" if frame.method else row.method), 80)), " ")
-        if width(said) > cells:
+        if width(said) > cells - len(own):
             said = clean(said.removeprefix("notifications/"))
+    said = safe("{}{}", clip(said, cells - len(own)), own)
     return line(
         *(((arrow, tone), (words("✗"), "error")) if broken else ((safe("{} ", arrow), tone),)),
         (safe("{}  ", durations.moment(frame.at, origin)), "muted"),
