@@ -187,7 +187,7 @@ class BorrowedClient(Client):
             pid=event.pid,
         )
         self._take(event)
-        spawn(self._read(reader), name="read what a session tells")
+        spawn(self._read(reader), name="read the messages of a session")
         return self._info
 
     async def begin(self, method: str, params: Json, limits: ev.Limits) -> RequestId:
