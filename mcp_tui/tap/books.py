@@ -23,17 +23,14 @@ from mcp_tui.config import settings
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.journal.store import Store
-from mcp_tui.live import doors
-from mcp_tui.live.summary import named, summary
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import LineFramer, Oversized
-from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.observing import Observer
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tap import relay
+from mcp_tui.tap.account import Account
 
 SLICE: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
@@ -47,20 +44,13 @@ UNGUARDED: Final = 0.5
 FOLDERS: Final = ("PWD", "OLDPWD")
 """Variables that a shell sets: folders, though a name like these is most often that of a password."""
 
-SPOKEN: Final = 4096
-"""Characters of a reason at most."""
 
-
-class Books:
+class Books(Account):
     """The books of one tap. ``link`` is the socket to its relay."""
 
     def __init__(self, link: socket.socket) -> None:
+        super().__init__("stdio", Store(), "")
         self.link = link
-        self.ledger = Ledger(self, observes=True)
-        self.observer = Observer(self.ledger)
-        self.store = Store()
-        self.name = ""
-        self.door: doors.Door | None = None
         self.over = False
         self._data = bytearray()
         self._more = False
@@ -75,12 +65,8 @@ class Books:
         """A hold was asked for."""
         self._wanted: list[tuple[RequestId, str, socket.socket]] = []
         """Cancels that persons asked for."""
-        self._visitors: dict[socket.socket, bytes] = {}
-        self._waiting: dict[RequestId, list[socket.socket]] = {}
-        """Who waits until the signal of a request has left."""
         self._said: list[dict[str, Any]] = []
         self._told: list[dict[str, Any]] = []
-        self._problems = 0
         self._server = 0
         """The process id of the server, and of its group."""
 
@@ -99,8 +85,7 @@ class Books:
                 self._look_at_clock()
         self.store.close()
         self._report()
-        if self.door is not None:
-            self.door.close()
+        self.close_door()
 
     def _wait(self) -> float | None:
         if self._more or self._turns:
@@ -154,9 +139,7 @@ class Books:
 
     def _report(self) -> None:
         """Says on stderr what became of the journal."""
-        for problem in self.store.problems[self._problems :]:
-            self.order(warn=f"{problem}. The traffic goes on.")
-        self._problems = len(self.store.problems)
+        self.report(lambda text: self.order(warn=text))
 
     def order(self, **order: Any) -> None:
         """Gives an order to the relay, which may be gone."""
@@ -283,9 +266,7 @@ class Books:
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
         if not (chosen.live and chosen.journal.keep):
             return
-        with suppress(OSError):
-            self.door = doors.Door(os.urandom(6).hex())
-            self._selector.register(self.door.socket, selectors.EVENT_READ, self._let_in)
+        self.open_door()
 
     def _end(self, detail: str, *, expected: bool, at: float | None = None) -> None:
         if self.over:
@@ -324,105 +305,35 @@ class Books:
             self.ledger.tick(now)
             wanted, self._wanted = self._wanted, []
             for id_, reason, visitor in wanted:
-                self._cancel(id_, reason, visitor, now)
+                self.cancel(id_, reason, visitor, now)
             self.ledger.perform()
         for order in (*self._said, *self._told):
             self.order(**order)
         self._said, self._told = [], []
         self.order(go=1)
 
-    def _cancel(self, id_: RequestId, reason: str, visitor: socket.socket, now: float) -> None:
-        row = self.ledger.row(id_)
-        outcome = self.ledger.cancel(id_, Cause.USER, reason, at=now)
-        self.ledger.perform()
-        if outcome in (CancelOutcome.REQUESTED, CancelOutcome.HELD):
-            self._waiting.setdefault(id_, []).append(visitor)
-        elif outcome is CancelOutcome.REFUSED:
-            doors.answer(visitor, {"refused": f"{row.method} cannot be cancelled"})
-        elif outcome in (CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED):
-            doors.answer(visitor, {"over": row.state.value})
-        else:
-            doors.answer(visitor, {"signal": "none"})
+    def asked_to_cancel(self, id: RequestId, reason: str, visitor: socket.socket) -> None:
+        """Waits for a hold."""
+        self._wanted.append((id, reason, visitor))
 
-    def _told_for(self, row: Request, cause: Cause, reason: str) -> None:
-        """Answers a client whose request the tap has ended, and keeps the server's own answer back."""
-        told = self.observer.answer_for(row, cause, reason)
-        if told is not None:
-            token = self.observer.token_of(row)
-            self._told.append(
-                {"keep": told["id"], "token": token, "tell": messages.encode(told).decode() + "\n"}
-            )
-
-    # -- the door --------------------------------------------------------------------------------------------
-
-    def _let_in(self) -> None:
-        visitor = None if self.door is None else self.door.accept()
-        if visitor is not None:
-            self._visitors[visitor] = b""
-            self._selector.register(visitor, selectors.EVENT_READ, lambda: self._listen_to(visitor))
-
-    def _listen_to(self, visitor: socket.socket) -> None:
-        try:
-            piece = visitor.recv(doors.QUESTION_BYTES)
-        except OSError:
-            piece = b""
-        self._visitors[visitor] += piece
-        asked = doors.question(self._visitors[visitor])
-        if asked is None and piece:
-            return
-        self._selector.unregister(visitor)
-        del self._visitors[visitor]
-        self._answer(visitor, asked or {})
-
-    def _answer(self, visitor: socket.socket, asked: dict[str, Any]) -> None:
-        if asked.get("ask") == "list":
-            doors.answer(visitor, self._summary())
-            return
-        if asked.get("ask") != "cancel":
-            doors.answer(visitor, {"refused": "this session does not know how to do that"})
-            return
-        row = named(self.ledger, text := str(asked.get("id")))
-        if row is None:
-            doors.answer(visitor, {"unknown": text})
-        elif row.open:
-            self._wanted.append((row.id, str(asked.get("reason") or "")[:SPOKEN], visitor))
-        else:
-            doors.answer(visitor, {"over": row.state.value})
-
-    def _summary(self) -> dict[str, Any]:
-        client = self.observer.client
-        return summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=self.name)
-
-    # -- the ledger's port -------------------------------------------------------------------------------------
-
-    def event(self, event: ev.Event) -> None:
-        """Keeps an event. A cancel that is not the client's own is told to it."""
-        self.store.event(event)
-        match event:
-            case ev.CancelRequested(id=id_, cause=cause, reason=reason) if cause is not Cause.CLIENT:
-                self._told_for(self.ledger.row(id_), cause, reason)
-            case ev.CancelSignalled(id=id_, signal=way):
-                for visitor in self._waiting.pop(id_, ()):
-                    doors.answer(visitor, {"signal": way.value})
-            case _:
-                pass
+    def answer_client(self, row: Request, told: dict[str, Json]) -> None:
+        """Has the relay do it."""
+        token = self.observer.token_of(row)
+        self._told.append({"keep": told["id"], "token": token, "tell": messages.encode(told).decode() + "\n"})
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        """Sends a request of the tap's own, whose answer is not for the client."""
+        """Has the relay do it."""
         self._said.append({"say": messages.encode(message).decode() + "\n", "keep": id})
 
-    def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
-        """Sends the cancel of a request that the tap ends."""
-        if message is not None:
-            params = {**as_object(message["params"]), "requestId": self.observer.on_wire(id)}
-            self._said.append({"say": messages.encode({**message, "params": params}).decode() + "\n"})
+    def notify(self, id: RequestId, message: dict[str, Json]) -> None:
+        """Has the relay do it."""
+        self._said.append({"say": messages.encode(message).decode() + "\n"})
 
-    def nothing(self, *_: Any, **__: Any) -> None:
-        """A client that is observed does this by itself, or not."""
+    def watch(self, link: socket.socket, call: Callable[[], None]) -> None:
+        self._selector.register(link, selectors.EVENT_READ, call)
 
-    unqueue = recall = release = reply = prompt = prompt_over = gather = gather_over = relist = resolve = (
-        nothing
-    )
+    def forget(self, link: socket.socket) -> None:
+        self._selector.unregister(link)
 
 
 def opened_store(
@@ -475,8 +386,7 @@ def main() -> None:
         what = f"{type(error).__name__} {error}".strip()[:200]
         with suppress(Exception):
             books.store.close()
-        if books.door is not None:
-            books.door.close()
+        books.close_door()
         books.order(failed=f"the books failed ({what})")
         sys.exit(1)
 

@@ -29,12 +29,13 @@ from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
+from mcp_tui.tap.account import warn
 from mcp_tui.tap.books import opened_store
 from mcp_tui.tap.event_pipe import EVENT_TYPE, LONGEST, EventReader, fields_of
 from mcp_tui.tap.http_session import HttpSession
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.relay import HOLD, LATER, QUEUE_BYTES, tell
-from mcp_tui.transport.addresses import parse, readable
+from mcp_tui.tap.relay import HOLD, LATER, QUEUE_BYTES
+from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_errors import media_type, refusal
 from mcp_tui.transport.targets import HttpTarget
@@ -443,12 +444,10 @@ class HttpBooks:
             except Exception as error:  # noqa: BLE001
                 self.dead = True
                 self._queue.clear()
+                for each in self._sessions:
+                    self.on_loop(each.close_door)
                 what = f"{type(error).__name__} {error}".strip()[:200]
-                self.warn(f"the books failed ({what}): nothing is recorded any more. The traffic goes on.")
-
-    def warn(self, text: str) -> None:
-        """Says something on stderr in one line."""
-        tell(readable(" ".join(text.split()), 400))
+                warn(f"the books failed ({what}): nothing is recorded any more. The traffic goes on.")
 
     def learn(self, values: Iterable[str]) -> None:
         """Takes in secrets that are written nowhere."""
@@ -541,7 +540,7 @@ class HttpBooks:
         if begin.get("record") and self._number > 1:
             path = Path(begin["record"])
             begin["record"] = str(path.with_name(f"{path.stem}-{self._number}{path.suffix}"))
-        store = opened_store(self._target, self._chosen, begin, self.soon, at, self.warn)
+        store = opened_store(self._target, self._chosen, begin, self.soon, at, warn)
         store.learn(self._secrets)
         session = HttpSession(self, store)
         self._sessions.append(session)

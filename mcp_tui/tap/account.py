@@ -1,0 +1,174 @@
+"""The books of one session of a foreign client: a ledger that observes, a store, and a door."""
+
+from __future__ import annotations
+
+import os
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Final
+
+from mcp_tui.journal.store import Store
+from mcp_tui.live import doors
+from mcp_tui.live.summary import named, summary
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.ledger import CancelOutcome, Ledger
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.observing import Observer
+from mcp_tui.protocol.requests import Request
+from mcp_tui.tap.relay import tell
+from mcp_tui.transport.addresses import readable
+
+SPOKEN: Final = 4096
+"""Characters of a reason at most."""
+
+
+def warn(text: str) -> None:
+    """Says something on stderr in one line."""
+    tell(readable(" ".join(text.split()), 400))
+
+
+class Account(ABC):
+    """The ledger's port, and the door's answers. How messages reach the two sides is up to the kind of tap."""
+
+    def __init__(self, transport: str, store: Store, name: str) -> None:
+        self.ledger = Ledger(self, transport=transport, observes=True)
+        self.observer = Observer(self.ledger)
+        self.store = store
+        self.name = name
+        """That of the server."""
+        self._problems = 0
+        self._door: doors.Door | None = None
+        self._visitors: dict[socket.socket, bytes] = {}
+        self._waiting: dict[RequestId, list[socket.socket]] = {}
+        """Who waits until the signal of a request has left."""
+
+    def report(self, say: Callable[[str], object]) -> None:
+        """Says what became of the journal since the last time."""
+        for problem in self.store.problems[self._problems :]:
+            say(f"{problem}. The traffic goes on.")
+        self._problems = len(self.store.problems)
+
+    # -- the door ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def watch(self, link: socket.socket, call: Callable[[], None]) -> None:
+        """Calls whenever there is something to read."""
+
+    @abstractmethod
+    def forget(self, link: socket.socket) -> None:
+        """Calls no more."""
+
+    def open_door(self) -> None:
+        """Opens the door, if there can be one."""
+        with suppress(OSError):
+            self._door = doors.Door(os.urandom(6).hex())
+            self.watch(self._door.socket, self._let_in)
+
+    def close_door(self) -> None:
+        """Closes it for good."""
+        door, self._door = self._door, None
+        if door is not None:
+            self.forget(door.socket)
+            door.close()
+
+    def _let_in(self) -> None:
+        visitor = None if self._door is None else self._door.accept()
+        if visitor is not None:
+            self._visitors[visitor] = b""
+            self.watch(visitor, lambda: self._listen_to(visitor))
+
+    def _listen_to(self, visitor: socket.socket) -> None:
+        try:
+            piece = visitor.recv(doors.QUESTION_BYTES)
+        except OSError:
+            piece = b""
+        self._visitors[visitor] += piece
+        asked = doors.question(self._visitors[visitor])
+        if asked is None and piece:
+            return
+        self.forget(visitor)
+        del self._visitors[visitor]
+        self._answer(visitor, asked or {})
+
+    def _answer(self, visitor: socket.socket, asked: dict[str, Any]) -> None:
+        if asked.get("ask") == "list":
+            client, server = self.observer.client, self.name
+            told = summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=server)
+        elif asked.get("ask") != "cancel":
+            told = {"refused": "this session does not know how to do that"}
+        elif (row := named(self.ledger, text := str(asked.get("id")))) is None:
+            told = {"unknown": text}
+        elif row.open:
+            self.asked_to_cancel(row.id, str(asked.get("reason") or "")[:SPOKEN], visitor)
+            return
+        else:
+            told = {"over": row.state.value}
+        doors.answer(visitor, told)
+
+    @abstractmethod
+    def asked_to_cancel(self, id: RequestId, reason: str, visitor: socket.socket) -> None:
+        """Has :meth:`cancel` called once everything that came is booked."""
+
+    def cancel(self, id: RequestId, reason: str, visitor: socket.socket, now: float) -> None:
+        """Cancels a request for a visitor, who is answered when the signal has left."""
+        row = self.ledger.row(id)
+        self._waiting.setdefault(id, []).append(visitor)
+        outcome = self.ledger.cancel(id, Cause.USER, reason, at=now)
+        self.ledger.perform()
+        if outcome in (CancelOutcome.REQUESTED, CancelOutcome.HELD) or id not in self._waiting:
+            return
+        del self._waiting[id]
+        if outcome is CancelOutcome.REFUSED:
+            told = {"refused": f"{row.method} cannot be cancelled"}
+        elif outcome in (CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED):
+            told = {"over": row.state.value}
+        else:
+            told = {"signal": "none"}
+        doors.answer(visitor, told)
+
+    # -- the ledger's port -------------------------------------------------------------------------------------
+
+    def event(self, event: ev.Event) -> None:
+        """Keeps an event. A cancel that is not the client's own is told to it."""
+        self.store.event(event)
+        match event:
+            case ev.CancelRequested(id=id_, cause=cause, reason=reason) if cause is not Cause.CLIENT:
+                row = self.ledger.row(id_)
+                told = self.observer.answer_for(row, cause, reason)
+                if told is not None:
+                    self.answer_client(row, told)
+            case ev.CancelSignalled(id=id_, signal=way):
+                for visitor in self._waiting.pop(id_, ()):
+                    doors.answer(visitor, {"signal": way.value})
+            case _:
+                pass
+
+    @abstractmethod
+    def answer_client(self, row: Request, told: dict[str, Json]) -> None:
+        """Answers a client whose request the tap has ended, and keeps the server's own answer back."""
+
+    @abstractmethod
+    def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
+        """Sends a request of the tap's own, whose answer is not for the client."""
+
+    def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
+        """Sends the cancel of a request that the tap ends."""
+        if message is not None:
+            params = {**as_object(message["params"]), "requestId": self.observer.on_wire(id)}
+            self.notify(id, {**message, "params": params})
+
+    @abstractmethod
+    def notify(self, id: RequestId, message: dict[str, Json]) -> None:
+        """Sends the notification that cancels a request."""
+
+    def release(self, id: RequestId) -> None:  # noqa: B027 - on a pipe no request has a stream of its own
+        """Closes the connection to the server that a request has for itself."""
+
+    def nothing(self, *_: Any, **__: Any) -> None:  # noqa: B027 - nothing is what it does
+        """A client that is observed does this by itself, or not."""
+
+    unqueue = recall = reply = prompt = prompt_over = gather = gather_over = relist = resolve = nothing
