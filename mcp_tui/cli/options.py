@@ -166,6 +166,16 @@ _PROBE: Final = (
         Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
     ),
     OptionGroup(
+        "a client (its command stands after --)",
+        Option(
+            "--client",
+            "",
+            "judge a client: run its command with the judge's server, once for each experiment",
+        ),
+        Option("--each", "NAMES", "only these experiments, with commas (--client --list names them)"),
+        Option("--gave-up", "REGEX", "what the client writes when it gives a call up"),
+    ),
+    OptionGroup(
         "reports",
         Option("--junit", "FILE", "also write JUnit XML, for CI"),
         Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),

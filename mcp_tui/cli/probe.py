@@ -19,7 +19,7 @@ from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.connection import Unprepared
-from mcp_tui.probe.report import Finding, Report, Verdict
+from mcp_tui.probe.report import Finding, Report, Verdict, is_broken
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
@@ -39,14 +39,19 @@ def run(_: str, given: Words) -> int:
     Raises:
         Failure: the words do not fit, the tool cannot be called, no session came about.
     """
+    if given.options.client:
+        from mcp_tui.cli import probe_client
+
+        return probe_client.run(given)
+    if given.options.each or given.options.gave_up:
+        raise Failure("--each and --gave-up are about a client. Add --client.")
     if given.options.list:
         rules = [rule.fields() for rule in RULES.values()]
-        out(dump(rules) if given.options.json else "\n".join(view.rule_list()))
+        out(dump(rules) if given.options.json else "\n".join(view.rule_list(RULES.values())))
         return Exit.COMPLETED
     wish, before = _wish(given), [_named(words) for words in given.options.before]
     where = required(given)
-    for option in ("junit", "markdown", "badge"):
-        _writable(option, getattr(given.options, option))
+    report_files(given)
     return asyncio.run(_run(given, where, wish, before, time.monotonic()))
 
 
@@ -66,21 +71,27 @@ def _named(words: Sequence[str]) -> NamedTool:
     return NamedTool(words[0], tuple((name, value) for name, _, value in pairs))
 
 
-def _writable(option: str, name: str | None) -> None:
-    """Refuses a file for a report that cannot be written, before the probe starts."""
-    if name is None:
-        return
-    path = Path(name)
-    where = path if path.exists() else path.parent
-    if path.is_dir() or not where.exists() or not os.access(where, os.W_OK):
-        raise Failure(f"Cannot write {name!r} (--{option}). Choose another file.")
+def report_files(given: Words) -> None:
+    """Refuses a file for a report that cannot be written, before the probe starts.
+
+    Raises:
+        Failure: there is one.
+    """
+    for option in ("junit", "markdown", "badge"):
+        name = getattr(given.options, option)
+        if name is None:
+            continue
+        path = Path(name)
+        where = path if path.exists() else path.parent
+        if path.is_dir() or not where.exists() or not os.access(where, os.W_OK):
+            raise Failure(f"Cannot write {name!r} (--{option}). Choose another file.")
 
 
 async def _run(
     given: Words, where: Target, wish: NamedTool, before: Sequence[NamedTool], began: float
 ) -> int:
     options, command = given.options, Headless(given, where, began)
-    tokens, told = tokens_for(where), set[str]()
+    tokens = tokens_for(where)
 
     def store(experiment: str) -> Store:
         """Returns the store of one connection, with a journal, and with a recording of its own if wanted."""
@@ -98,14 +109,14 @@ async def _run(
         limit=options.time or 0.0,
         heartbeat=Path(options.heartbeat) if options.heartbeat else None,
         store=store,
-        tell=lambda news: _tell(command, news, told),
+        tell=Told(command),
         patience=limits(given).timeout or WITHOUT_LIMIT,
         tokens=tokens,
     )
     try:
         report = await probe.run()
         await command.finish()
-        _print(command, report)
+        print_report(command, report)
     except asyncio.CancelledError:
         command.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
         return command.stopped or Exit.INTERRUPTED
@@ -117,10 +128,11 @@ async def _run(
         raise Failure(sentence(str(error))) from None
     finally:
         await command.end()
-    return command.stopped or _status(report, strict=options.strict)
+    return command.stopped or status(report, strict=options.strict)
 
 
-def _status(report: Report, *, strict: bool) -> Exit:
+def status(report: Report, *, strict: bool) -> Exit:
+    """Returns the exit status of a report."""
     if report.broken(strict=strict):
         return Exit.BROKEN_RULE
     if report.lost:
@@ -133,15 +145,22 @@ def _status(report: Report, *, strict: bool) -> Exit:
 # -- what is told ------------------------------------------------------------------------------------------------
 
 
-def _tell(command: Headless, news: str | Finding, told: set[str]) -> None:
-    at = f"{time.monotonic() - command.began:5.1f} s"
-    if isinstance(news, Finding):
-        if news.verdict in _SKIPPED:
-            if news.sentence in told:
-                return  # the report lists all rules that share a reason
-            told.add(news.sentence)
-        news = f"  {news.rule} {_fit(view.word(news.verdict))}: {news.sentence}"
-    command.printer.say(f"{at}  {news}", dim=True)
+class Told:
+    """Prints the steps and findings of a run as they come."""
+
+    def __init__(self, command: Headless) -> None:
+        self._command = command
+        self._told = set[str]()
+
+    def __call__(self, news: str | Finding) -> None:
+        at = f"{time.monotonic() - self._command.began:5.1f} s"
+        if isinstance(news, Finding):
+            if news.verdict in _SKIPPED:
+                if news.sentence in self._told:
+                    return  # the report lists all rules that share a reason
+                self._told.add(news.sentence)
+            news = f"  {news.rule} {_fit(view.word(news.verdict))}: {news.sentence}"
+        self._command.printer.say(f"{at}  {news}", dim=True)
 
 
 def _fit(line: str) -> str:
@@ -150,7 +169,8 @@ def _fit(line: str) -> str:
     return line if wide else line.translate(TO_ASCII)
 
 
-def _print(command: Headless, report: Report) -> None:
+def print_report(command: Headless, report: Report) -> None:
+    """Prints a report, and writes its other forms to their files."""
     options, printer = command.given.options, command.printer
     if options.json:
         printer.value(report.fields())
@@ -177,11 +197,10 @@ def junit(report: Report, *, strict: bool) -> bytes:
 
     Broken rules are failures (warnings too if ``strict``), rules that could not be observed are skipped.
     """
-    failing = {Verdict.FAIL, Verdict.WARNING} if strict else {Verdict.FAIL}
     rows, found = report.rows(), report.counts()
     counts = {
         "tests": str(len(rows)),
-        "failures": str(sum(found[verdict] for verdict in failing)),
+        "failures": str(sum(is_broken(clause, finding, strict=strict) for _, clause, finding in rows)),
         "errors": "0",
         "skipped": str(sum(found[verdict] for verdict in _SKIPPED)),
         "time": f"{report.seconds:.3f}",
@@ -190,7 +209,7 @@ def junit(report: Report, *, strict: bool) -> bytes:
     suite = ET.SubElement(root, "testsuite", {"name": "mcp-tui probe", **counts})
     properties = ET.SubElement(suite, "properties")
     for name, value in (
-        ("server", clean(report.server_named)),
+        (report.party, clean(report.server_named)),
         ("mcp-tui", report.probe),
         ("date", report.date),
         ("command", clean(report.command)),
@@ -205,7 +224,7 @@ def junit(report: Report, *, strict: bool) -> bytes:
         said = clean(finding.sentence)
         told = [f"{clause.level.value}: {clause.text(report.info.revision.name)}"]
         told += [view.evidence_line(each) for each in finding.evidence]
-        if finding.verdict in failing:
+        if is_broken(clause, finding, strict=strict):
             attributes = {"message": said, "type": finding.verdict.value}
             ET.SubElement(case, "failure", attributes).text = "\n".join(told)
         elif finding.verdict in _SKIPPED:

@@ -96,10 +96,7 @@ class Call:
             self.log.event("cancelled", id=self.id, tool=self.tool, how=how, reason=reason)
             self.cancelled_at = self.now()
             self.cancelled.set()
-            if self._asking is not None and self._questions.pop(self._asking, None) is not None:
-                why = f"the call of {self.tool} was cancelled"
-                taken_back: Object = {"requestId": self._asking, "reason": why}
-                self.notify("cancelled", taken_back, "cancelled")
+            self.take_back(f"the call of {self.tool} was cancelled")
 
     def disconnect(self) -> None:
         """Notes that the client closed the stream, which is not a cancel (transports, 2025-11-25)."""
@@ -163,12 +160,22 @@ class Call:
             self._asking = None
             self._questions.pop(request_id, None)
 
+    def take_back(self, why: str) -> None:
+        """Takes back the question that waits for its response, if any."""
+        if self._asking is not None and self._questions.pop(self._asking, None) is not None:
+            self.notify("cancelled", {"requestId": self._asking, "reason": why}, "cancelled")
+
     # -- what is sent ------------------------------------------------------------------------------------------
 
     def wants_messages(self, level: str) -> bool:
         """Whether the caller wants log messages of this level."""
         wanted = self.caller.log_level
         return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+
+    @property
+    def reports(self) -> bool:
+        """Whether the caller gave a token for progress."""
+        return self._token is not None
 
     def progress(self, progress: float, total: float | None, message: str) -> None:
         """Reports progress, if the caller gave a token (progress, every revision; ``message`` from 2025-03-26)."""

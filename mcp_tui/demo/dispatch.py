@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field, replace
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from mcp_tui.demo.calls import Call, Channel, DemoTasks, Questions, Task
 from mcp_tui.demo.catalogue import cacheable, introduction, listing, prompt, read
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog
-from mcp_tui.demo.tools import TOOLS, BadArguments, check_arguments
+from mcp_tui.demo.tools import TOOLS, BadArguments, Run, check_arguments
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 from mcp_tui.protocol.values import fact
@@ -28,12 +28,18 @@ _MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
 
 @fact
 class Setting:
-    """The state that all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it."""
+    """The state that all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it.
+
+    ``answers`` tells whether a request is answered at all, and may refuse it. ``instead`` are coroutines that run in place
+    of those of the tools of these names.
+    """
 
     log: DemoLog
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     tasks: DemoTasks = field(default_factory=DemoTasks)
+    answers: Callable[[Object], bool] = lambda _: True
+    instead: Mapping[str, Run] = field(default_factory=dict[str, Run])
 
 
 def _becomes_task(tool: str, params: Object, caller: DemoCaller) -> bool:
@@ -96,6 +102,8 @@ class Conversation:
             self._notify(frame)
             return None
         try:
+            if not self._setting.answers(frame):
+                return None
             caller = caller_of(frame)
             if frame["method"] in WORKING:
                 return self._begin(frame, caller, channel)
@@ -172,14 +180,26 @@ class Conversation:
         call = Call(identity, name, caller, params, channel, log, self._questions)
         if calls and _becomes_task(name, params, caller):
             task = Task(name, caller, params, log)
-            tasks.keep(task, spawn(_run(task, _call)))
+            tasks.keep(task, spawn(_run(task, self._call)))
             call.finish(task.handle())
             call.close()
             return call
-        work = _call if calls else _listen if method == "subscriptions/listen" else tasks.result
+        work = self._call if calls else _listen if method == "subscriptions/listen" else tasks.result
         self._calls[identity] = call, spawn(_run(call, work))
         self._calls[identity][1].add_done_callback(lambda _: self._calls.pop(identity))
         return call
+
+    async def _call(self, call: Call) -> None:
+        """``tools/call``."""
+        tool, given = TOOLS[call.tool], frames.as_object(call.params.get("arguments", {})) or {}
+        try:
+            arguments = check_arguments(given, tool.offered["inputSchema"])
+        except BadArguments as error:
+            if call.caller.revision < "2025-11-25":
+                raise frames.bad_params(error) from error
+            call.answer(f"Invalid arguments: {error}", is_error=True)
+        else:
+            await self._setting.instead.get(call.tool, tool.run)(call, **arguments)
 
     def close(self) -> None:
         """Ends the session and its calls."""
@@ -214,19 +234,6 @@ async def _run(call: Call, work: Callable[[Call], Coroutine[Any, Any, None]]) ->
         call.refuse(DemoRefusal(error_codes.INTERNAL_ERROR, "Internal error"))
     finally:
         call.close(dropped=dropped)
-
-
-async def _call(call: Call) -> None:
-    """``tools/call``."""
-    tool, given = TOOLS[call.tool], frames.as_object(call.params.get("arguments", {})) or {}
-    try:
-        arguments = check_arguments(given, tool.offered["inputSchema"])
-    except BadArguments as error:
-        if call.caller.revision < "2025-11-25":
-            raise frames.bad_params(error) from error
-        call.answer(f"Invalid arguments: {error}", is_error=True)
-    else:
-        await tool.run(call, **arguments)
 
 
 async def _listen(call: Call) -> None:

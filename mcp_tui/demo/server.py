@@ -115,47 +115,17 @@ _CHUNK: Final = 256 * 1024  # bytes
 _SWITCH_SECONDS: Final = 0.0005  # seconds after which a busy thread lets the reader in
 
 
-class Stdio(Channel):
-    """The one client of a process on stdio, whose requests are dropped with the process.
-
-    Standard input has a thread, because it can be a pipe, a socket, a terminal, or a file, and is shared with other
-    processes and so cannot be made non-blocking. Standard output is written to directly: a client that does not read
-    holds the tools up. ``gone`` is set when nobody reads it.
-    """
+class Lines(Channel):
+    """One client that writes a message a line, however its bytes come here and leave."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self._setting = setting
         self._conversation = Conversation(setting)
         self._lines = LineFramer(MESSAGE_CAP)
-        self._loop = asyncio.get_running_loop()
-        sys.setswitchinterval(_SWITCH_SECONDS)
-        threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
-    def send(self, frame: Object) -> bool:
-        view = memoryview(frames.encode(frame) + b"\n")
-        try:
-            while view and not self.gone.is_set():
-                view = view[os.write(1, view[:_CHUNK]) :]
-        except OSError:
-            self.gone.set()
-            self._setting.end("stdout closed")
-        return not self.gone.is_set()
-
-    def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(0, _CHUNK)
-            except OSError:
-                data = b""
-            try:
-                self._loop.call_soon_threadsafe(self._take, data)
-            except RuntimeError:  # the loop has ended
-                return
-            if not data:
-                return
-
-    def _take(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
+        """Takes bytes of the client; none are the end of its stream."""
         if not data:
             self._setting.end("eof")
             return
@@ -182,3 +152,45 @@ class Stdio(Channel):
         if not batch or self._conversation.revision != "2025-03-26":
             raise frames.bad_request("batches are not supported")
         return well_formed(batch, self._setting.log)
+
+    def close(self) -> None:
+        """Ends the calls that are at work."""
+        self._conversation.close()
+
+
+class Stdio(Lines):
+    """The one client of a process on stdio, whose requests are dropped with the process.
+
+    Standard input has a thread, because it can be a pipe, a socket, a terminal, or a file, and is shared with other
+    processes and so cannot be made non-blocking. Standard output is written to directly: a client that does not read
+    holds the tools up. ``gone`` is set when nobody reads it.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._loop = asyncio.get_running_loop()
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+
+    def send(self, frame: Object) -> bool:
+        view = memoryview(frames.encode(frame) + b"\n")
+        try:
+            while view and not self.gone.is_set():
+                view = view[os.write(1, view[:_CHUNK]) :]
+        except OSError:
+            self.gone.set()
+            self._setting.end("stdout closed")
+        return not self.gone.is_set()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(0, _CHUNK)
+            except OSError:
+                data = b""
+            try:
+                self._loop.call_soon_threadsafe(self.take, data)
+            except RuntimeError:  # the loop has ended
+                return
+            if not data:
+                return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.rules import RULES, Clause, Rule, Strength
@@ -65,6 +66,12 @@ class Finding:
         return {"verdict": self.verdict.value, "sentence": self.sentence, "evidence": evidence}
 
 
+def is_broken(clause: Clause, finding: Finding, *, strict: bool = False) -> bool:
+    """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed."""
+    advised = strict and finding.verdict is Verdict.WARNING and clause.level is not Strength.MAY
+    return finding.verdict is Verdict.FAIL or advised
+
+
 @frozen
 class Calls:
     """A tool that was called, its arguments, and the number of calls."""
@@ -85,7 +92,7 @@ class PassedOver:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """A whole run, filled in as it goes on.
+    """A whole run, filled in as it goes on. ``party`` is who was judged, ``asked`` the question that its last line answers.
 
     ``probe`` is the version of mcp-tui, ``date`` is the start of the run (UTC), ``command`` the server's command line or URL
     without secrets. ``duration`` is the seconds that the tool took uncancelled, ``None`` if it did not end or there is none.
@@ -94,7 +101,11 @@ class Report:
     run. ``notes`` are sentences about the run. ``not_run`` are the rules that were not judged because time was over.
     """
 
+    party: ClassVar = "server"
+    asked: ClassVar = "stop when told to"
+    label: ClassVar = "MCP cancellation"
     info: ServerInfo
+    table: Mapping[str, Rule] = field(default_factory=lambda: RULES)
     probe: str = ""
     date: str = ""
     command: str = ""
@@ -119,7 +130,7 @@ class Report:
         """Each rule with its clause and its verdict, in the order of the rules."""
         unseen = Finding("", Verdict.NOT_OBSERVABLE, "not run")
         rows: list[tuple[Rule, Clause, Finding]] = []
-        for rule in RULES.values():
+        for rule in self.table.values():
             finding = self.findings.get(rule.id, unseen)
             rows.append(
                 (rule, finding.clause or rule.clause(self.info.revision, self.info.transport), finding)
@@ -128,14 +139,15 @@ class Report:
 
     def broken(self, *, strict: bool = False) -> bool:
         """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed."""
-        bad = BAD if strict else (Verdict.FAIL,)
-        return any(finding.verdict in bad for _, _, finding in self.rows())
+        return any(is_broken(clause, finding, strict=strict) for _, clause, finding in self.rows())
 
     def unjudged(self, *, strict: bool = False) -> bool:
         """Whether time was over before a MUST or, if ``strict``, a SHOULD was judged."""
         levels = (Strength.MUST, Strength.SHOULD) if strict else (Strength.MUST,)
         info = self.info
-        return any(RULES[rule].clause(info.revision, info.transport).level in levels for rule in self.not_run)
+        return any(
+            self.table[rule].clause(info.revision, info.transport).level in levels for rule in self.not_run
+        )
 
     def counts(self) -> dict[Verdict, int]:
         """The number of rules with each verdict."""
@@ -162,20 +174,25 @@ class Report:
             return "yes", f"but {'; '.join(aside)}" if aside else work.sentence
         return "not observable", "; ".join([work.sentence, *aside])
 
+    def in_short(self, answer: str) -> str:
+        """The answer to the question in a few words."""
+        if self._of("P-04") is not None:
+            return "next call fails"
+        return {"yes": "stops", "no": "keeps working"}.get(answer, answer)
+
     def badge(self) -> dict[str, object]:
         """The report for badge services (the endpoint format of shields.io)."""
-        answer, counts = self.stops()[0], self.counts()
-        fails, warnings = counts[Verdict.FAIL], counts[Verdict.WARNING]
+        answer = self.stops()[0]
+        fails = sum(is_broken(clause, found) for _, clause, found in self.rows())
+        warnings = sum(is_broken(clause, found, strict=True) for _, clause, found in self.rows()) - fails
         color = "yellow" if warnings or self.not_run or answer != "yes" else "brightgreen"
         if fails or answer == "no":
             color = "red"
-        message = {"yes": "stops", "no": "keeps working"}.get(answer, answer)
-        if self._of("P-04") is not None:
-            message = "next call fails"
+        message = self.in_short(answer)
         message += f", {fails} MUST broken" * bool(fails)
         message += f", {warnings} SHOULD not followed" * bool(warnings)
         message += f", {len(self.not_run)} not run" * bool(self.not_run)
-        return {"schemaVersion": 1, "label": "MCP cancellation", "message": message, "color": color}
+        return {"schemaVersion": 1, "label": self.label, "message": message, "color": color}
 
     def fields(self) -> dict[str, object]:
         """The report for programs."""
@@ -184,7 +201,7 @@ class Report:
             "schema": 1,
             "mcp_tui": self.probe,
             "date": self.date,
-            "server": {"name": info.name, "version": info.version, "command": self.command},
+            self.party: {"name": info.name, "version": info.version, "command": self.command},
             "transport": info.transport,
             "revision": info.revision.name,
             "tool": self.tool or None,

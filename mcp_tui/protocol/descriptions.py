@@ -211,12 +211,15 @@ CLAUSES: Final = {
     "answer-unknown": "MUST: Base protocol, Responses",
     "answer-withdrawn": "SHOULD NOT: Cancellation, Behavior Requirements",
     "batch": "MUST: Base protocol, Messages; inferred",
+    "cancel-direction": "MUST: Cancellation, Behavior Requirements",
     "cancel-initialize": "MUST NOT: Cancellation, Behavior Requirements",
+    "cancel-kind": "MUST: Cancellation, Cancellation Flow; inferred",
     "cancel-of-a-task": "MUST: Tasks, Task Cancellation",
     "cancel-over": "MUST: Cancellation, Behavior Requirements",
     "cancel-repeated": "MUST: Cancellation, Behavior Requirements; inferred",
     "cancel-unknown": "MUST: Cancellation, Behavior Requirements",
     "malformed": "MUST: Base protocol, Messages",
+    "progress-token-reused": "MUST: Progress, Progress Flow",
     "request-id-reused": "MUST NOT: Base protocol, Requests",
 }
 """What the specification says, of each rule that a client can break: the level and the clause."""

@@ -379,9 +379,9 @@ class Violation(Event):
     ``not-acknowledged``, ``progress-not-increasing``, ``progress-token-type``, ``response-before-request``,
     ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``,
     ``task-after-cancel``, ``task-mismatch``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``.
-    Of a client: ``cancel-initialize``, ``cancel-of-a-stream``, ``cancel-of-a-task``, ``cancel-over``, ``cancel-repeated``,
-    ``cancel-unknown``, ``answer-repeated``, ``answer-unknown``, ``answer-withdrawn``, ``batch``, ``malformed``,
-    ``request-id-reused``.
+    Of a client: ``cancel-direction``, ``cancel-initialize``, ``cancel-kind``, ``cancel-of-a-stream``, ``cancel-of-a-task``,
+    ``cancel-over``, ``cancel-repeated``, ``cancel-unknown``, ``answer-repeated``, ``answer-unknown``,
+    ``answer-withdrawn``, ``batch``, ``malformed``, ``progress-token-reused``, ``request-id-reused``.
     """
 
     rule: str

@@ -94,6 +94,9 @@ class Observer:
                 self._called(frame, at, seq)
             case messages.NotificationFrame(method="notifications/cancelled", params=params):
                 self._cancelled(as_object(params), at, seq)
+            case messages.NotificationFrame(method=method) if "cancel" in method.lower():
+                text = f"{method[:METHOD_CHARACTERS]}, which is no cancel of this protocol"
+                self._violation("cancel-kind", text, at, seq)
             case messages.NotificationFrame():
                 pass
             case messages.ResponseFrame():
@@ -127,10 +130,15 @@ class Observer:
             ledger.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=number, why="by the client", seq=seq))
         else:
             row = self._row(frame, method, params, at, seq, again=earlier is not None)
-        token = as_object(params.get("_meta")).get("progressToken")
-        ledger.tokens[type(id_), id_] = NOBODY
+        token, given = as_object(params.get("_meta")).get("progressToken"), ledger.tokens
+        given.setdefault((type(id_), id_), NOBODY)
         if is_request_id(token):
-            ledger.tokens[type(token), token] = row.wire_id
+            holder = given.get((type(token), token), NOBODY)
+            other = None if holder is NOBODY else ledger.named(holder)
+            if other is not None and other is not row and other.open:
+                text = f"the progress token {shown(token)}, which is that of {other.id!r}"
+                self._violation("progress-token-reused", text, at, seq, row.id)
+            given[type(token), token] = row.wire_id
         ledger.written(row.wire_id, at=at, seq=seq)
 
     def _continued(self, method: str, params: dict[str, Json]) -> Request | None:
@@ -190,6 +198,10 @@ class Observer:
         """Handles ``notifications/cancelled``: it must name a request in progress, once (cancellation, every revision)."""
         named, ledger = params.get("requestId", messages.MISSING), self.ledger
         row = ledger.named(named) if is_request_id(named) else None
+        if row is None and is_request_id(named) and (type(named), named) in ledger.inbound.waiting:
+            text = f"a cancel of {shown(named)}, which the server asked and only the server may cancel"
+            self._violation("cancel-direction", text, at, seq)
+            return
         if row is None:
             what = (
                 "without a request id"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Report, Verdict
-from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import CANDIDATES, RUN_DURATIONS, RUN_GRACE_SECONDS
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.messages import Json, text
@@ -78,7 +78,11 @@ def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
 
 def headline(report: Report) -> SafeText:
     """The server and the tool, in a line."""
-    parts = [report.server_named or "unnamed server", report.info.transport, report.info.revision.name]
+    parts = [
+        report.server_named or f"unnamed {report.party}",
+        report.info.transport,
+        report.info.revision.name,
+    ]
     if report.tool:
         took = "did not finish on its own" if report.duration is None else f"takes {report.duration:.2f} s"
         parts.append(f"{report.tool} {arguments(report.arguments)} {took}".replace("  ", " "))
@@ -111,7 +115,8 @@ def counted(report: Report) -> SafeText:
 def conclusion(report: Report) -> SafeText:
     """The line that says whether the server stops when told to."""
     answer, why = report.stops()
-    return brief(f"stops when told to: {answer} – {why}", 2 * EVIDENCE_CHARACTERS)
+    verb, _, rest = report.asked.partition(" ")
+    return brief(f"{verb}s {rest}: {answer} – {why}", 2 * EVIDENCE_CHARACTERS)
 
 
 def evidence_pieces(
@@ -179,10 +184,10 @@ def passed_over(report: Report) -> list[SafeText]:
     return lines
 
 
-def rule_list() -> list[SafeText]:
-    """The list of all rules for a terminal."""
+def rule_list(rules: Iterable[Rule]) -> list[SafeText]:
+    """A list of rules for a terminal."""
     lines: list[SafeText] = []
-    for rule in RULES.values():
+    for rule in rules:
         fields = rule.fields()
         lines.append(safe("{}  {!s:<6}  {}", rule.id, fields["level"], rule.title))
         lines.append(safe("      {}", fields["clause"]))
@@ -213,7 +218,7 @@ def markdown(report: Report) -> str:
     """The report as Markdown."""
     answer, why = report.stops()
     lines = [
-        f"# Does {_cell(report.server_named or 'the server')} stop when told to? {answer}",
+        f"# Does {_cell(report.server_named or f'the {report.party}')} {report.asked}? {answer}",
         "",
         f"{_cell(headline(report))}. {_cell(why)}.",
         "",

@@ -1,0 +1,102 @@
+"""``probe --client``: judges a client by what it does with the judge's server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import Final
+
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure, dump, out
+from mcp_tui.cli.probe import Told, print_report, report_files, status
+from mcp_tui.cli.session import Headless
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.demo.frames import SUPPORTED
+from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS
+from mcp_tui.probe.clients.rules import CLIENT_RULES
+from mcp_tui.probe.clients.run import LIMIT, Judge, Unstartable
+from mcp_tui.tui.view import probe_report as view
+from mcp_tui.tui.view.text import safe
+
+OF_SERVERS: Final = (
+    "tool",
+    "args",
+    "heartbeat",
+    "before",
+    "server",
+    "demo",
+    "cwd",
+    "headers",
+    "env",
+    "roots",
+)
+"""Options that are about a server to connect to."""
+
+
+def run(given: Words) -> int:
+    """Judges a client, or lists the rules and the experiments; returns the exit status.
+
+    Raises:
+        Failure: the words do not fit, or the command cannot be started.
+    """
+    options = given.options
+    if options.list:
+        listed = [rule.fields() for rule in CLIENT_RULES.values()]
+        out(dump(listed) if options.json else "\n".join(_listed()))
+        return Exit.COMPLETED
+    wrong = next((name for name in OF_SERVERS if getattr(options, name)), "")
+    if wrong or given.url or given.pairs:
+        raise Failure("A client is judged with the judge's own server. Give its command alone, after --")
+    if not given.command:
+        raise Failure(
+            "No client given. Put its command after --, as in mcp-tui probe --client -- ./my-client"
+        )
+    if options.protocol not in ("auto", *SUPPORTED):
+        raise Failure(f"Unknown --protocol {options.protocol!r}. Choose from: {', '.join(SUPPORTED)}.")
+    names = list(dict.fromkeys(each.name for each in CLIENT_EXPERIMENTS))
+    chosen = [each.strip() for each in (options.each or "").split(",") if each.strip()]
+    if unknown := next((each for each in chosen if each not in names), ""):
+        raise Failure(f"Unknown experiment {unknown!r} (--each). Choose from: {', '.join(names)}.")
+    try:
+        pattern = None if options.gave_up is None else re.compile(options.gave_up)
+    except re.error as error:
+        raise Failure(f"Invalid --gave-up: {error}.") from None
+    report_files(given)
+    judge = Judge(
+        given.command,
+        chosen=chosen,
+        gave_up=pattern,
+        limit=options.timeout or LIMIT,
+        maximum=options.max_timeout or 0.0,
+        speaks="" if options.protocol == "auto" else options.protocol,
+        **({"time": options.time} if options.time else {}),
+    )
+    return asyncio.run(_run(given, judge, time.monotonic()))
+
+
+async def _run(given: Words, judge: Judge, began: float) -> int:
+    command = Headless(given, StdioTarget(command=tuple(judge.command)), began)
+    judge.tell = Told(command)
+    try:
+        report = await judge.run()
+        await command.finish()
+        print_report(command, report)
+    except asyncio.CancelledError:
+        command.printer.say("mcp-tui: Interrupted. The client and its servers were ended.")
+        return command.stopped or Exit.INTERRUPTED
+    except Unstartable as error:
+        raise Failure(f"{error}.", Exit.UNREACHABLE) from None
+    finally:
+        await command.end()
+    return command.stopped or status(report, strict=given.options.strict)
+
+
+def _listed() -> list[str]:
+    lines: list[str] = [
+        *view.rule_list(CLIENT_RULES.values()),
+        "",
+        "Experiments (MCP_EXPERIMENT), and what the client does:",
+    ]
+    told = {each.name: each.does for each in CLIENT_EXPERIMENTS}
+    return [*lines, *(safe("  {:<16}{}", name, does) for name, does in told.items())]

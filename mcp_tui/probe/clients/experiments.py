@@ -1,0 +1,271 @@
+"""The experiments with a client: what it is to do, and what its server does meanwhile.
+
+They decide by what happens, in which order, and not by short times: a late result leaves when the client has given its call
+up and made its next one, and before that is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Final
+
+from mcp_tui.demo.frames import Object
+from mcp_tui.demo.tools import QUESTIONS
+from mcp_tui.probe.clients.judging import GRACE
+from mcp_tui.probe.clients.stage import NEXT, Held, Stage
+from mcp_tui.protocol.values import frozen
+
+MOMENT: Final = 1.0
+"""Seconds that a client has to make its next call after a cancel."""
+
+EARLY: Final = 0.01
+"""Seconds by which an answer comes before the client's limit, where both are to cross."""
+
+SIGNALLED_SECONDS: Final = 15.0
+"""Seconds that a client has to end after a signal."""
+
+MANY: Final = 20
+"""Calls that are to be made for the rule about ids."""
+
+SLOW: Final[Object] = {"seconds": 60}
+ADDED: Final[Object] = {"a": 1, "b": 2}
+
+
+@frozen
+class ClientExperiment:
+    """An experiment: its name, what the client is to do, and the tool that it is to call.
+
+    ``key`` names one run where an experiment has several. ``after``: the one whose outcome it needs. ``patient``: the client
+    is not to reach its limit.
+    """
+
+    name: str
+    does: str
+    run: Callable[[Stage], Awaitable[None]]
+    tool: str = "stubborn"
+    arguments: Object | None = None
+    key: str = ""
+    after: str = ""
+    patient: bool = False
+
+    @property
+    def run_name(self) -> str:
+        """The name of the run."""
+        return self.key or self.name
+
+
+async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool = False) -> None:
+    """Waits until the call is given up, acts, and lets the client go on."""
+    held = await stage.called()
+    if held is None:
+        stage.gate.set()
+        await stage.finish()
+        return
+    call, seen = held.seen, stage.seen
+
+    def gone() -> bool:
+        return stage.is_over or seen.gone_at(call) is not None
+
+    await stage.until(lambda: call.cancelled_at is not None or seen.sign(call) or gone())
+    if call.cancelled_at is None and seen.sign(call) and not gone():
+        await stage.until(lambda: call.cancelled_at is not None or gone(), GRACE)
+    elif call.cancelled_at is not None and not at_once:
+        await stage.until(lambda: seen.nexts or gone(), MOMENT)
+    if call.cancelled_at is None and seen.sign(call) is None:
+        held.answer()  # nobody saw that it gave up
+    elif not gone():
+        seen.acted_at = monotonic()
+        act(held)
+        call.answered_at = call.answered_at or seen.acted_at
+    stage.gate.set()
+    await stage.finish()
+
+
+async def late_result(stage: Stage) -> None:
+    """The result comes after the client gave up."""
+    await _given_up(stage, Held.answer)
+
+
+async def late_progress(stage: Stage) -> None:
+    """Progress comes after the client gave up, and no result."""
+
+    def act(held: Held) -> None:
+        for step in (1, 2, 3):
+            held.report(step)
+
+    await _given_up(stage, act)
+
+
+async def cancel_first(stage: Stage) -> None:
+    """The result leaves at the moment in which the cancel comes."""
+    await _given_up(stage, Held.answer, at_once=True)
+
+
+async def answer_first(stage: Stage) -> None:
+    """The result leaves just before the client's limit, which an earlier run has shown."""
+    held = await stage.called()
+    if held is not None and stage.seen.limit:
+        wait = held.seen.at + stage.seen.limit - EARLY - monotonic()
+        await stage.until(lambda: held.seen.cancelled_at is not None or stage.is_over, max(0.0, wait))
+        stage.seen.acted_at = monotonic()
+        held.answer()
+    stage.gate.set()
+    await stage.finish()
+
+
+async def initialize(stage: Stage) -> None:
+    """No handshake is answered."""
+    stage.silent = True
+    stage.gate.set()
+    await stage.finish()
+
+
+async def task(stage: Stage) -> None:
+    """A call that runs as a task is cancelled."""
+    held = await stage.called()
+    if held is not None and held.seen.is_task:
+        stage.seen.acted_at = monotonic()
+        await stage.until(
+            lambda: (
+                held.seen.cancelled_at is not None
+                or stage.seen.sign(held.seen)
+                or stage.is_over
+                or any(True for _ in stage.seen.violations())
+            )
+        )
+    stage.gate.set()
+    await stage.finish()
+
+
+async def question(stage: Stage) -> None:
+    """A question is asked and answered; a second one is taken back at once."""
+    held, seen = await stage.called(), stage.seen
+    if held is not None:
+        call = held.call
+        names = ("form", "sampling", "roots")
+        kind = next(
+            (each for each in names if call.caller.declares(next(iter(QUESTIONS[each].capability)))), ""
+        )
+        seen.asks = "" if call.caller.modern else kind
+        if seen.asks:
+            params = dict(QUESTIONS[kind].params)
+            if call.caller.revision < "2025-11-25":
+                params.pop("mode", None)
+            await _ask_twice(stage, held, QUESTIONS[kind].method, params)
+        if not held.call.channel.gone.is_set():
+            held.answer()
+    stage.gate.set()
+    await stage.finish()
+
+
+async def _ask_twice(stage: Stage, held: Held, method: str, params: Object) -> None:
+    seen, call = stage.seen, held.call
+    seen.asked_at = monotonic()
+    first = stage.spawn(_asked(held, method, params))
+    await stage.until(lambda: seen.answers or stage.is_over or call.cancelled.is_set())
+    first.cancel()
+    if not seen.answers or stage.is_over or call.cancelled.is_set():
+        return
+    took = seen.answers[0][0] - seen.asked_at
+    second = stage.spawn(_asked(held, method, params))
+    await asyncio.sleep(0)  # it is asked
+    seen.taken_back_at = monotonic()
+    call.take_back("the judge takes this question back")
+    await stage.until(lambda: len(seen.answers) > 1 or stage.is_over, 2 * took + GRACE)
+    seen.watched = monotonic() - seen.taken_back_at
+    second.cancel()
+
+
+async def _asked(held: Held, method: str, params: Object) -> None:
+    await held.call.ask(method, params)
+
+
+async def unknown_cancel(stage: Stage) -> None:
+    """The server cancels what nobody asked; then it answers."""
+    held = await stage.called()
+    if held is not None:
+        stage.seen.acted_at = monotonic()
+        for nobody in ("nobody asked for this", 987_654_321):
+            held.call.notify("cancelled", {"requestId": nobody, "reason": "nobody asked"}, "cancelled")
+        held.answer()
+    stage.gate.set()
+    await stage.finish()
+
+
+async def many(stage: Stage) -> None:
+    """Many calls are made; the server is as usual."""
+    stage.gate.set()
+    await stage.finish()
+
+
+async def progress(stage: Stage) -> None:
+    """Progress comes four times in each limit of the client, for as long as the client waits."""
+    held, seen = await stage.called(), stage.seen
+    if held is not None and held.seen.reports:
+        step, call = 0, held.seen
+        limit = seen.limit or 2.0
+        end = call.at + (2 * seen.maximum + GRACE if seen.maximum else 3 * limit)
+
+        def over() -> bool:
+            gave_up = call.cancelled_at is not None or seen.sign(call) is not None
+            return gave_up or stage.is_over or seen.gone_at(call) is not None
+
+        while monotonic() < end and not over():
+            step += 1
+            held.report(step)
+            await stage.until(over, limit / 4)
+        seen.watched = monotonic() - call.at
+    if held is not None and not held.call.channel.gone.is_set():
+        held.answer()
+    stage.gate.set()
+    await stage.finish()
+
+
+async def normal_exit(stage: Stage) -> None:
+    """The client ends by itself; its server ignores the end of its stdin, and every signal but SIGKILL."""
+    stage.deaf = True
+    stage.gate.set()
+    await stage.finish()
+
+
+def _signal(number: signal.Signals) -> Callable[[Stage], Awaitable[None]]:
+    async def run(stage: Stage) -> None:
+        """The client gets a signal in a call; its server ignores the end of its stdin, and every signal but SIGKILL."""
+        stage.deaf = True
+        held = await stage.called()
+        stage.gate.set()
+        if held is not None:
+            stage.seen.acted_at = monotonic()
+            stage.signal(number)
+        await stage.finish(SIGNALLED_SECONDS)
+
+    return run
+
+
+_GIVES_UP: Final = f"calls a slow tool with a limit, gives it up, and then calls {NEXT}"
+
+CLIENT_EXPERIMENTS: Final = (
+    ClientExperiment("limit", _GIVES_UP, late_result, arguments=SLOW),
+    ClientExperiment("stop", f"calls a slow tool, stops it soon, and then calls {NEXT}", late_result,
+                     arguments=SLOW),
+    ClientExperiment("crossing", _GIVES_UP, cancel_first, arguments=SLOW, key="crossing, cancel first"),
+    ClientExperiment("crossing", _GIVES_UP, answer_first, arguments=SLOW, key="crossing, answer first", after="limit"),
+    ClientExperiment("late-progress", _GIVES_UP, late_progress, arguments=SLOW),
+    ClientExperiment("initialize", "connects, with a limit", initialize, tool=NEXT, arguments=ADDED),
+    ClientExperiment("task", f"calls a tool as a task, cancels it soon, and then calls {NEXT}", task, tool="research",
+                     arguments=SLOW, patient=True),
+    ClientExperiment("question", "calls a tool and answers each of its questions after a second or two", question,
+                     tool="ask", patient=True),
+    ClientExperiment("unknown-cancel", f"calls a tool, and then calls {NEXT}", unknown_cancel, arguments=SLOW),
+    ClientExperiment("ids", f"calls {NEXT} {MANY} times", many, tool=NEXT, arguments=ADDED),
+    ClientExperiment("progress", "calls a slow tool with a limit that progress resets, and with a maximum", progress,
+                     tool="count", arguments=SLOW, after="limit"),
+    ClientExperiment("exit", f"calls {NEXT} and ends by itself", normal_exit, tool=NEXT, arguments=ADDED),
+    ClientExperiment("sigint", "calls a slow tool and waits", _signal(signal.SIGINT), arguments=SLOW, patient=True),
+    ClientExperiment("sigterm", "calls a slow tool and waits", _signal(signal.SIGTERM), arguments=SLOW, patient=True),
+    ClientExperiment("sigkill", "calls a slow tool and waits", _signal(signal.SIGKILL), arguments=SLOW, patient=True),
+)  # fmt: skip
+"""Every run, in order. An experiment of several runs has one name."""

@@ -1,0 +1,64 @@
+"""What is seen of one connection of a foreign client: its messages and the server's, told to the ledger as by a tap."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.framing import LineFramer, Oversized
+from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.observing import Observer
+from mcp_tui.protocol.requests import Request
+
+CAP = 8_000_000
+"""Bytes of a line from the client at most."""
+
+
+class Eyes:
+    """The events of one connection, in order."""
+
+    def __init__(self, transport: str = "stdio") -> None:
+        self.events: list[ev.Event] = []
+        self.ledger = Ledger(self, transport=transport, observes=True)
+        self.observer = Observer(self.ledger)
+        self._lines = LineFramer(CAP)
+
+    def client_wrote(self, data: bytes, at: float | None = None) -> None:
+        """Takes bytes of the client."""
+        at = monotonic() if at is None else at
+        for line in self._lines.feed(data):
+            if isinstance(line, Oversized):
+                self.event(ev.Oversize(at=at, bytes=line.size))
+                continue
+            self.observer.sent(messages.parse(line), at=at)
+            self.ledger.perform()
+
+    def server_wrote(self, line: bytes, at: float | None = None) -> None:
+        """Takes a message of the server."""
+        self.observer.received(messages.parse(line), at=monotonic() if at is None else at)
+        self.ledger.perform()
+
+    def row(self, id_: RequestId) -> Request | None:
+        """Returns the request with an id."""
+        return self.ledger.named(id_)
+
+    @property
+    def revision(self) -> str:
+        """The protocol version that is spoken, empty before that is known."""
+        revision = self.ledger.negotiated.revision
+        return "" if revision is None else revision.name
+
+    # -- the ledger's port -------------------------------------------------------------------------------------
+
+    def event(self, event: ev.Event) -> None:
+        """Keeps an event."""
+        self.events.append(event)
+
+    def nothing(self, *_: Any, **__: Any) -> None:
+        """A client that is observed does this by itself, or not."""
+
+    send = signal = unqueue = recall = release = reply = prompt = prompt_over = gather = gather_over = nothing
+    relist = resolve = nothing

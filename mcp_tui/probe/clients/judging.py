@@ -1,0 +1,517 @@
+"""The verdicts on a client, from what was seen of its runs.
+
+A verdict never rests on silence about what the client decided: that it gave a call up is known from its cancel, from a line
+of its output, or from its next call on the same connection. Without one of these nothing is judged.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from mcp_tui.probe.clients.rules import BREAKS, CLIENT_RULES
+from mcp_tui.probe.clients.seen import Seen, SeenCall
+from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
+from mcp_tui.probe.rules import Strength
+from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.messages import shown
+from mcp_tui.protocol.responses import CROSSING
+from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, REVISIONS, Revision
+
+Runs = Mapping[str, Seen]
+"""The runs that were made, by their names."""
+
+SURFACED: Final = re.compile(
+    r"traceback|unhandled|uncaught|panick|(?:unknown|unexpected) (?:message|request|response|result|id)",
+    re.IGNORECASE,
+)
+"""What a line on stderr says where a message surfaced as an error that nobody handles."""
+
+RAW: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]", re.IGNORECASE)
+"""What a reason looks like that was made for a program."""
+
+GRACE: Final = 3.0
+"""Seconds that a client has to cancel after it said that it gave up."""
+
+SAME: Final = 0.75
+"""A stop that comes no sooner than this share of the client's limit may be the limit."""
+
+FEW: Final = 10
+"""Calls from which the rule about ids is judged."""
+
+SIGNALS: Final = {"sigint": "SIGINT", "sigterm": "SIGTERM", "sigkill": "SIGKILL"}
+
+
+def judge(runs: Runs, revision: Revision, transport: str) -> dict[str, Finding]:
+    """Returns the finding on each rule for which a run was made."""
+    made = Judging(runs, revision, transport)
+    found = {rule: method() for rule, method in made.methods().items()}
+    return {rule: finding for rule, finding in found.items() if finding is not None}
+
+
+class Judging:
+    """The verdicts on one client."""
+
+    def __init__(self, runs: Runs, revision: Revision, transport: str) -> None:
+        self.runs = runs
+        self.revision = revision
+        self.transport = transport
+
+    def methods(self) -> dict[str, Callable[[], Finding | None]]:
+        """Returns what judges each rule."""
+        return {
+            "K-01": lambda: self._gives_up("K-01", "limit"),
+            "K-02": self._stopped,
+            "K-03": lambda: self._signals("K-03", "every cancel was the right one"),
+            "K-04": lambda: self._signals("K-04", "every cancel named a request in progress, once"),
+            "K-05": self._initialize,
+            "K-06": self._task,
+            "K-07": self._late_result,
+            "K-08": lambda: self._harmless("K-08", "late-progress", "progress after the client gave up"),
+            "K-09": self._crossing,
+            "K-10": self._question,
+            "K-11": self._unknown_cancel,
+            "K-12": self._ids,
+            "K-13": self._progress,
+            "K-14": self._exit,
+            "K-15": self._left,
+            "K-16": self._interrupted,
+            "K-17": self._reason,
+        }
+
+    # -- findings ------------------------------------------------------------------------------------------------
+
+    def _found(self, rule: str, verdict: Verdict, sentence: str, *evidence: EvidenceItem) -> Finding:
+        return Finding(rule, verdict, sentence, evidence)
+
+    def _passed(self, rule: str, sentence: str, *evidence: EvidenceItem) -> Finding:
+        return self._found(rule, Verdict.PASS, sentence, *evidence)
+
+    def _broken(self, rule: str, sentence: str, *evidence: EvidenceItem) -> Finding:
+        level = CLIENT_RULES[rule].clause(self.revision, self.transport).level
+        verdict = Verdict.FAIL if level is Strength.MUST else Verdict.WARNING
+        return self._found(rule, verdict, sentence, *evidence)
+
+    def _unseen(self, rule: str, sentence: str, *evidence: EvidenceItem) -> Finding:
+        return self._found(rule, Verdict.NOT_OBSERVABLE, sentence, *evidence)
+
+    def _inapplicable(self, rule: str, sentence: str) -> Finding:
+        return self._found(rule, Verdict.NOT_APPLICABLE, sentence)
+
+    def _violated(self, rule: str) -> Finding | None:
+        """Returns the finding where a violation that a tap sees breaks a rule, in whichever run."""
+        told: list[EvidenceItem] = []
+        for name, seen in self.runs.items():
+            since = seen.call.at if seen.call is not None else seen.began
+            told += [
+                EvidenceItem(f"{name}: {each.detail}", max(0.0, each.at - since))
+                for each in seen.violations()
+                if BREAKS.get(each.rule) == rule
+            ]
+        return self._broken(rule, told[0].what.partition(": ")[2], *told[:5]) if told else None
+
+    # -- what a client gave up -----------------------------------------------------------------------------------
+
+    def _gives_up(self, rule: str, name: str) -> Finding | None:
+        """Judges whether a call that the client gave up was cancelled."""
+        seen = self.runs.get(name)
+        if seen is None:
+            return None
+        call = seen.call
+        if call is None:
+            return self._unseen(rule, not_called(seen))
+        told = list(timeline(seen, call))
+        if call.cancelled_at is not None:
+            return self._passed(
+                rule, f"cancelled {call.cancelled_at - call.at:.2f} s after the call {way(call)}", *told
+            )
+        sign, gone = seen.sign(call), seen.gone_at(call)
+        stayed = sign is not None and gone is not None and gone - sign[0] >= GRACE
+        if sign is not None and (gone is None or stayed or went_on_before(seen, call, gone)):
+            return self._broken(rule, f"{sign[1]}, and sent no cancel", *told)
+        if gone is not None:
+            why = f"it ends the server, {gone - call.at:.2f} s after the call, and sends no cancel"
+            return self._unseen(rule, f"{why}: neither the one nor the other" if sign else why, *told)
+        waited = (seen.ended_at or call.answered_at or call.at) - call.at
+        text = f"nobody saw that it gave the call up: no cancel, no line, and no next call in {waited:.0f} s"
+        return self._unseen(rule, text, *told)
+
+    def _stopped(self) -> Finding | None:
+        found = self._gives_up("K-02", "stop")
+        limit, stop = self.limit(), self.runs.get("stop")
+        if found is None or stop is None or stop.call is None or not limit:
+            return found
+        after = given_up_after(stop, stop.call)
+        if after is not None and after >= SAME * limit:
+            text = (
+                f"it gave the call up after {after:.2f} s, as where it reached its limit: nobody saw a stop"
+            )
+            return self._unseen("K-02", text, *found.evidence)
+        return found
+
+    def limit(self) -> float:
+        """Returns the seconds after which the client gives a call up by itself; 0 if that was not seen."""
+        seen = self.runs.get("limit")
+        after = None if seen is None or seen.call is None else given_up_after(seen, seen.call)
+        return after or 0.0
+
+    def _signals(self, rule: str, sentence: str) -> Finding | None:
+        if (broken := self._violated(rule)) is not None or not self.runs:
+            return broken
+        cancelled = [
+            (name, call)
+            for name, seen in self.runs.items()
+            for call in seen.calls
+            if call.cancelled_at is not None and call.signal is not None
+        ]
+        if not cancelled:
+            return self._unseen(rule, "it sent no cancel")
+        told = (
+            EvidenceItem(f"{name}: cancelled {way(call)}", (call.cancelled_at or 0) - call.at)
+            for name, call in cancelled
+        )
+        return self._passed(rule, f"{sentence} ({len(cancelled)} seen)", *told)
+
+    def _initialize(self) -> Finding | None:
+        if (broken := self._violated("K-05")) is not None:
+            return broken
+        seen = self.runs.get("initialize")
+        if seen is None:
+            return None
+        if not seen.uninitialized:
+            speaks = (
+                "it speaks 2026-07-28 alone, which has no initialize" if seen.requests else not_called(seen)
+            )
+            verdict = Verdict.NOT_APPLICABLE if seen.requests else Verdict.NOT_OBSERVABLE
+            return self._found("K-05", verdict, speaks)
+        times = [each.over_at for each in seen.servers if each.over_at is not None]
+        if seen.stopped and not times and seen.gave_up is None:
+            return self._unseen("K-05", "nobody saw that it gave up: it waited for the handshake to the end")
+        times += [] if seen.ended_at is None else [seen.ended_at]
+        after = min(times, default=seen.began) - seen.began
+        return self._passed(
+            "K-05", f"it gave up {after:.1f} s after its start, and did not cancel initialize"
+        )
+
+    def _task(self) -> Finding | None:
+        if (broken := self._violated("K-06")) is not None:
+            return broken
+        seen = self.runs.get("task")
+        if seen is None:
+            return None
+        call = seen.call
+        if call is None:
+            return self._unseen("K-06", not_called(seen))
+        if not call.is_task:
+            return self._inapplicable("K-06", "it asks for no task")
+        if call.signal is Signal.TASKS_CANCEL:
+            told = timeline(seen, call)
+            return self._passed("K-06", "the task was cancelled by tasks/cancel", *told)
+        return self._unseen("K-06", "it did not cancel the task")
+
+    # -- what may do harm ----------------------------------------------------------------------------------------
+
+    def _harm(self, seen: Seen) -> tuple[str, list[EvidenceItem]]:
+        """Returns what harm was seen after the judge acted, in words; empty for none."""
+        acted = seen.acted_at
+        assert acted is not None
+        for line in seen.lines:
+            if line.stream == "stderr" and line.at >= acted and SURFACED.search(line.text):
+                return f"an error surfaced: {line.text}", [
+                    EvidenceItem(f"stderr: {line.text}", line.at - acted)
+                ]
+        if seen.exit is not None and seen.exit < 0 and not seen.stopped:
+            at = (seen.ended_at or acted) - acted
+            return f"it was ended by {signal_name(-seen.exit)}", [EvidenceItem("the client died", at)]
+        if seen.went_on:
+            return "", []
+        usual = next((name for name, each in self.runs.items() if each is not seen and each.went_on), "")
+        if usual:
+            end = "it hung" if seen.stopped else f"it ended with status {seen.exit}"
+            return f"{end} without its next call, which it makes in the run {usual}", []
+        return "", []
+
+    def _harmless(self, rule: str, name: str, what: str) -> Finding | None:
+        """Judges whether what the judge did harmed nothing."""
+        seen = self.runs.get(name)
+        if seen is None:
+            return None
+        if seen.call is None:
+            return self._unseen(rule, not_called(seen))
+        if seen.acted_at is None:
+            return self._unseen(
+                rule, f"no call was given up while its connection stayed, so there was no {what}"
+            )
+        harm, more = self._harm(seen)
+        told = (*timeline(seen, seen.call), EvidenceItem(what, seen.acted_at - seen.call.at), *more)
+        if harm:
+            return self._broken(rule, harm, *told)
+        if not seen.went_on:
+            return self._unseen(rule, "nothing surfaced, but it made no next call", *told)
+        return self._passed(rule, f"nothing surfaced, and the next call worked after {what}", *told)
+
+    def _late_result(self) -> Finding | None:
+        found = [
+            self._harmless("K-07", name, "a result after the client gave up") for name in ("limit", "stop")
+        ]
+        return worst(found)
+
+    def _crossing(self) -> Finding | None:
+        first = self._harmless("K-09", "crossing, cancel first", "a result at the moment of the cancel")
+        seen = self.runs.get("crossing, answer first")
+        if seen is None or seen.acted_at is None or seen.call is None:
+            return first
+        harm, more = self._harm(seen)
+        if harm:
+            return self._broken("K-09", harm, *timeline(seen, seen.call), *more)
+        return first
+
+    def _question(self) -> Finding | None:
+        seen = self.runs.get("question")
+        if seen is None:
+            return None
+        if seen.call is None:
+            return self._unseen("K-10", not_called(seen))
+        if self.revision.modern:
+            return self._inapplicable(
+                "K-10", "a server of 2026-07-28 asks by its results, and takes nothing back"
+            )
+        if not seen.asks:
+            return self._inapplicable("K-10", "it declares nothing that a server could ask for")
+        if seen.taken_back_at is None:
+            return self._unseen("K-10", "it did not answer a question that was not taken back")
+        late = [at - seen.taken_back_at for at, taken_back in seen.answers if taken_back]
+        if not late:
+            return self._passed("K-10", f"the question was not answered (watched {seen.watched:.1f} s)")
+        if late[0] <= CROSSING:
+            return self._unseen("K-10", f"its answer crossed the cancel ({late[0]:.2f} s after it)")
+        return self._broken("K-10", f"it answered {late[0]:.2f} s after the question was taken back")
+
+    def _unknown_cancel(self) -> Finding | None:
+        seen = self.runs.get("unknown-cancel")
+        if seen is None:
+            return None
+        if seen.call is None or seen.acted_at is None:
+            return self._unseen("K-11", not_called(seen))
+        answered = [each for each in seen.violations() if each.rule == "answer-unknown"]
+        if answered:
+            return self._broken("K-11", f"it answered the cancel: {answered[0].detail}")
+        harm, more = self._harm(seen)
+        if harm:
+            return self._broken("K-11", harm, *more)
+        if seen.went_on or seen.exit == 0:
+            return self._passed("K-11", "it went on")
+        return self._unseen("K-11", "it made no next call")
+
+    # -- ids and limits ------------------------------------------------------------------------------------------
+
+    def _ids(self) -> Finding | None:
+        if (broken := self._violated("K-12")) is not None or "ids" not in self.runs:
+            return broken
+        calls, every = len(self.runs["ids"].nexts), sum(each.requests for each in self.runs.values())
+        if calls < FEW:
+            return self._unseen("K-12", f"it made {calls} calls where {FEW} are needed")
+        return self._passed(
+            "K-12", f"{every} requests in {len(self.runs)} runs, none with an id or a token in use"
+        )
+
+    def _progress(self) -> Finding | None:
+        seen = self.runs.get("progress")
+        if seen is None:
+            return None
+        call, limit = seen.call, self.limit()
+        if call is None:
+            return self._unseen("K-13", not_called(seen))
+        if not call.reports:
+            return self._inapplicable("K-13", "its call asks for no progress")
+        if not limit:
+            return self._unseen("K-13", "its limit without progress was not seen")
+        after = given_up_after(seen, call)
+        gone = seen.gone_at(call)
+        after = (
+            gone - call.at if after is None and gone is not None and gone - call.at < seen.watched else after
+        )
+        if after is not None and after < 1.5 * limit:
+            return self._inapplicable(
+                "K-13", f"progress does not reset its limit: it gave up after {after:.1f} s"
+            )
+        if after is not None:
+            return self._passed(
+                "K-13", f"progress reset its limit of {limit:.1f} s, and it gave up after {after:.1f} s"
+            )
+        text = f"progress kept it waiting for {seen.watched:.1f} s, and no maximum ended that"
+        if seen.maximum:
+            return self._broken("K-13", f"{text}, though it is to have one of {seen.maximum:g} s")
+        return self._unseen("K-13", f"{text} (--max-timeout S says which one it has)")
+
+    # -- what is left --------------------------------------------------------------------------------------------
+
+    def _exit(self) -> Finding | None:
+        seen = self.runs.get("exit")
+        if seen is None:
+            return None
+        if not seen.servers:
+            return self._unseen("K-14", not_called(seen))
+        if seen.stopped:
+            return self._unseen("K-14", "it did not end by itself")
+        told = tuple(ends(seen))
+        if any(each.left for each in seen.servers):
+            return self._broken(
+                "K-14", "it ended and left its server behind, which ignores the end of its stdin", *told
+            )
+        for each in seen.servers:
+            closed, first = each.stdin_closed_at, min((at for at, _ in each.signals), default=each.ended_at)
+            if closed is None or (first is not None and first < closed):
+                return self._broken("K-14", "its server was ended before its stdin was closed", *told)
+        steps = (
+            "stdin closed, then SIGTERM, then killed"
+            if seen.servers[0].signals
+            else "stdin closed, then killed"
+        )
+        return self._passed("K-14", f"the server was ended: {steps}", *told)
+
+    def _left(self) -> Finding | None:
+        left: list[str] = []
+        ended: list[str] = []
+        why: list[str] = []
+        told: list[EvidenceItem] = []
+        for name, number in SIGNALS.items():
+            seen = self.runs.get(name)
+            if seen is None:
+                continue
+            if seen.call is None:
+                why.append(not_called(seen))
+            elif seen.stopped:
+                why.append(f"it did not end at {number}")
+            else:
+                (left if any(each.left for each in seen.servers) else ended).append(number)
+                told += [EvidenceItem(f"{number}: {each.what}", each.at) for each in ends(seen)]
+        if left:
+            text = (
+                f"left behind at {', '.join(left)}: a server that ignores the end of its stdin, and SIGTERM"
+            )
+            return self._broken("K-15", text, *told)
+        if ended:
+            also = f" ({'; '.join(why)})" if why else ""
+            return self._passed("K-15", f"nothing was left at {', '.join(ended)}{also}", *told)
+        return self._unseen("K-15", why[0]) if why else None
+
+    def _interrupted(self) -> Finding | None:
+        found = [self._gives_up("K-16", name) for name in ("sigint", "sigterm")]
+        return worst(found)
+
+    def _reason(self) -> Finding | None:
+        cancelled = [
+            call
+            for seen in self.runs.values()
+            for call in seen.calls
+            if call.cancelled_at is not None and call.signal is Signal.NOTIFICATION
+        ]
+        if not self.runs:
+            return None
+        if not cancelled:
+            return self._unseen("K-17", "no cancel was seen that can carry a reason")
+        reasons = [call.reason for call in cancelled]
+        odd = next((each for each in reasons if each is not None and not isinstance(each, str)), None)
+        if odd is not None:
+            return self._broken("K-17", f"the reason is no text: {shown(odd)}")
+        texts = list(dict.fromkeys(str(each) for each in reasons if each))
+        raw = next((each for each in texts if RAW.search(each)), None)
+        if raw is not None:
+            return self._broken("K-17", f"the reason is an error for programs: {shown(raw)}")
+        if not texts:
+            return self._unseen("K-17", "its cancels give no reason")
+        return self._passed("K-17", ", ".join(map(shown, texts[:3])))
+
+
+# -- words about a run ---------------------------------------------------------------------------------------------
+
+
+def not_called(seen: Seen) -> str:
+    """Returns why there was no call to be judged."""
+    end = "" if seen.exit is None or seen.stopped else f", and ended with status {seen.exit}"
+    if not seen.servers and seen.transport == "stdio":
+        return f"it did not start the server{end}"
+    if not seen.requests:
+        return f"it sent no request{end}"
+    others = [each.tool for each in (*seen.calls, *seen.nexts)]
+    if others and seen.tool not in others:
+        return f"it called {others[0]} instead of {seen.tool}{end}"
+    return f"it did not call {seen.tool or 'a tool'}{end}"
+
+
+def way(call: SeenCall) -> str:
+    """Returns how a call was cancelled."""
+    words = {
+        Signal.NOTIFICATION: "by notifications/cancelled",
+        Signal.STREAM_CLOSED: "by closing its stream",
+        Signal.TASKS_CANCEL: "by tasks/cancel",
+    }
+    return words.get(call.signal or Signal.NONE, "")
+
+
+def given_up_after(seen: Seen, call: SeenCall) -> float | None:
+    """Returns the seconds after which a call was seen to be given up."""
+    sign = seen.sign(call)
+    times = [each for each in (call.cancelled_at, None if sign is None else sign[0]) if each is not None]
+    return min(times) - call.at if times else None
+
+
+def went_on_before(seen: Seen, call: SeenCall, gone: float) -> bool:
+    """Whether the client made its next call on the same connection, before it ended that."""
+    return any(each.connection == call.connection and call.at < each.at < gone for each in seen.nexts)
+
+
+def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
+    """Yields what was seen of a call, in order."""
+    marks: list[tuple[float, str]] = [(call.at, f"{call.tool} was called")]
+    if call.cancelled_at is not None:
+        told = f": {shown(call.reason)}" if call.reason is not None else ""
+        marks.append((call.cancelled_at, f"cancelled {way(call)}{told}"))
+    if (sign := seen.sign(call)) is not None:
+        marks.append(sign)
+    if (gone := seen.gone_at(call)) is not None:
+        marks.append((gone, "the client ended the server"))
+    for at, what in sorted(marks):
+        yield EvidenceItem(what, at - call.at)
+
+
+def ends(seen: Seen) -> Iterator[EvidenceItem]:
+    """Yields how each server ended, from the client's end or from what was done to it."""
+    since = seen.acted_at or seen.ended_at or seen.began
+    if seen.ended_at is not None:
+        yield EvidenceItem(f"the client ended (status {seen.exit})", seen.ended_at - since)
+    for each in seen.servers:
+        if each.stdin_closed_at is not None:
+            yield EvidenceItem(f"stdin of process {each.pid} was closed", each.stdin_closed_at - since)
+        for at, number in each.signals:
+            yield EvidenceItem(f"process {each.pid} got {signal_name(number)}", at - since)
+        if each.ended_at is not None:
+            yield EvidenceItem(f"process {each.pid} was killed", each.ended_at - since)
+        elif each.left:
+            yield EvidenceItem(f"process {each.pid} still ran when the judge looked last")
+
+
+def signal_name(number: int) -> str:
+    """Returns the name of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def worst(found: list[Finding | None]) -> Finding | None:
+    """Returns the finding that says most: what is broken, then what passed, then what was not seen."""
+    order = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
+    return min(
+        (each for each in found if each is not None), key=lambda each: order.index(each.verdict), default=None
+    )
+
+
+def revision_of(runs: Runs) -> Revision:
+    """Returns the protocol version that the client speaks, by the newest that was seen."""
+    spoken = {seen.revision for seen in runs.values()}
+    known = [each for name, each in REVISIONS.items() if name in spoken]
+    return max(known, key=lambda each: each.name, default=LATEST_HANDSHAKE)

@@ -1,0 +1,302 @@
+"""A whole run of the judge: the client's command once for each experiment, and the report.
+
+The first experiment runs alone, because it shows the client's limit; the others run side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, ClassVar, Final
+
+from mcp_tui import __version__
+from mcp_tui.client.connection import ServerInfo
+from mcp_tui.client.opening import shown
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.clock import utc_stamp, wall
+from mcp_tui.probe.clients import judging
+from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS, ClientExperiment
+from mcp_tui.probe.clients.rules import CLIENT_RULES
+from mcp_tui.probe.clients.seen import Seen
+from mcp_tui.probe.clients.stage import Stage
+from mcp_tui.probe.report import Calls, Finding, Report, Verdict
+from mcp_tui.probe.rules import Rule
+from mcp_tui.protocol.messages import Json
+from mcp_tui.transport.base import spawn
+
+LANES: Final = 3
+"""Runs at a time."""
+
+LIMIT: Final = 2.0
+"""Seconds of the limit that the client is to set, unless another one is named."""
+
+PATIENT: Final = 30.0
+"""Seconds of the limit where the client is not to reach it."""
+
+UNABLE: Final = 77
+"""The exit status of a command that cannot do what an experiment is about."""
+
+TIME_OVER: Final = "not run: time was over (--time S gives more)"
+
+NO_PATH: Final = 100
+"""Bytes of a socket's path at most."""
+
+
+class Unstartable(Exception):
+    """The client's command cannot be started. The text says which, and why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ClientReport(Report):
+    """The report on a client: ``info`` is the client's name, its transport, and the protocol version that it speaks."""
+
+    party: ClassVar = "client"
+    asked: ClassVar = "cancel what it gives up"
+    label: ClassVar = "MCP client cancellation"
+    table: dict[str, Rule] = field(default_factory=lambda: CLIENT_RULES)  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def stops(self) -> tuple[str, str]:
+        """Whether the client cancels what it gives up, and the reason."""
+        if self.lost:
+            return "not observable", self.lost
+        found = [finding for rule in ("K-01", "K-02") if (finding := self.findings.get(rule)) is not None]
+        for verdict, answer in ((Verdict.WARNING, "no"), (Verdict.PASS, "yes")):
+            for finding in found:
+                if finding.verdict is verdict:
+                    return answer, finding.sentence
+        return "not observable", found[0].sentence if found else "the experiment was not run"
+
+    def in_short(self, answer: str) -> str:
+        """The answer in a few words."""
+        return {"yes": "cancels", "no": "sends no cancel"}.get(answer, answer)
+
+
+@dataclass(eq=False)
+class Judge:
+    """One run against one client. ``command`` is its command line; ``gave_up`` what it writes when it gives a call up.
+
+    ``limit`` and ``maximum`` are the limits that it is to set, 0 where the client says of none; ``time`` is the number of
+    seconds for everything. ``chosen`` are the names of the experiments. ``tell`` gets steps and findings.
+    """
+
+    command: Sequence[str]
+    _: KW_ONLY
+    tell: Callable[[str | Finding], None] = lambda _: None
+    chosen: Collection[str] = ()
+    gave_up: re.Pattern[str] | None = None
+    limit: float = LIMIT
+    maximum: float = 0.0
+    speaks: str = ""
+    time: float = 600.0
+    runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
+
+    async def run(self) -> ClientReport:
+        """Makes all runs, and judges them.
+
+        Raises:
+            Unstartable: the command cannot be started.
+        """
+        if shutil.which(self.command[0]) is None:
+            raise Unstartable(f"Cannot start {self.command[0]!r}: there is no such program")
+        began, date = monotonic(), utc_stamp(wall())
+        wanted = [each for each in CLIENT_EXPERIMENTS if not self.chosen or each.name in self.chosen]
+        needed = {each.after for each in wanted if each.after}
+        first = [each for each in CLIENT_EXPERIMENTS if each.name in needed]
+        not_run: list[ClientExperiment] = []
+        lanes = asyncio.Semaphore(LANES)
+
+        async def make(experiment: ClientExperiment) -> None:
+            async with lanes:
+                left = began + self.time - monotonic()
+                try:
+                    async with asyncio.timeout(max(0.0, left)):
+                        await self._make(experiment)
+                except TimeoutError:
+                    not_run.append(experiment)
+
+        for each in first:
+            await make(each)
+        async with asyncio.TaskGroup() as group:
+            for each in wanted:
+                if each not in first:
+                    group.create_task(make(each))
+        ordered = {
+            each.run_name: self.runs[each.run_name]
+            for each in CLIENT_EXPERIMENTS
+            if each.run_name in self.runs
+        }
+        return self._report(ordered, not_run, date, monotonic() - began)
+
+    # -- one run -------------------------------------------------------------------------------------------------
+
+    async def _make(self, experiment: ClientExperiment) -> None:
+        self.tell(f"{experiment.run_name}: the client {experiment.does}")
+        folder = _folder()
+        seen = Seen(
+            experiment=experiment.run_name,
+            limit=judging.Judging(self.runs, judging.revision_of(self.runs), "stdio").limit(),
+            maximum=self.maximum,
+            tool=experiment.tool,
+        )
+        stage = Stage(
+            seen, folder, speaks=self.speaks, gave_up=self.gave_up, arguments=experiment.arguments or {}
+        )
+        try:
+            await stage.open()
+            words, environment = self._words(experiment, stage)
+            await stage.start(words, environment)
+            await experiment.run(stage)
+        finally:
+            await asyncio.shield(spawn(_end(stage), name="end a client"))
+        self.runs[experiment.run_name] = seen
+
+    def _words(self, experiment: ClientExperiment, stage: Stage) -> tuple[list[str], dict[str, str]]:
+        """Returns the client's command line for a run, and its environment."""
+        server = stage.server
+        config = stage.folder / "mcp.json"
+        config.write_text(json.dumps({"mcpServers": {"judge": {"command": server[0], "args": server[1:]}}}))
+        limit = max(self.limit, PATIENT) if experiment.patient else self.limit
+        values = {
+            "server": shlex.join(server),
+            "config": str(config),
+            "experiment": experiment.name,
+            "tool": experiment.tool,
+            "arguments": json.dumps(experiment.arguments or {}),
+            "timeout": f"{limit:g}",
+            "max_timeout": f"{self.maximum:g}" if self.maximum else "",
+        }
+        words: list[str] = []
+        for word in self.command:
+            if word == "{server}":
+                words += server
+                continue
+            for name, value in values.items():
+                word = word.replace(f"{{{name}}}", value)
+            words.append(word)
+        told = {
+            "MCP_SERVER_COMMAND": values["server"],
+            "MCP_CONFIG": values["config"],
+            "MCP_EXPERIMENT": values["experiment"],
+            "MCP_TOOL": values["tool"],
+            "MCP_ARGUMENTS": values["arguments"],
+            "MCP_TIMEOUT": values["timeout"],
+            "MCP_MAX_TIMEOUT": values["max_timeout"],
+            # what it writes is read as it happens
+            "PYTHONUNBUFFERED": "1",
+        }
+        return words, {**os.environ, **told}
+
+    # -- the report ----------------------------------------------------------------------------------------------
+
+    def _report(
+        self, runs: dict[str, Seen], not_run: Sequence[ClientExperiment], date: str, seconds: float
+    ) -> ClientReport:
+        revision = judging.revision_of(runs)
+        name = next((each.client for each in runs.values() if each.client), "")
+        report = ClientReport(
+            info=ServerInfo(transport="stdio", revision=revision, name=name),
+            probe=__version__,
+            date=date,
+            command=shown(StdioTarget(command=tuple(self.command))),
+            seconds=seconds,
+        )
+        able = {key: each for key, each in runs.items() if each.exit != UNABLE}
+        report.findings = judging.judge(able, revision, "stdio")
+        for rule, finding in self._unable(runs, not_run).items():
+            if rule not in report.findings or report.findings[rule].verdict is Verdict.NOT_OBSERVABLE:
+                report.findings[rule] = finding
+        report.not_run = [
+            rule
+            for rule, each in CLIENT_RULES.items()
+            if each.experiment in {one.name for one in not_run} and rule not in report.findings
+        ]
+        for rule in report.not_run:
+            report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, TIME_OVER)
+        if runs and not any(each.requests for each in runs.values()):
+            report.lost = judging.not_called(next(iter(runs.values())))
+        report.calls = _calls(runs)
+        report.notes = list(_notes(runs))
+        for rule in CLIENT_RULES:
+            if rule in report.findings:
+                self.tell(report.findings[rule])
+        return report
+
+    def _unable(self, runs: dict[str, Seen], not_run: Sequence[ClientExperiment]) -> dict[str, Finding]:
+        """Returns the findings on rules whose experiment the command cannot do."""
+        names = {
+            each.name
+            for each in CLIENT_EXPERIMENTS
+            for key in (each.run_name,)
+            if key in runs and runs[key].exit == UNABLE
+        }
+        text = f"the command cannot do this (exit status {UNABLE})"
+        return {
+            rule: Finding(rule, Verdict.NOT_OBSERVABLE, text)
+            for rule, each in CLIENT_RULES.items()
+            if each.experiment in names
+        }
+
+
+def _folder() -> Path:
+    """Returns a new folder for one run, whose path is short enough for a socket in it."""
+    made = Path(tempfile.mkdtemp(prefix="mcp-tui-"))
+    if len(os.fsencode(made)) < NO_PATH - len("/judge"):
+        return made
+    made.rmdir()
+    return Path(tempfile.mkdtemp(prefix="mcp-tui-", dir="/tmp"))
+
+
+async def _end(stage: Stage) -> None:
+    await stage.close()
+    shutil.rmtree(stage.folder, ignore_errors=True)
+
+
+def _calls(runs: dict[str, Seen]) -> tuple[Calls, ...]:
+    """Returns which tools the client called, and how often."""
+    counts = Counter(each.tool for seen in runs.values() for each in (*seen.calls, *seen.nexts))
+    none: dict[str, Json] = {}
+    return tuple(Calls(tool, none, times) for tool, times in counts.items())
+
+
+def _notes(runs: dict[str, Seen]) -> list[str]:
+    """Returns what else was seen of the client, in sentences."""
+    notes: list[str] = []
+    hung = [name for name, seen in runs.items() if seen.stopped]
+    if hung:
+        notes.append(f"The client did not end by itself and was killed: {', '.join(hung)}")
+    died: dict[str, Any] = {
+        name: judging.signal_name(-seen.exit)
+        for name, seen in runs.items()
+        if seen.exit is not None and seen.exit < 0 and not seen.stopped and name not in judging.SIGNALS
+    }
+    notes += [f"The client was ended by {number}: {name}" for name, number in died.items()]
+    most = max((seen.output for seen in runs.values()), default=0)
+    if most > 1_000_000:
+        notes.append(f"The client wrote {most / 1e6:,.1f} MB in one run; the last lines alone are kept")
+    servers = max((len(seen.servers) for seen in runs.values()), default=0)
+    if servers > 1:
+        notes.append(f"The client started its server {servers} times in one run")
+    eras = sorted({seen.revision for seen in runs.values() if seen.revision})
+    if len(eras) > 1:
+        notes.append(f"The client spoke {', '.join(eras)}")
+    broken = Counter(
+        each.rule
+        for seen in runs.values()
+        for each in seen.violations()
+        if each.rule in ("malformed", "batch")
+    )
+    notes += [
+        f"The client sent what is no message of its protocol version ({rule}, {count} times)"
+        for rule, count in broken.items()
+    ]
+    return notes

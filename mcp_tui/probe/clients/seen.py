@@ -1,0 +1,136 @@
+"""What was seen of one run of a client: values that the verdicts rest on, filled in as the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.values import frozen
+
+BESIDE = 0.25
+"""Seconds after a call within which another one was made beside it, and not because it was given up."""
+
+
+@frozen
+class Line:
+    """A line that the client wrote to ``stream``: ``stdout`` or ``stderr``."""
+
+    at: float
+    stream: str
+    text: str
+
+
+@dataclass(slots=True, eq=False)
+class SeenCall:
+    """A call of a tool. ``connection`` is the number of the connection that it came on.
+
+    ``reports``: it has a progress token. ``answered_at`` is when the judge answered it, or told of progress instead.
+    """
+
+    tool: str
+    at: float
+    connection: int = 0
+    id: RequestId = 0
+    reports: bool = False
+    is_task: bool = False
+    cancelled_at: float | None = None
+    signal: Signal | None = None
+    reason: object = None
+    answered_at: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class SeenServer:
+    """One process that the client started as its server. ``signals`` are times and numbers.
+
+    ``left``: it still ran when nobody waited for its end any more, and the judge ended it.
+    """
+
+    pid: int = 0
+    began: float = 0.0
+    stdin_closed_at: float | None = None
+    signals: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+    ended_at: float | None = None
+    left: bool = False
+
+    @property
+    def over_at(self) -> float | None:
+        """When the client was seen to end it."""
+        times = [each for each in (self.stdin_closed_at, self.ended_at) if each is not None]
+        return min([*times, *(at for at, _ in self.signals)], default=None)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Seen:
+    """One run. Times are monotonic seconds; ``experiment`` is the name of what was to happen.
+
+    ``calls`` are those of tools that the judge answers when it likes, ``nexts`` those of the tool that is to be called next.
+    ``acted_at`` is when the judge did what the experiment is about (a late result, a signal to the client).
+    ``stopped``: the judge had to end the client. ``answers`` are the times at which the client answered a question, each
+    with the time since the question was taken back, if it was.
+    """
+
+    experiment: str
+    transport: str = "stdio"
+    limit: float = 0.0
+    maximum: float = 0.0
+    client: str = ""
+    revision: str = ""
+    events: list[ev.Event] = field(default_factory=list[ev.Event])
+    servers: list[SeenServer] = field(default_factory=list[SeenServer])
+    calls: list[SeenCall] = field(default_factory=list[SeenCall])
+    nexts: list[SeenCall] = field(default_factory=list[SeenCall])
+    tool: str = ""
+    requests: int = 0
+    uninitialized: bool = False
+    lines: list[Line] = field(default_factory=list[Line])
+    gave_up: Line | None = None
+    output: int = 0
+    began: float = 0.0
+    exit: int | None = None
+    ended_at: float | None = None
+    stopped: bool = False
+    acted_at: float | None = None
+    asked_at: float | None = None
+    taken_back_at: float | None = None
+    answers: list[tuple[float, bool]] = field(default_factory=list[tuple[float, bool]])
+    watched: float = 0.0
+    asks: str = ""
+    deleted: bool = False
+
+    @property
+    def call(self) -> SeenCall | None:
+        """The call that the experiment is about: the first of its tool."""
+        return next((each for each in self.calls if each.tool == self.tool), None)
+
+    def violations(self) -> Iterator[ev.Violation]:
+        """Yields what the client broke."""
+        for event in self.events:
+            if isinstance(event, ev.Violation) and event.by is ev.Origin.CLIENT:
+                yield event
+
+    def gone_at(self, call: SeenCall) -> float | None:
+        """When the client ended the server that a call was made on."""
+        return self.servers[call.connection].over_at if call.connection < len(self.servers) else None
+
+    def sign(self, call: SeenCall) -> tuple[float, str] | None:
+        """Returns when and how the client was seen to have given a call up: by a line of its output, or by the next call."""
+        until = call.answered_at if call.answered_at is not None else float("inf")
+        found = [
+            (each.at, f"it made its next call, {each.tool}")
+            for each in self.nexts
+            if each.connection == call.connection and call.at + BESIDE < each.at <= until
+        ]
+        if self.gave_up is not None and call.at <= self.gave_up.at <= until:
+            found.append((self.gave_up.at, f'it printed "{self.gave_up.text}"'))
+        return min(found, default=None)
+
+    @property
+    def went_on(self) -> bool:
+        """Whether the next call was made after what the experiment is about."""
+        since = self.acted_at
+        return since is not None and any(
+            each.answered_at is not None and each.answered_at >= since for each in self.nexts
+        )

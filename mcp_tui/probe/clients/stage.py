@@ -1,0 +1,401 @@
+"""One run of a client's command: the judge's server that it starts, what it writes, its end, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from mcp_tui.demo import frames
+from mcp_tui.demo.calls import Call, Task
+from mcp_tui.demo.dispatch import Setting
+from mcp_tui.demo.frames import DemoRefusal, Object
+from mcp_tui.demo.log import DemoLog
+from mcp_tui.demo.server import Lines
+from mcp_tui.demo.tools import TOOLS, Run
+from mcp_tui.probe.clients import stub
+from mcp_tui.probe.clients.eyes import Eyes
+from mcp_tui.probe.clients.seen import Line, Seen, SeenCall, SeenServer
+from mcp_tui.probe.left_behind import running
+from mcp_tui.protocol.events import Signal
+
+PATIENCE: Final = 30.0
+"""Seconds that a client is waited for where nothing happens."""
+
+LEFT_SECONDS: Final = 10.0
+"""Seconds after its client's end from which a server counts as left behind."""
+
+KEPT_LINES: Final = 400
+LINE_CHARACTERS: Final = 1000
+"""Lines of the client that are kept, and characters of each."""
+
+NEXT: Final = "add"
+"""The tool that a client calls next."""
+
+_WAYS: Final = {
+    "notification": Signal.NOTIFICATION,
+    "stream_closed": Signal.STREAM_CLOSED,
+    "tasks_cancel": Signal.TASKS_CANCEL,
+}
+
+
+class Held:
+    """A call that is answered when the judge likes."""
+
+    def __init__(self, call: Call, seen: SeenCall) -> None:
+        self.call = call
+        self.seen = seen
+        self.over = asyncio.Event()
+
+    def answer(self) -> None:
+        """Answers it."""
+        self.seen.answered_at = self.seen.answered_at or monotonic()
+        self.call.answer("finished, whatever was asked meanwhile")
+        self.over.set()
+
+    def report(self, step: int) -> None:
+        """Reports progress of it."""
+        self.call.progress(step, None, f"still working, step {step}")
+
+
+class Watch(DemoLog):
+    """The log of the judge's server, which tells the stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(None, "stdio")
+        self._stage = stage
+
+    def event(self, name: str, **fields: Any) -> None:
+        """Takes one event."""
+        self._stage.logged(name, fields)
+
+
+class Talk(Lines):
+    """One process that the client started as its server, with everything that passes through it."""
+
+    def __init__(self, stage: Stage, number: int, writer: asyncio.StreamWriter) -> None:
+        super().__init__(stage.setting)
+        self.number = number
+        self.seen = SeenServer(began=monotonic())
+        self.eyes = Eyes()
+        self._stage = stage
+        self._writer = writer
+
+    async def run(self, reader: asyncio.StreamReader) -> None:
+        """Takes what the process tells, until it is gone."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readexactly(5)
+                data = await reader.readexactly(int.from_bytes(head[1:], "big"))
+                self._take(head[:1], data)
+        self.seen.ended_at = monotonic()
+        self.gone.set()
+        self.close()
+        self._writer.close()
+        self._stage.news()
+
+    def _take(self, kind: bytes, data: bytes) -> None:
+        match kind:
+            case b"b":
+                self.seen.pid = int(data)
+            case b"o":
+                self.eyes.client_wrote(data)
+                self.take(data)
+            case b"c":
+                self.seen.stdin_closed_at = monotonic()
+            case _:
+                self.seen.signals += [(monotonic(), number) for number in data]
+        if kind in (b"c", b"s") and not self._stage.deaf:
+            self.end_process()
+        self._stage.news()
+
+    def send(self, frame: Object) -> bool:
+        raw = frames.encode(frame)
+        self.eyes.server_wrote(raw)
+        if self._writer.is_closing():
+            return False
+        self._writer.write(raw + b"\n")
+        return True
+
+    def end_process(self) -> None:
+        """Ends the process, as a server that obeys."""
+        self._writer.close()
+
+    def kill(self) -> None:
+        """Ends the process in any case."""
+        self.end_process()
+        if self.seen.ended_at is None and self.seen.pid:
+            with contextlib.suppress(OSError):
+                os.kill(self.seen.pid, signal.SIGKILL)
+
+
+class Stage:
+    """One run. ``folder`` is where its socket is, and nothing else.
+
+    ``deaf``: the server ignores the end of its stdin, and every signal but SIGKILL. ``silent``: it answers no handshake.
+    ``speaks`` is the one protocol version that it has, empty for all.
+    """
+
+    def __init__(
+        self,
+        seen: Seen,
+        folder: Path,
+        *,
+        speaks: str = "",
+        gave_up: re.Pattern[str] | None = None,
+        arguments: Object,
+    ) -> None:
+        self.seen = seen
+        self.folder = folder
+        self.deaf = False
+        self.silent = False
+        self.gate = asyncio.Event()
+        """Set when the next call may be answered."""
+        self.held: list[Held] = []
+        self.talks: list[Talk] = []
+        self.arguments = arguments
+        self._speaks = speaks
+        self._pattern = gave_up
+        self._news = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._process: asyncio.subprocess.Process | None = None
+        self._listener: asyncio.Server | None = None
+        own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
+        self.setting = Setting(
+            log=Watch(self),
+            end=lambda _: None,
+            spawn=self.spawn,
+            answers=self._answers,
+            instead={**own, "research": self._research, NEXT: self._next},
+        )
+
+    # -- waiting -------------------------------------------------------------------------------------------------
+
+    def news(self) -> None:
+        """Wakes whoever waits for something to happen."""
+        self._news.set()
+
+    async def until(self, test: Callable[[], object], seconds: float = PATIENCE) -> bool:
+        """Waits until something is true; returns whether it came to be."""
+        end = monotonic() + seconds
+        while not test():
+            self._news.clear()
+            try:
+                async with asyncio.timeout(max(0.0, end - monotonic())):
+                    await self._news.wait()
+            except TimeoutError:
+                return bool(test())
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the client has ended."""
+        return self.seen.ended_at is not None
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs a coroutine for as long as the run lasts."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # -- the server ----------------------------------------------------------------------------------------------
+
+    @property
+    def server(self) -> list[str]:
+        """The command line that starts the judge's server."""
+        return [sys.executable, "-I", "-S", str(Path(stub.__file__)), str(self.folder / "judge")]
+
+    async def open(self) -> None:
+        """Lets the client's server find its judge."""
+        self._listener = await asyncio.start_unix_server(self._connected, self.folder / "judge")
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = Talk(self, len(self.talks), writer)
+        self.talks.append(talk)
+        self.seen.servers.append(talk.seen)
+        await talk.run(reader)
+
+    def _answers(self, frame: Object) -> bool:
+        method = frame["method"]
+        self.seen.requests += 1
+        if method == "initialize":
+            self.seen.uninitialized = self.silent
+            if self._speaks == frames.MODERN:
+                raise DemoRefusal(frames.METHOD_NOT_FOUND, "Method not found: initialize")
+            if self._speaks and (params := frames.as_object(frame.get("params"))) is not None:
+                params["protocolVersion"] = self._speaks
+            return not self.silent
+        if method == "server/discover" and (self.silent or self._speaks not in ("", frames.MODERN)):
+            raise DemoRefusal(frames.METHOD_NOT_FOUND, "Method not found: server/discover")
+        return True
+
+    def logged(self, name: str, fields: dict[str, Any]) -> None:
+        """Takes an event of the server's log."""
+        if name == "cancelled":
+            self._cancelled(fields["id"], _WAYS.get(fields["how"]), fields["reason"])
+        elif name == "received" and "method" not in fields:
+            if self.seen.asked_at is not None:
+                self.seen.answers.append((monotonic(), self.seen.taken_back_at is not None))
+        elif name == "received" and fields["method"] == "notifications/cancelled":
+            params = frames.as_object(fields.get("params")) or {}
+            self._cancelled(params.get("requestId"), Signal.NOTIFICATION, params.get("reason"))
+        elif name == "received" and fields.get("http_method") == "DELETE":
+            self.seen.deleted = True
+        self.news()
+
+    def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
+        for each in self.held:
+            if each.call.id == id_ and type(each.call.id) is type(id_) and each.seen.cancelled_at is None:
+                each.seen.cancelled_at, each.seen.signal, each.seen.reason = monotonic(), way, reason
+
+    # -- its tools -----------------------------------------------------------------------------------------------
+
+    def _seen(self, call: Call) -> SeenCall:
+        number = call.channel.number if isinstance(call.channel, Talk) else 0
+        return SeenCall(
+            call.tool, monotonic(), number, call.id, reports=call.reports, is_task=isinstance(call, Task)
+        )
+
+    def _held(self, call: Call) -> Held:
+        held = Held(call, self._seen(call))
+        self.held.append(held)
+        self.seen.calls.append(held.seen)
+        self.news()
+        return held
+
+    async def _hold(self, call: Call, **_: Any) -> None:
+        held = self._held(call)
+        if call.tool == self.seen.tool:
+            await held.over.wait()
+        else:
+            call.answer(f"This is not what is to be called, which is {self.seen.tool}.")
+
+    async def _research(self, call: Call, **given: Any) -> None:
+        self._held(call)
+        await TOOLS["research"].run(call, **given)
+
+    async def _next(self, call: Call, **given: Any) -> None:
+        seen = self._seen(call)
+        self.seen.nexts.append(seen)
+        self.news()
+        if self.seen.call is not None:
+            await self.gate.wait()
+        seen.answered_at = monotonic()
+        await TOOLS[NEXT].run(call, **given)
+
+    async def called(self) -> Held | None:
+        """Waits for the call that the experiment is about; ``None`` if it does not come."""
+
+        def found() -> Held | None:
+            return next((each for each in self.held if each.seen.tool == self.seen.tool), None)
+
+        await self.until(lambda: found() or self.is_over)
+        return found()
+
+    # -- the client ----------------------------------------------------------------------------------------------
+
+    async def start(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Starts the client's command.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        self.seen.began = monotonic()
+        self._process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+        for name, stream in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
+            assert stream is not None
+            self.spawn(self._read(name, stream))
+        self.spawn(self._wait(self._process))
+
+    async def _read(self, name: str, stream: asyncio.StreamReader) -> None:
+        rest = b""
+        while data := await stream.read(65536):
+            self.seen.output += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            if len(rest) > LINE_CHARACTERS:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                self._line(name, line)
+            self.news()
+        if rest:
+            self._line(name, rest)
+        self.news()
+
+    def _line(self, name: str, raw: bytes) -> None:
+        text = raw[:LINE_CHARACTERS].decode("utf-8", "backslashreplace").rstrip("\r")
+        line, seen = Line(monotonic(), name, text), self.seen
+        if (
+            seen.gave_up is None
+            and seen.call is not None
+            and self._pattern is not None
+            and self._pattern.search(text)
+        ):
+            seen.gave_up = line
+        seen.lines.append(line)
+        del seen.lines[: max(0, len(seen.lines) - KEPT_LINES)]
+
+    async def _wait(self, process: asyncio.subprocess.Process) -> None:
+        # the pipes may be held open by what it started: its end is that of the process
+        self.seen.exit = await process.wait()
+        self.seen.ended_at = monotonic()
+        self.news()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to the client's process alone."""
+        if self._process is not None and not self.is_over:
+            self._process.send_signal(number)
+
+    async def finish(self, patience: float = PATIENCE) -> None:
+        """Waits for the client's end, and for the end of its servers."""
+        if not await self.until(lambda: self.is_over, patience):
+            self.seen.stopped = True
+            return
+        wait = LEFT_SECONDS if self.deaf else PATIENCE
+        await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), wait)
+
+    async def close(self) -> None:
+        """Ends whatever is left, always."""
+        for talk in self.talks:
+            talk.seen.left = talk.seen.ended_at is None and not self.seen.stopped
+            talk.kill()
+            self.seen.events += talk.eyes.events
+            self.seen.client = talk.eyes.observer.client or self.seen.client
+            self.seen.revision = talk.eyes.revision or self.seen.revision
+        if self._listener is not None:
+            self._listener.close()
+        if self._process is not None:
+            for pid in {*running(self._process.pid), *self._strays()}:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            await self.until(lambda: self.is_over, 5.0)
+        await asyncio.sleep(0)  # what it wrote last is read
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for talk in self.talks:
+            talk.close()
+
+    def _strays(self) -> list[int]:
+        """Returns the processes that left the client's group, by their environment, which names this run."""
+        mark, found = os.fsencode(self.folder), list[int]()
+        for each in Path("/proc").glob("[0-9]*"):
+            if int(each.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    if mark in (each / "environ").read_bytes() or mark in (each / "cmdline").read_bytes():
+                        found.append(int(each.name))
+        return found
