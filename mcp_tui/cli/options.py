@@ -166,7 +166,7 @@ _PROBE: Final = (
         Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
     ),
     OptionGroup(
-        "a client (its command stands after --)",
+        "a client (its command follows --)",
         Option(
             "--client",
             "",

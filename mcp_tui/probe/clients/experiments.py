@@ -15,7 +15,7 @@ from typing import Final
 from mcp_tui.demo.frames import Object
 from mcp_tui.demo.tools import QUESTIONS
 from mcp_tui.probe.clients.judging import GRACE
-from mcp_tui.probe.clients.stage import NEXT, Held, Stage
+from mcp_tui.probe.clients.stage import NEXT, START, Held, Stage
 from mcp_tui.protocol.values import frozen
 
 MOMENT: Final = 1.0
@@ -120,6 +120,7 @@ async def initialize(stage: Stage) -> None:
     """No handshake is answered."""
     stage.silent = True
     stage.gate.set()
+    await stage.until(lambda: stage.seen.requests or stage.is_over, START)
     await stage.finish()
 
 
@@ -188,8 +189,8 @@ async def unknown_cancel(stage: Stage) -> None:
     held = await stage.called()
     if held is not None:
         stage.seen.acted_at = monotonic()
-        for nobody in ("nobody asked for this", 987_654_321):
-            held.call.notify("cancelled", {"requestId": nobody, "reason": "nobody asked"}, "cancelled")
+        for nobody in ("an id of no request", 987_654_321):
+            held.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
         held.answer()
     stage.gate.set()
     await stage.finish()
@@ -198,6 +199,7 @@ async def unknown_cancel(stage: Stage) -> None:
 async def many(stage: Stage) -> None:
     """Many calls are made; the server is as usual."""
     stage.gate.set()
+    await stage.until(lambda: stage.seen.nexts or stage.is_over, START)
     await stage.finish()
 
 
@@ -213,8 +215,10 @@ async def progress(stage: Stage) -> None:
             gave_up = call.cancelled_at is not None or seen.sign(call) is not None
             return gave_up or stage.is_over or seen.gone_at(call) is not None
 
+        last = call.at
         while monotonic() < end and not over():
             step += 1
+            seen.held_up, last = max(seen.held_up, monotonic() - last), monotonic()
             held.report(step)
             await stage.until(over, limit / 4)
         seen.watched = monotonic() - call.at
@@ -227,8 +231,7 @@ async def progress(stage: Stage) -> None:
 async def normal_exit(stage: Stage) -> None:
     """The client ends by itself; its server ignores the end of its stdin, and every signal but SIGKILL."""
     stage.deaf = True
-    stage.gate.set()
-    await stage.finish()
+    await many(stage)
 
 
 def _signal(number: signal.Signals) -> Callable[[Stage], Awaitable[None]]:

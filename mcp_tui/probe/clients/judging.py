@@ -69,7 +69,7 @@ class Judging:
             "K-05": self._initialize,
             "K-06": self._task,
             "K-07": self._late_result,
-            "K-08": lambda: self._harmless("K-08", "late-progress", "progress after the client gave up"),
+            "K-08": self._late_progress,
             "K-09": self._crossing,
             "K-10": self._question,
             "K-11": self._unknown_cancel,
@@ -135,19 +135,17 @@ class Judging:
             why = f"it ends the server, {gone - call.at:.2f} s after the call, and sends no cancel"
             return self._unseen(rule, f"{why}: neither the one nor the other" if sign else why, *told)
         waited = (seen.ended_at or call.answered_at or call.at) - call.at
-        text = f"nobody saw that it gave the call up: no cancel, no line, and no next call in {waited:.0f} s"
+        text = f"it was not seen to give the call up: no cancel, no line, and no next call in {waited:.0f} s"
         return self._unseen(rule, text, *told)
 
     def _stopped(self) -> Finding | None:
         found = self._gives_up("K-02", "stop")
-        limit, stop = self.limit(), self.runs.get("stop")
-        if found is None or stop is None or stop.call is None or not limit:
+        stop = self.runs.get("stop")
+        if found is None or stop is None or stop.call is None:
             return found
-        after = given_up_after(stop, stop.call)
-        if after is not None and after >= SAME * limit:
-            text = (
-                f"it gave the call up after {after:.2f} s, as where it reached its limit: nobody saw a stop"
-            )
+        after, limit = given_up_after(stop, stop.call), max(self.limit(), stop.timeout)
+        if after is not None and limit and after >= SAME * limit:
+            text = f"it gave the call up after {after:.2f} s, as at its limit: a stop was not seen"
             return self._unseen("K-02", text, *found.evidence)
         return found
 
@@ -188,7 +186,7 @@ class Judging:
             return self._found("K-05", verdict, speaks)
         times = [each.over_at for each in seen.servers if each.over_at is not None]
         if seen.stopped and not times and seen.gave_up is None:
-            return self._unseen("K-05", "nobody saw that it gave up: it waited for the handshake to the end")
+            return self._unseen("K-05", "it was not seen to give up: it waited for the handshake to the end")
         times += [] if seen.ended_at is None else [seen.ended_at]
         after = min(times, default=seen.began) - seen.began
         return self._passed(
@@ -258,6 +256,12 @@ class Judging:
         ]
         return worst(found)
 
+    def _late_progress(self) -> Finding | None:
+        seen = self.runs.get("late-progress")
+        if seen is not None and seen.call is not None and not seen.call.reports:
+            return self._inapplicable("K-08", "its call asks for no progress")
+        return self._harmless("K-08", "late-progress", "progress after the client gave up")
+
     def _crossing(self) -> Finding | None:
         first = self._harmless("K-09", "crossing, cancel first", "a result at the moment of the cancel")
         seen = self.runs.get("crossing, answer first")
@@ -276,7 +280,7 @@ class Judging:
             return self._unseen("K-10", not_called(seen))
         if self.revision.modern:
             return self._inapplicable(
-                "K-10", "a server of 2026-07-28 asks by its results, and takes nothing back"
+                "K-10", "a server of 2026-07-28 asks in its results, and takes nothing back"
             )
         if not seen.asks:
             return self._inapplicable("K-10", "it declares nothing that a server could ask for")
@@ -334,6 +338,10 @@ class Judging:
             gone - call.at if after is None and gone is not None and gone - call.at < seen.watched else after
         )
         if after is not None and after < 1.5 * limit:
+            if seen.held_up > limit / 2:
+                return self._unseen(
+                    "K-13", f"progress was held up for {seen.held_up:.1f} s: the machine is busy"
+                )
             return self._inapplicable(
                 "K-13", f"progress does not reset its limit: it gave up after {after:.1f} s"
             )
@@ -341,9 +349,9 @@ class Judging:
             return self._passed(
                 "K-13", f"progress reset its limit of {limit:.1f} s, and it gave up after {after:.1f} s"
             )
-        text = f"progress kept it waiting for {seen.watched:.1f} s, and no maximum ended that"
+        text = f"it waited for {seen.watched:.1f} s while progress came, and no maximum ended that"
         if seen.maximum:
-            return self._broken("K-13", f"{text}, though it is to have one of {seen.maximum:g} s")
+            return self._broken("K-13", f"{text}, though its maximum is {seen.maximum:g} s")
         return self._unseen("K-13", f"{text} (--max-timeout S says which one it has)")
 
     # -- what is left --------------------------------------------------------------------------------------------

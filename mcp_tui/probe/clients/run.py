@@ -97,7 +97,7 @@ class Judge:
     limit: float = LIMIT
     maximum: float = 0.0
     speaks: str = ""
-    time: float = 600.0
+    time: float = 900.0
     runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
 
     async def run(self) -> ClientReport:
@@ -144,6 +144,7 @@ class Judge:
         folder = _folder()
         seen = Seen(
             experiment=experiment.run_name,
+            timeout=self.limit,
             limit=judging.Judging(self.runs, judging.revision_of(self.runs), "stdio").limit(),
             maximum=self.maximum,
             tool=experiment.tool,
@@ -282,7 +283,7 @@ def _notes(runs: dict[str, Seen]) -> list[str]:
     notes += [f"The client was ended by {number}: {name}" for name, number in died.items()]
     most = max((seen.output for seen in runs.values()), default=0)
     if most > 1_000_000:
-        notes.append(f"The client wrote {most / 1e6:,.1f} MB in one run; the last lines alone are kept")
+        notes.append(f"The client wrote {most / 1e6:,.1f} MB in one run; only the last lines were read")
     servers = max((len(seen.servers) for seen in runs.values()), default=0)
     if servers > 1:
         notes.append(f"The client started its server {servers} times in one run")

@@ -66,14 +66,17 @@ class SeenServer:
 class Seen:
     """One run. Times are monotonic seconds; ``experiment`` is the name of what was to happen.
 
+    ``timeout`` and ``maximum`` are the limits that the client is to set, ``limit`` is the one that it was seen to have.
     ``calls`` are those of tools that the judge answers when it likes, ``nexts`` those of the tool that is to be called next.
     ``acted_at`` is when the judge did what the experiment is about (a late result, a signal to the client).
     ``stopped``: the judge had to end the client. ``answers`` are the times at which the client answered a question, each
-    with the time since the question was taken back, if it was.
+    with the time since the question was taken back, if it was. ``held_up`` is the longest time between two messages of
+    progress.
     """
 
     experiment: str
     transport: str = "stdio"
+    timeout: float = 0.0
     limit: float = 0.0
     maximum: float = 0.0
     client: str = ""
@@ -97,6 +100,7 @@ class Seen:
     taken_back_at: float | None = None
     answers: list[tuple[float, bool]] = field(default_factory=list[tuple[float, bool]])
     watched: float = 0.0
+    held_up: float = 0.0
     asks: str = ""
     deleted: bool = False
 

@@ -29,8 +29,14 @@ from mcp_tui.protocol.events import Signal
 PATIENCE: Final = 30.0
 """Seconds that a client is waited for where nothing happens."""
 
+START: Final = 90.0
+"""Seconds that it has to make its call, from its own start."""
+
 LEFT_SECONDS: Final = 10.0
 """Seconds after its client's end from which a server counts as left behind."""
+
+KILLED_SECONDS: Final = 5.0
+"""Seconds that the end of a killed process may take."""
 
 KEPT_LINES: Final = 400
 LINE_CHARACTERS: Final = 1000
@@ -136,6 +142,25 @@ class Talk(Lines):
                 os.kill(self.seen.pid, signal.SIGKILL)
 
 
+class Output(asyncio.SubprocessProtocol):
+    """What the client's process writes, and its end."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Takes bytes of stdout or stderr."""
+        self._stage.wrote("stdout" if fd == 1 else "stderr", data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Takes the end of one of them."""
+        self._stage.wrote("stdout" if fd == 1 else "stderr", b"")
+
+    def process_exited(self) -> None:
+        """Takes the end of the process."""
+        self._stage.ended()
+
+
 class Stage:
     """One run. ``folder`` is where its socket is, and nothing else.
 
@@ -165,7 +190,8 @@ class Stage:
         self._pattern = gave_up
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: asyncio.SubprocessTransport | None = None
+        self._rest = {"stdout": b"", "stderr": b""}
         self._listener: asyncio.Server | None = None
         own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
         self.setting = Setting(
@@ -253,7 +279,8 @@ class Stage:
 
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
         for each in self.held:
-            if each.call.id == id_ and type(each.call.id) is type(id_) and each.seen.cancelled_at is None:
+            # an id of the wrong type is another rule's fault
+            if str(each.call.id) == str(id_) and each.seen.cancelled_at is None:
                 each.seen.cancelled_at, each.seen.signal, each.seen.reason = monotonic(), way, reason
 
     # -- its tools -----------------------------------------------------------------------------------------------
@@ -297,7 +324,7 @@ class Stage:
         def found() -> Held | None:
             return next((each for each in self.held if each.seen.tool == self.seen.tool), None)
 
-        await self.until(lambda: found() or self.is_over)
+        await self.until(lambda: found() or self.is_over, START)
         return found()
 
     # -- the client ----------------------------------------------------------------------------------------------
@@ -309,31 +336,29 @@ class Stage:
             OSError: it cannot be started.
         """
         self.seen.began = monotonic()
-        self._process = await asyncio.create_subprocess_exec(
+        self._process, _ = await asyncio.get_running_loop().subprocess_exec(
+            lambda: Output(self),
             *words,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
             env=environment,
             start_new_session=True,
         )
-        for name, stream in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
-            assert stream is not None
-            self.spawn(self._read(name, stream))
-        self.spawn(self._wait(self._process))
 
-    async def _read(self, name: str, stream: asyncio.StreamReader) -> None:
-        rest = b""
-        while data := await stream.read(65536):
-            self.seen.output += len(data)
-            *lines, rest = (rest + data).split(b"\n")
-            if len(rest) > LINE_CHARACTERS:
-                lines, rest = [*lines, rest], b""
-            for line in lines:
-                self._line(name, line)
-            self.news()
-        if rest:
-            self._line(name, rest)
+    def wrote(self, name: str, data: bytes) -> None:
+        """Takes what the client wrote; nothing is the end of that stream."""
+        self.seen.output += len(data)
+        *lines, rest = (self._rest[name] + data).split(b"\n")
+        if rest and (len(rest) > LINE_CHARACTERS or not data):
+            lines, rest = [*lines, rest], b""
+        self._rest[name] = rest
+        for line in lines:
+            self._line(name, line)
+        self.news()
+
+    def ended(self) -> None:
+        """Notes the end of the client's process, whoever still holds its streams."""
+        assert self._process is not None
+        self.seen.exit, self.seen.ended_at = self._process.get_returncode(), monotonic()
         self.news()
 
     def _line(self, name: str, raw: bytes) -> None:
@@ -348,12 +373,6 @@ class Stage:
             seen.gave_up = line
         seen.lines.append(line)
         del seen.lines[: max(0, len(seen.lines) - KEPT_LINES)]
-
-    async def _wait(self, process: asyncio.subprocess.Process) -> None:
-        # the pipes may be held open by what it started: its end is that of the process
-        self.seen.exit = await process.wait()
-        self.seen.ended_at = monotonic()
-        self.news()
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to the client's process alone."""
@@ -379,11 +398,11 @@ class Stage:
         if self._listener is not None:
             self._listener.close()
         if self._process is not None:
-            for pid in {*running(self._process.pid), *self._strays()}:
+            for pid in {*running(self._process.get_pid()), *self._strays()}:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            await self.until(lambda: self.is_over, 5.0)
-        await asyncio.sleep(0)  # what it wrote last is read
+            await self.until(lambda: self.is_over, KILLED_SECONDS)
+            self._process.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

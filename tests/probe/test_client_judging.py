@@ -1,0 +1,341 @@
+"""The verdicts on a client from what was seen of it, without a process: its messages, its output, its end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from mcp_tui.client.connection import ServerInfo
+from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS
+from mcp_tui.probe.clients.eyes import Eyes
+from mcp_tui.probe.clients.judging import Judging, judge
+from mcp_tui.probe.clients.rules import BREAKS, CLIENT_RULES
+from mcp_tui.probe.clients.run import ClientReport
+from mcp_tui.probe.clients.seen import Line, Seen, SeenCall, SeenServer
+from mcp_tui.probe.report import Finding, Verdict
+from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE
+
+PASS, FAIL, WARNING = Verdict.PASS, Verdict.FAIL, Verdict.WARNING
+UNSEEN, ABSENT = Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE
+INITIALIZE: Final = {
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "other", "version": "3"},
+    },
+}
+INITIALIZED: Final = {
+    "id": 0,
+    "result": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}},
+}
+
+pytestmark = pytest.mark.sends_anything
+
+
+def call(at: float = 10.0, **more: Any) -> SeenCall:
+    return SeenCall("stubborn", at, 0, 1, **more)
+
+
+def cancelled(at: float = 12.0, reason: object = "too slow", **more: Any) -> SeenCall:
+    return call(cancelled_at=at, signal=Signal.NOTIFICATION, reason=reason, answered_at=13.0, **more)
+
+
+def following(at: float = 12.5) -> SeenCall:
+    return SeenCall("add", at, 0, 2, answered_at=13.1)
+
+
+def run(name: str = "limit", *calls: SeenCall, nexts: tuple[SeenCall, ...] = (), **more: Any) -> Seen:
+    """A run whose client ended its server and itself at 20 s."""
+    given: dict[str, Any] = {
+        "tool": "stubborn",
+        "requests": 3,
+        "servers": [SeenServer(7, 9.0, 20.0, [], 20.1)],
+        "exit": 0,
+        "ended_at": 20.0,
+        "acted_at": 13.0,
+        **more,
+    }
+    return Seen(experiment=name, calls=[*calls], nexts=[*nexts], **given)
+
+
+def found(rule: str, *runs: Seen, revision: Any = LATEST_HANDSHAKE) -> Finding:
+    return judge({each.experiment: each for each in runs}, revision, "stdio")[rule]
+
+
+GAVE_UP: Final = Line(12.0, "stdout", "gave up")
+
+
+@pytest.mark.parametrize(
+    ("seen", "verdict", "words"),
+    [
+        (run("limit", cancelled(), nexts=(following(),)), PASS, "cancelled 2.00 s after the call"),
+        (run("limit", call(), nexts=(following(),)), WARNING, "it made its next call, add, and sent no cancel"),
+        (run("limit", call(), gave_up=GAVE_UP), WARNING, 'it printed "gave up", and sent no cancel'),
+        (run("limit", call()), UNSEEN, "it ends the server, 10.00 s after the call"),
+        (run("limit", call(), gave_up=Line(19.9, "stdout", "gave up")), UNSEEN, "neither the one nor the other"),
+        # two calls at once are no sign
+        (run("limit", call(), nexts=(following(10.1),)), UNSEEN, "it ends the server"),
+        (run("limit", call(), gave_up=Line(9.0, "stdout", "gave up")), UNSEEN, "it ends the server"),
+        (run("limit", call(answered_at=40.0), servers=[SeenServer(7, 9.0)], stopped=True, exit=None),
+         UNSEEN, "it was not seen to give the call up"),
+        (run("limit", servers=[], requests=0, exit=1), UNSEEN, "it did not start the server, and ended with status 1"),
+        (run("limit", requests=0), UNSEEN, "it sent no request"),
+        (run("limit", SeenCall("count", 10.0)), UNSEEN, "it called count instead of stubborn"),
+        (run("limit"), UNSEEN, "it did not call stubborn"),
+    ],
+)  # fmt: skip
+def test_that_a_call_was_given_up_is_known_from_a_cancel_a_line_or_the_next_call(
+    seen: Seen, verdict: Verdict, words: str
+):
+    finding = found("K-01", seen)
+    assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
+
+
+def test_a_stop_that_comes_with_the_limit_was_seen_by_nobody():
+    limit = run("limit", cancelled())
+    assert found("K-02", limit, run("stop", cancelled(10.5))).verdict is PASS
+    assert found("K-02", limit, run("stop", call(), nexts=(following(10.6),))).verdict is WARNING
+    assert found("K-02", limit, run("stop", cancelled(11.9))).verdict is UNSEEN
+
+
+def talked(*frames: dict[str, Any], name: str = "limit", handshake: bool = True) -> Seen:
+    """A run in which these messages passed, a second apart; those with a result or an error are the server's."""
+    eyes = Eyes()
+    opening = (INITIALIZE, INITIALIZED) if handshake else ()
+    for at, frame in enumerate((*opening, *frames), 10):
+        raw = json.dumps(
+            {"jsonrpc": "2.0", **{key: each for key, each in frame.items() if key != "by"}}
+        ).encode()
+        theirs = frame.get("by") == "server" or "result" in frame or "error" in frame
+        if theirs:
+            eyes.server_wrote(raw, at)
+        else:
+            eyes.client_wrote(raw + b"\n", at)
+    return run(name, call(), events=eyes.events)
+
+
+def called(id: Any, token: Any = None, **params: Any) -> dict[str, Any]:
+    meta = {} if token is None else {"_meta": {"progressToken": token}}
+    return {
+        "id": id,
+        "method": "tools/call",
+        "params": {"name": "stubborn", "arguments": {}, **meta, **params},
+    }
+
+
+def cancel(id: Any, method: str = "notifications/cancelled") -> dict[str, Any]:
+    return {"method": method, "params": {"requestId": id}}
+
+
+ANSWERED: Final = {"id": 1, "result": {"content": []}}
+TASK: Final = {
+    "id": 1,
+    "result": {"task": {"taskId": "t", "status": "working", "createdAt": "", "ttl": None}},
+}
+QUESTION: Final = {"id": "q", "method": "elicitation/create", "params": {}, "by": "server"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "seen"),
+    [
+        ("K-03", talked(called(1), cancel(1, "notifications/canceled"))),
+        ("K-03", talked(called(1), cancel(1, "$/cancelRequest"))),
+        ("K-03", talked(called(1), QUESTION, cancel("q"))),
+        ("K-04", talked(called(1), cancel("1"))),
+        ("K-04", talked(called(1), cancel(None))),
+        ("K-04", talked(called(1), cancel(1), cancel(1))),
+        ("K-04", talked(called(1), ANSWERED, called(2), cancel(1))),
+        ("K-05", talked(INITIALIZE, cancel(0), handshake=False)),
+        ("K-06", talked(called(1, task={}), TASK, cancel(1))),
+        ("K-12", talked(called(1), called(1))),
+        ("K-12", talked(called(1, token="x"), called(2, token="x"))),
+        # the token of another is its own id
+        ("K-12", talked(called(5, token=6), called(6, token=6))),
+    ],
+)  # fmt: skip
+def test_what_a_tap_sees_breaks_one_rule_and_no_other(rule: str, seen: Seen):
+    findings = judge({"limit": seen}, LATEST_HANDSHAKE, "stdio")
+    assert {each.rule for each in findings.values() if each.verdict is FAIL} == {rule}
+    assert findings[rule].evidence
+
+
+def test_a_token_is_free_again_when_its_call_is_over():
+    findings = judge(
+        {"ids": talked(called(1, token="x"), ANSWERED, called(2, token="x"), name="ids")},
+        LATEST_HANDSHAKE,
+        "stdio",
+    )
+    assert findings["K-12"].verdict is UNSEEN  # too few
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict", "words"),
+    [
+        ({"nexts": (following(),)}, PASS, "nothing surfaced, and the next call worked"),
+        ({}, UNSEEN, "it made no next call"),
+        ({"exit": -11}, WARNING, "it was ended by SIGSEGV"),
+        (
+            {"lines": [Line(13.1, "stderr", "Uncaught Error: unknown message 1")]},
+            WARNING,
+            "an error surfaced",
+        ),
+        (
+            {"lines": [Line(12.9, "stderr", "Uncaught Error: mine")], "nexts": (following(),)},
+            PASS,
+            "next call worked",
+        ),
+        ({"lines": [Line(13.1, "stdout", "Traceback")], "nexts": (following(),)}, PASS, "next call worked"),
+        ({"acted_at": None}, UNSEEN, "no call was given up while its connection stayed"),
+    ],
+)
+def test_a_late_result_does_harm_where_an_error_surfaces_or_the_client_dies(
+    more: dict[str, Any], verdict: Verdict, words: str
+):
+    finding = found("K-07", run("limit", cancelled(), **more))
+    assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
+
+
+def test_a_client_that_goes_on_elsewhere_and_not_here_was_harmed():
+    usual = run("limit", cancelled(), nexts=(following(),))
+    assert found("K-08", usual, run("late-progress", cancelled(reports=True))).verdict is WARNING
+    assert found("K-08", usual, run("late-progress", cancelled())).verdict is ABSENT
+    hung = run("crossing, cancel first", cancelled(), stopped=True, exit=None, ended_at=None)
+    assert (
+        found("K-09", usual, hung).sentence
+        == "it hung without its next call, which it makes in the run limit"
+    )
+    assert found("K-09", usual, hung).verdict is FAIL
+    fine = run("crossing, cancel first", cancelled(), nexts=(following(),))
+    assert found("K-09", usual, fine).verdict is PASS
+    assert found("K-09", fine, run("crossing, answer first", call(), exit=-6)).verdict is FAIL
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict"),
+    [
+        ({"answers": [(11.0, False)], "taken_back_at": 12.0, "watched": 4.0}, PASS),
+        ({"answers": [(11.0, False), (13.5, True)], "taken_back_at": 12.0}, WARNING),
+        ({"answers": [(11.0, False), (12.1, True)], "taken_back_at": 12.0}, UNSEEN),
+        ({"answers": []}, UNSEEN),
+        ({"asks": ""}, ABSENT),
+    ],
+)
+def test_a_question_counts_where_the_client_answers_one_that_was_not_taken_back(
+    more: dict[str, Any], verdict: Verdict
+):
+    seen = run("question", SeenCall("ask", 10.0), tool="ask", **{"asks": "form", "asked_at": 10.0, **more})
+    assert found("K-10", seen).verdict is verdict
+    assert found("K-10", seen, revision=LATEST).verdict is ABSENT
+
+
+@pytest.mark.parametrize(
+    ("seen", "maximum", "verdict"),
+    [
+        (call(reports=True, cancelled_at=18.0), 8.0, PASS),
+        (call(reports=True, cancelled_at=12.1), 8.0, ABSENT),
+        (call(reports=True), 8.0, WARNING),
+        (call(reports=True), 0.0, UNSEEN),
+        (call(), 8.0, ABSENT),
+    ],
+)
+def test_a_maximum_is_missed_only_where_the_client_says_that_it_has_one(
+    seen: SeenCall, maximum: float, verdict: Verdict
+):
+    seen.tool = "count"
+    kept = run("progress", seen, tool="count", maximum=maximum, watched=9.0, stopped=True)
+    assert found("K-13", run("limit", cancelled()), kept).verdict is verdict
+    assert found("K-13", kept).verdict in (UNSEEN, ABSENT)  # its limit is not known
+
+
+@pytest.mark.parametrize(
+    ("server", "verdict", "words"),
+    [
+        (SeenServer(7, 9.0, 19.0, [(20.0, 15)], 21.0), PASS, "stdin closed, then SIGTERM, then killed"),
+        (SeenServer(7, 9.0, 19.0, [], 21.0), PASS, "stdin closed, then killed"),
+        (SeenServer(7, 9.0, 19.5, [(19.0, 15)], 21.0), WARNING, "before its stdin was closed"),
+        (SeenServer(7, 9.0, None, [], 21.0), WARNING, "before its stdin was closed"),
+        (SeenServer(7, 9.0, 19.0, [], None, left=True), WARNING, "left its server behind"),
+    ],
+)
+def test_a_normal_exit_closes_stdin_first_and_leaves_nothing(
+    server: SeenServer, verdict: Verdict, words: str
+):
+    finding = found("K-14", run("exit", servers=[server], tool="add"))
+    assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
+    assert found("K-14", run("exit", servers=[server], stopped=True)).verdict is UNSEEN
+
+
+def test_what_is_left_behind_is_told_by_the_signal():
+    left = {"servers": [SeenServer(7, 9.0, 14.0, [], None, left=True)]}
+    ended = {"servers": [SeenServer(7, 9.0, 14.0, [], 15.0)]}
+    finding = found(
+        "K-15", run("sigint", call(), **left), run("sigterm", call(), **ended), run("sigkill", call(), **left)
+    )
+    assert (finding.verdict, "SIGINT, SIGKILL:" in finding.sentence) == (WARNING, True)
+    assert found("K-15", run("sigint", call(), **ended)).verdict is PASS
+    assert found("K-15", run("sigint", call(), **left, stopped=True)).verdict is UNSEEN
+    assert found("K-15", run("sigint", **left)).verdict is UNSEEN
+
+
+def test_an_interrupted_client_may_cancel_or_end_the_server_but_not_forget_the_call():
+    assert found("K-16", run("sigint", cancelled(10.1))).verdict is PASS
+    assert found("K-16", run("sigint", call()), run("sigterm", call())).verdict is UNSEEN
+    forgot = run("sigterm", call(), nexts=(following(),))
+    assert found("K-16", run("sigint", call()), forgot).verdict is WARNING
+
+
+@pytest.mark.parametrize(
+    ("reason", "verdict"),
+    [
+        ("the user pressed Stop", PASS),
+        ("timed out after 2.0s", PASS),
+        (None, UNSEEN),
+        ("", UNSEEN),
+        (7, WARNING),
+        ({"why": "late"}, WARNING),
+        ("McpError: MCP error -32001: Request timed out", WARNING),
+        ("AbortError: This operation was aborted", WARNING),
+    ],
+)
+def test_a_reason_is_text_for_a_person(reason: object, verdict: Verdict):
+    assert found("K-17", run("limit", cancelled(reason=reason))).verdict is verdict
+
+
+def test_what_the_server_takes_back_is_nothing_in_2026_and_other_runs_judge_nothing():
+    assert found("K-05", run("initialize", uninitialized=True)).verdict is PASS
+    assert found("K-05", run("initialize")).verdict is ABSENT
+    waits = run("initialize", uninitialized=True, stopped=True, servers=[SeenServer(7, 9.0)], ended_at=None)
+    assert found("K-05", waits).verdict is UNSEEN
+    assert found("K-06", run("task", SeenCall("research", 10.0), tool="research")).verdict is ABSENT
+    task = SeenCall("research", 10.0, is_task=True, cancelled_at=11.0, signal=Signal.TASKS_CANCEL)
+    assert found("K-06", run("task", task, tool="research")).verdict is PASS
+    assert found("K-11", run("unknown-cancel", call(), nexts=(following(),))).verdict is PASS
+    assert found("K-11", run("unknown-cancel", call(), exit=1)).verdict is UNSEEN
+    assert judge({}, LATEST_HANDSHAKE, "stdio") == {}
+
+
+def test_every_rule_is_judged_by_an_experiment_that_is_made():
+    assert list(CLIENT_RULES) == [f"K-{number:02}" for number in range(1, len(CLIENT_RULES) + 1)]
+    assert set(Judging({}, LATEST_HANDSHAKE, "stdio").methods()) == set(CLIENT_RULES)
+    names = {each.name for each in CLIENT_EXPERIMENTS} | {"signals", ""}
+    assert {rule.experiment for rule in CLIENT_RULES.values()} <= names
+    assert set(BREAKS.values()) <= set(CLIENT_RULES)
+    assert len({each.run_name for each in CLIENT_EXPERIMENTS}) == len(CLIENT_EXPERIMENTS)
+
+
+def test_a_report_says_whether_the_client_cancels_and_a_may_breaks_nothing():
+    report = ClientReport(info=ServerInfo(transport="stdio", revision=LATEST_HANDSHAKE, name="other 3"))
+    report.findings = judge({"limit": run("limit", cancelled(reason=7))}, LATEST_HANDSHAKE, "stdio")
+    assert report.stops()[0] == "yes"
+    assert (report.counts()[WARNING], report.broken(strict=True)) == (1, False)
+    assert report.badge() == {
+        "schemaVersion": 1, "label": "MCP client cancellation", "message": "cancels", "color": "brightgreen",
+    }  # fmt: skip
+    report.findings = judge({"limit": run("limit", call(), gave_up=GAVE_UP)}, LATEST_HANDSHAKE, "stdio")
+    assert (report.stops()[0], report.broken(), report.broken(strict=True)) == ("no", False, True)
+    assert "client" in report.fields()

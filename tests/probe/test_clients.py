@@ -1,0 +1,126 @@
+"""A client that obeys draws no complaint; one that breaks exactly one rule falls by exactly that one; nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from mcp_tui.probe.clients.rules import CLIENT_RULES
+from mcp_tui.probe.clients.run import ClientReport, Judge
+from mcp_tui.probe.report import BAD, Verdict
+from tests.cli.running import MCP_TUI, SERVERS
+from tests.servers.stdio_scripted import processes
+from tests.waiting import wait
+
+pytestmark = pytest.mark.sends_anything  # what a client sends is its own
+
+UNSEEN, ABSENT = Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE
+
+
+def judged(command: Sequence[str], *each: str, **more: Any) -> ClientReport:
+    """The report, once no process of the judge's server is left."""
+    judge = Judge(command, chosen=each, **more)
+    report = asyncio.run(judge.run())
+    for pid in (server.pid for seen in judge.runs.values() for server in seen.servers):
+        wait(lambda: not is_there(pid))  # noqa: B023 - waited for here
+    return report
+
+
+def is_there(pid: int) -> bool:
+    return bool(pid) and Path(f"/proc/{pid}").exists()
+
+
+def client(vice: str) -> tuple[str, ...]:
+    return (sys.executable, "-S", str(SERVERS / "judged_client.py"), vice)
+
+
+def script(*lines: str) -> tuple[str, ...]:
+    """A client of a few lines that finds the command of its server in ``server``."""
+    head = "import os, shlex, subprocess, sys, time\nserver = shlex.split(os.environ['MCP_SERVER_COMMAND'])\n"
+    return (sys.executable, "-S", "-c", head + "\n".join(lines))
+
+
+def fallen(report: ClientReport) -> set[str]:
+    return {rule for rule, found in report.findings.items() if found.verdict in BAD}
+
+
+@pytest.mark.slow
+@pytest.mark.clock("a client has limits, and a server is left behind after seconds")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("vice", ["good", "modern", *CLIENT_RULES])
+def test_a_client_that_breaks_one_rule_falls_by_it_and_by_no_other(vice: str):
+    report = judged(client(vice), maximum=6.0)
+    assert fallen(report) == {vice} & {*CLIENT_RULES}, report.findings
+    unseen = {rule for rule, found in report.findings.items() if found.verdict in (UNSEEN, ABSENT)}
+    assert unseen == ({"K-05", "K-10"} if vice == "modern" else set()), report.findings
+
+
+def test_a_client_that_says_nothing_passes_nothing():
+    report = judged(client("mute"), "limit", limit=0.5)
+    assert {
+        rule: report.findings[rule].verdict for rule in ("K-01", "K-03", "K-04", "K-17")
+    } == dict.fromkeys(("K-01", "K-03", "K-04", "K-17"), UNSEEN)
+    assert report.stops()[0] == "not observable"
+
+
+ODD: Final = {
+    "crashes": (script("sys.exit(3)"), "it did not start the server, and ended with status 3"),
+    "starts ten servers": (
+        script("for _ in range(10): subprocess.Popen(server, stdin=-1, stdout=-1)", "time.sleep(1)", "os._exit(0)"),
+        "it sent no request, and ended with status 0",
+    ),
+    "writes megabytes": (
+        script("os.write(1, b'x' * 3_000_000 + b'\\n' * 100_000)"),
+        "it did not start the server, and ended with status 0",
+    ),
+    "cannot do it": (script("sys.exit(77)"), "the command cannot do this (exit status 77)"),
+    "sends no message": (
+        script("subprocess.run(server, input=b'\\xff{]\\n[]\\n' * 1000, stdout=-3)"),
+        "it sent no request, and ended with status 0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_client_that_does_something_else_gets_a_sentence_and_no_verdict(odd: str):
+    command, sentence = ODD[odd]
+    report = judged(command, "limit")
+    assert (report.findings["K-01"].verdict, report.findings["K-01"].sentence) == (UNSEEN, sentence)
+    assert fallen(report) == set()
+
+
+def test_a_client_that_leaves_its_server_behind_is_ended_with_everything_that_it_started():
+    lines = (
+        "subprocess.Popen(['sleep', '61.253'], start_new_session=True)",
+        "subprocess.Popen(server, stdin=-1, stdout=-1, start_new_session=True)",
+        "time.sleep(600)",
+    )
+    report = judged(script(*lines), "ids", time=2.0)
+    assert report.not_run == ["K-12"]
+    assert report.unjudged()
+    wait(lambda: processes("61.253") == [])
+
+
+def test_mcp_tui_draws_no_complaint(tmp_path: Path):
+    words = (
+        "call",
+        "{tool}",
+        "--args",
+        "{arguments}",
+        "--timeout",
+        "{timeout}",
+        "--no-journal",
+        "--",
+        "{server}",
+    )
+    report = judged([*MCP_TUI, *words], "limit", "exit", gave_up=re.compile("timed out"))
+    assert fallen(report) == set(), report.findings
+    for rule in ("K-01", "K-03", "K-04", "K-14", "K-17"):
+        assert report.findings[rule].verdict is Verdict.PASS, report.findings[rule]
+    assert report.info.name.startswith("mcp-tui")
