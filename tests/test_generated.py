@@ -16,5 +16,9 @@ def test_the_page_of_keys_is_up_to_date() -> None:
     assert generated.KEYS_PAGE.read_text() == generated.keys_page(), REMAKE
 
 
+def test_the_page_of_rules_is_up_to_date() -> None:
+    assert generated.RULES_PAGE.read_text() == generated.rules_page(), REMAKE
+
+
 def test_the_diagram_of_states_is_up_to_date() -> None:
     assert generated.STATES_PAGE.read_text() == generated.states_page(), REMAKE

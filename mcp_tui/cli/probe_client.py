@@ -49,9 +49,7 @@ def run(given: Words) -> int:
     if wrong or given.url or given.pairs:
         raise Failure("A client is judged with the judge's own server. Give its command alone, after --")
     if not given.command:
-        raise Failure(
-            "No client given. Put its command after --, as in mcp-tui probe --client -- ./my-client"
-        )
+        raise Failure("No client given. Use mcp-tui probe --client -- COMMAND")
     if options.protocol not in ("auto", *SUPPORTED):
         raise Failure(f"Unknown --protocol {options.protocol!r}. Choose from: {', '.join(SUPPORTED)}.")
     names = list(dict.fromkeys(each.name for each in CLIENT_EXPERIMENTS))

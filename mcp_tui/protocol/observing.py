@@ -95,7 +95,7 @@ class Observer:
             case messages.NotificationFrame(method="notifications/cancelled", params=params):
                 self._cancelled(as_object(params), at, seq)
             case messages.NotificationFrame(method=method) if "cancel" in method.lower():
-                text = f"{method[:METHOD_CHARACTERS]}, which is no cancel of this protocol"
+                text = f"{method[:METHOD_CHARACTERS]}, a cancel that this protocol does not have"
                 self._violation("cancel-kind", text, at, seq)
             case messages.NotificationFrame():
                 pass

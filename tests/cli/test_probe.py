@@ -17,6 +17,8 @@ import pytest
 
 from mcp_tui import __version__
 from mcp_tui.cli.output import Exit
+from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS
+from mcp_tui.probe.clients.rules import CLIENT_RULES
 from mcp_tui.probe.rules import RULES
 from tests.cli.running import HANDSHAKE, MODERN, SERVERS, Command, Ran, run
 from tests.cli.test_imports import loaded
@@ -81,6 +83,16 @@ def test_the_rules_are_listed_without_a_server():
         (("probe", "--tool", "sloth", "--demo"), ("no tool 'sloth'", "count")),
         (("probe", "--tool", "count", "seconds=soon", "--demo"), ("seconds must be a number",)),
         (("probe", "--tool", "count", "--args", "[]", "--demo"), ("--args must be a JSON object.",)),
+        (("probe", "--each", "limit", "--demo"), ("Add --client.",)),
+        (("probe", "--client"), ("No client given.",)),
+        (("probe", "--client", "--demo", "--", "x"), ("after --",)),
+        (
+            ("probe", "--client", "--each", "limits", "--", "x"),
+            ("Unknown experiment 'limits'", "limit, stop"),
+        ),
+        (("probe", "--client", "--gave-up", "(", "--", "x"), ("Invalid --gave-up",)),
+        (("probe", "--client", "--protocol", "1999", "--", "x"), ("Unknown --protocol '1999'",)),
+        (("probe", "--client", "--badge", "/no/where", "--", "x"), ("Cannot write '/no/where' (--badge).",)),
         (("probe", "--junit", "/no/where.xml", "--demo"), ("Cannot write '/no/where.xml' (--junit).",)),
     ],
     ids=" ".join,
@@ -105,7 +117,7 @@ def test_the_json_report_is_what_its_schema_says(runs: dict[str, Future[Ran]]):
         made = report(runs[name].result())
         assert [error.message for error in check.iter_errors(made)] == []
         assert made["mcp_tui"] == __version__
-        assert set(made) == set(schema["properties"])
+        assert set(made) == set(schema["properties"]) - {"client"}
 
 
 def test_a_secret_in_the_command_line_is_masked():
@@ -230,3 +242,35 @@ def test_over_stdio_it_loads_neither_textual_nor_http():
     status, modules = loaded("probe", "--no-journal", *scripted("harmful"))
     assert status == Exit.USAGE
     assert not modules & {"textual", "httpx", "httpcore", "anyio", "pydantic"}
+
+
+def test_the_rules_for_clients_are_listed_with_the_experiments():
+    told = run("probe", "--client", "--list")
+    assert (told.status, told.err) == (Exit.COMPLETED, "")
+    assert all(f"{rule.id}  " in told.out and rule.title in told.out for rule in CLIENT_RULES.values())
+    assert all(f"  {each.name} " in told.out for each in CLIENT_EXPERIMENTS)
+    listed = json.loads(run("probe", "--client", "--list", "--json").out)
+    assert listed == [rule.fields() for rule in CLIENT_RULES.values()]
+
+
+def test_a_judged_client_has_the_reports_and_the_exit_status_of_a_server(files: Path):
+    words = ("--each", "limit", "--timeout", "0.5", "--junit", str(files / "c.xml"), "--json")
+    ran = run(
+        "probe", "--client", *words, "--", sys.executable, "-S", str(SERVERS / "judged_client.py"), "K-03"
+    )
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "probe.schema.json").read_text())
+    made = report(ran)
+    assert [error.message for error in jsonschema_rs.Draft202012Validator(schema).iter_errors(made)] == []
+    assert (ran.status, verdicts(ran)["K-03"], made["client"]["name"]) == (
+        Exit.BROKEN_RULE,
+        "fail",
+        "judged 1",
+    )
+    suite = ET.parse(files / "c.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(CLIENT_RULES)), "1")
+
+
+def test_a_client_that_cannot_be_started_is_4():
+    run("probe", "--client", "--", "no-such-client").sentence(
+        Exit.UNREACHABLE, "Cannot start 'no-such-client'"
+    )

@@ -20,7 +20,7 @@ from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE
 
 PASS, FAIL, WARNING = Verdict.PASS, Verdict.FAIL, Verdict.WARNING
 UNSEEN, ABSENT = Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE
-INITIALIZE: Final = {
+INITIALIZE: Final[dict[str, Any]] = {
     "id": 0,
     "method": "initialize",
     "params": {
@@ -29,7 +29,7 @@ INITIALIZE: Final = {
         "clientInfo": {"name": "other", "version": "3"},
     },
 }
-INITIALIZED: Final = {
+INITIALIZED: Final[dict[str, Any]] = {
     "id": 0,
     "result": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}},
 }
@@ -106,7 +106,7 @@ def test_a_stop_that_comes_with_the_limit_was_seen_by_nobody():
 def talked(*frames: dict[str, Any], name: str = "limit", handshake: bool = True) -> Seen:
     """A run in which these messages passed, a second apart; those with a result or an error are the server's."""
     eyes = Eyes()
-    opening = (INITIALIZE, INITIALIZED) if handshake else ()
+    opening: tuple[dict[str, Any], ...] = (INITIALIZE, INITIALIZED) if handshake else ()
     for at, frame in enumerate((*opening, *frames), 10):
         raw = json.dumps(
             {"jsonrpc": "2.0", **{key: each for key, each in frame.items() if key != "by"}}
@@ -132,12 +132,12 @@ def cancel(id: Any, method: str = "notifications/cancelled") -> dict[str, Any]:
     return {"method": method, "params": {"requestId": id}}
 
 
-ANSWERED: Final = {"id": 1, "result": {"content": []}}
-TASK: Final = {
+ANSWERED: Final[dict[str, Any]] = {"id": 1, "result": {"content": []}}
+TASK: Final[dict[str, Any]] = {
     "id": 1,
     "result": {"task": {"taskId": "t", "status": "working", "createdAt": "", "ttl": None}},
 }
-QUESTION: Final = {"id": "q", "method": "elicitation/create", "params": {}, "by": "server"}
+QUESTION: Final[dict[str, Any]] = {"id": "q", "method": "elicitation/create", "params": {}, "by": "server"}
 
 
 @pytest.mark.parametrize(
@@ -271,8 +271,8 @@ def test_a_normal_exit_closes_stdin_first_and_leaves_nothing(
 
 
 def test_what_is_left_behind_is_told_by_the_signal():
-    left = {"servers": [SeenServer(7, 9.0, 14.0, [], None, left=True)]}
-    ended = {"servers": [SeenServer(7, 9.0, 14.0, [], 15.0)]}
+    left: dict[str, Any] = {"servers": [SeenServer(7, 9.0, 14.0, [], None, left=True)]}
+    ended: dict[str, Any] = {"servers": [SeenServer(7, 9.0, 14.0, [], 15.0)]}
     finding = found(
         "K-15", run("sigint", call(), **left), run("sigterm", call(), **ended), run("sigkill", call(), **left)
     )

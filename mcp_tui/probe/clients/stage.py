@@ -303,7 +303,7 @@ class Stage:
         if call.tool == self.seen.tool:
             await held.over.wait()
         else:
-            call.answer(f"This is not what is to be called, which is {self.seen.tool}.")
+            call.answer(f"Call {self.seen.tool} instead.")
 
     async def _research(self, call: Call, **given: Any) -> None:
         self._held(call)
