@@ -49,7 +49,7 @@ def run(given: Words) -> int:
     if wrong or given.url or given.pairs:
         raise Failure("A client is judged with the judge's own server. Give its command alone, after --")
     if not given.command:
-        raise Failure("No client given. Use mcp-tui probe --client -- COMMAND")
+        raise Failure("No client given. Put its command after --")
     if options.protocol not in ("auto", *SUPPORTED):
         raise Failure(f"Unknown --protocol {options.protocol!r}. Choose from: {', '.join(SUPPORTED)}.")
     names = list(dict.fromkeys(each.name for each in CLIENT_EXPERIMENTS))

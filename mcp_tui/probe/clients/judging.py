@@ -424,7 +424,7 @@ class Judging:
         reasons = [call.reason for call in cancelled]
         odd = next((each for each in reasons if each is not None and not isinstance(each, str)), None)
         if odd is not None:
-            return self._broken("K-17", f"the reason is no text: {shown(odd)}")
+            return self._broken("K-17", f"the reason is not text: {shown(odd)}")
         texts = list(dict.fromkeys(str(each) for each in reasons if each))
         raw = next((each for each in texts if RAW.search(each)), None)
         if raw is not None:

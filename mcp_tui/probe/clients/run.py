@@ -107,7 +107,7 @@ class Judge:
             Unstartable: the command cannot be started.
         """
         if shutil.which(self.command[0]) is None:
-            raise Unstartable(f"Cannot start {self.command[0]!r}: there is no such program")
+            raise Unstartable(f"Cannot start {self.command[0]!r}: program not found")
         began, date = monotonic(), utc_stamp(wall())
         wanted = [each for each in CLIENT_EXPERIMENTS if not self.chosen or each.name in self.chosen]
         needed = {each.after for each in wanted if each.after}
@@ -297,7 +297,7 @@ def _notes(runs: dict[str, Seen]) -> list[str]:
         if each.rule in ("malformed", "batch")
     )
     notes += [
-        f"The client sent what is no message of its protocol version ({rule}, {count} times)"
+        f"The client sent what its protocol version does not have ({rule}, {count} times)"
         for rule, count in broken.items()
     ]
     return notes

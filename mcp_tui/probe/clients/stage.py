@@ -24,6 +24,7 @@ from mcp_tui.probe.clients import stub
 from mcp_tui.probe.clients.eyes import Eyes
 from mcp_tui.probe.clients.seen import Line, Seen, SeenCall, SeenServer
 from mcp_tui.probe.left_behind import running
+from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Signal
 
 PATIENCE: Final = 30.0
@@ -255,12 +256,12 @@ class Stage:
         if method == "initialize":
             self.seen.uninitialized = self.silent
             if self._speaks == frames.MODERN:
-                raise DemoRefusal(frames.METHOD_NOT_FOUND, "Method not found: initialize")
+                raise DemoRefusal(METHOD_NOT_FOUND, "Method not found: initialize")
             if self._speaks and (params := frames.as_object(frame.get("params"))) is not None:
                 params["protocolVersion"] = self._speaks
             return not self.silent
         if method == "server/discover" and (self.silent or self._speaks not in ("", frames.MODERN)):
-            raise DemoRefusal(frames.METHOD_NOT_FOUND, "Method not found: server/discover")
+            raise DemoRefusal(METHOD_NOT_FOUND, "Method not found: server/discover")
         return True
 
     def logged(self, name: str, fields: dict[str, Any]) -> None:
