@@ -214,6 +214,7 @@ CLAUSES: Final = {
     "cancel-direction": "MUST: Cancellation, Behavior Requirements",
     "cancel-initialize": "MUST NOT: Cancellation, Behavior Requirements",
     "cancel-kind": "MUST: Cancellation, Cancellation Flow; inferred",
+    "cancel-of-a-stream": "MUST: Streamable HTTP, Cancellation",
     "cancel-of-a-task": "MUST: Tasks, Task Cancellation",
     "cancel-over": "MUST: Cancellation, Behavior Requirements",
     "cancel-repeated": "MUST: Cancellation, Behavior Requirements; inferred",

@@ -228,7 +228,8 @@ def test_a_client_that_goes_on_elsewhere_and_not_here_was_harmed():
 def test_a_question_counts_where_the_client_answers_one_that_was_not_taken_back(
     more: dict[str, Any], verdict: Verdict
 ):
-    seen = run("question", SeenCall("ask", 10.0), tool="ask", **{"asks": "form", "asked_at": 10.0, **more})
+    given: dict[str, Any] = {"tool": "ask", "asks": "form", "asked_at": 10.0, **more}
+    seen = run("question", SeenCall("ask", 10.0), **given)
     assert found("K-10", seen).verdict is verdict
     assert found("K-10", seen, revision=LATEST).verdict is ABSENT
 
