@@ -19,6 +19,8 @@ def run(_name: str, given: Words) -> int:
 
 
 def _relay(given: Words) -> NoReturn:
+    if given.url and not given.command:
+        raise Failure("A server behind a URL needs a port for the client. Use mcp-tui tap --http PORT URL.")
     if not given.command:
         raise Failure("No server to tap. Use mcp-tui tap -- COMMAND, as the client would start it.")
     if given.words or given.url:

@@ -275,6 +275,15 @@ class Record:
             session.exchanges.pop(id_, None)
         if self.cancels is not None:
             self._cancel_over(session, self.cancels, at, why)
+        elif (
+            self._status >= 400
+            and not self.wires
+            and self.exchange is not None
+            and self.exchange.method == "POST"
+        ):
+            session.event(
+                ev.Note(at=at, text=refusal(self._status, self._answered, self.books.address, said))
+            )
         session.perform()
         self._session_over(session, at)
 

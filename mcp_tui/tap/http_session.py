@@ -58,7 +58,7 @@ class HttpSession(Account):
         self._due: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         if books.may_be_reached:
-            books.on_loop(self.open_door)
+            books.on_loop(self._open_door)
 
     @property
     def is_modern(self) -> bool | None:
@@ -168,6 +168,10 @@ class HttpSession(Account):
             self.books.on_loop(lambda: stream.answer(raw, last=False))
 
     # -- the door ----------------------------------------------------------------------------------------------
+
+    def _open_door(self) -> None:
+        if not (self.over or self.books.dead):
+            self.open_door()
 
     def watch(self, link: socket.socket, call: Callable[[], None]) -> None:
         asyncio.get_running_loop().add_reader(link, self.books.guarded, call)
