@@ -13,7 +13,7 @@ from mcp_tui.probe.clients.rules import CLIENT_RULES
 from mcp_tui.probe.rules import RULES, Clause
 from mcp_tui.protocol.states import State
 from mcp_tui.protocol.transitions import TRANSITIONS
-from mcp_tui.tui.keys import CANCELS, FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
+from mcp_tui.tui.keys import FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
 GUIDE: Final = ROOT / "docs" / "guide.md"
@@ -39,7 +39,7 @@ characters extend it, `backspace` deletes one, and `enter` closes it.
 
 def table(scope: Scope) -> str:
     """The keys of a scope and what they do, as a table."""
-    shown = {"recording": RECORDED, "attached": scope.keys[: len(CANCELS)]}.get(scope.name, scope.keys)
+    shown = RECORDED if scope.name == "recording" else scope.keys
     rows = [f"| {_all(key)} | {key.help} | `{key.id}` |" for key in shown]
     return "\n".join(["| key | does | name in `[keys]` |", "|---|---|---|", *rows, ""])
 

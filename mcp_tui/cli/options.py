@@ -215,7 +215,10 @@ _EXPORT: Final = _own(
 )
 
 _SPEED_HELP: Final = "play from the start at N times the speed; max (default) jumps to the end"
-_REPLAY: Final = _own(Option("--speed", "N|max", _SPEED_HELP, type=speed))
+_REPLAY: Final = _own(
+    Option("--speed", "N|max", _SPEED_HELP, type=speed),
+    Option("--follow", "", "stay at the newest event while the session runs (as without --speed)"),
+)
 
 _SETTINGS: Final = _own(
     Option("--example", "", "print a settings file with every default, commented"),

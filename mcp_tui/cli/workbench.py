@@ -38,6 +38,8 @@ def run(_name: str, given: Words) -> int:
     from mcp_tui.cli import journals
     from mcp_tui.journal.recording import Recording
 
+    if given.options.follow and given.options.speed is not None:
+        raise Failure("Use either --follow or --speed, not both.")
     where = journals.chosen(given)
     if where is None:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")

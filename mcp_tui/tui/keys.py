@@ -262,17 +262,17 @@ RECORDING: Final = Scope(
 )
 
 
-_CANCELLING: Final = ("request.cancel", "request.cancel-now", "request.cancel-all")
-
 ATTACHED: Final = Scope(
     "attached",
     "A running session of another process",
-    (
-        *(each._replace(footer=each.footer - 20) for each in WORKBENCH.keys if each.id in _CANCELLING),
-        *(each for each in RECORDING.keys if each.id not in _CANCELLING),
+    tuple(
+        each._replace(footer=each.footer - 20)
+        for each in WORKBENCH.keys
+        if each.id in ("request.cancel", "request.cancel-now", "request.cancel-all")
     ),
     within=("everywhere",),
 )
+"""Those that act there; the others are as on a recording."""
 
 
 # -- panes, and fields and pages in dialogs --------------------------------------------------------------------

@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 import mcp_tui.tui
 from mcp_tui.tui.keymap import keymap
 from mcp_tui.tui.keys import FIELD, SCOPES, help_texts, keys, scopes_of
-from tests.tui import test_dialog_keys, test_keys
+from tests.tui import test_attach, test_dialog_keys, test_keys
 
 ROOT = Path(mcp_tui.tui.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -21,6 +21,7 @@ PRESSED = {
     "everywhere": test_keys.CHECKS,
     "workbench": test_keys.CHECKS,
     "recording": {**test_keys.CHECKS, **test_keys.OF_RECORDINGS},
+    "attached": test_attach.CHECKS,
     "probe": test_dialog_keys.PROBE,
     **dict.fromkeys(("requests", "lines", "detail", "timeline"), test_keys.OF_PANES),
     **dict.fromkeys(("form", "field", "page"), test_dialog_keys.OF_PARTS),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_tui.journal.recording import Recording
 from mcp_tui.live.running import Running
 from mcp_tui.tui.attached import Attached
-from mcp_tui.tui.keys import ATTACHED, EVERYWHERE, Key, bindings, keys
+from mcp_tui.tui.keys import ATTACHED, EVERYWHERE, RECORDING, Key, bindings, keys
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.view.text import brief, safe, words
@@ -23,7 +23,7 @@ class AttachScreen(ReplayScreen):
         self._ended = False
 
     def offered(self) -> list[Key]:
-        return keys(ATTACHED, EVERYWHERE)
+        return keys(ATTACHED, RECORDING, EVERYWHERE)
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -1,0 +1,58 @@
+"""A running session of another process on the screen: what its keys do there, and that it may end."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from mcp_tui.client.client import DEFAULT_REASON, Client
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.store import Store
+from mcp_tui.journal.writer import Writer
+from mcp_tui.live.doors import ask, doors
+from mcp_tui.live.running import Running
+from mcp_tui.live.serving import Doorkeeper
+from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.screens.attach import AttachScreen
+from tests.control import Control
+from tests.tui.driving import Hands
+
+CHECKS: Final = {
+    "request.cancel": ("c", *"why", "enter"),
+    "request.cancel-now": ("C",),
+    "request.cancel-all": ("X", *"why", "enter"),
+}
+"""What is pressed for each key that acts."""
+
+
+class Attached(Hands[WorkbenchApp, AttachScreen]):
+    kind = AttachScreen
+
+
+async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_path: Path):
+    client = Client(control.demo(), store=Store(Writer(tmp_path / "session.jsonl")))
+    door = Doorkeeper(client, "workbench")
+    await client.connect()
+    ((name, path),) = doors().items()
+    session = Running.of(name, path, await asyncio.to_thread(ask, path, {"ask": "list"}) or {})
+    app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.recording)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        shown = Attached(app, pilot)
+        await shown.until(lambda: f"workbench ({name})" in shown.text())
+        for keys in CHECKS.values():
+            row = client.ledger.row(client.call_tool("silent", {}))
+            await shown.until(lambda row=row: (at := shown.bench.table.selected) and at.id == row.id)
+            app.guard.release()
+            await shown.press(*keys)
+            await shown.until(lambda row=row: not row.open)
+            assert row.reason == ("why" if "enter" in keys else DEFAULT_REASON)
+        await shown.press("n")
+        await shown.until(lambda: "Not from here" in shown.text())
+        door.close()
+        await client.close()
+        client.store.close()
+        await shown.until(lambda: "has ended" in shown.text())
+        await shown.press("X")
+        await shown.until(lambda: f"({name}) has ended" in shown.text())
