@@ -431,18 +431,16 @@ class Proxy:
         record: Record,
         message: bytes,
         headers: Headers,
-        starts: Callable[[], None],
         flushed: Callable[[], None],
     ) -> None:
         """Sends a message of the tap's own."""
-        self.spawn(self._post(record, message, headers, starts, flushed), "POST of the tap")
+        self.spawn(self._post(record, message, headers, flushed), "POST of the tap")
 
     async def _post(
         self,
         record: Record,
         message: bytes,
         headers: Headers,
-        starts: Callable[[], None],
         flushed: Callable[[], None],
     ) -> None:
         why = ""
@@ -454,7 +452,6 @@ class Proxy:
                 exact=headers,
                 to=self.address_of(record.target),
                 urgent=True,
-                starts=starts,
                 flushed=flushed,
             ) as response:
                 self.books.put(record.began, monotonic(), response.status_code, response.headers)

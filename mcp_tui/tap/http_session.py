@@ -116,10 +116,6 @@ class HttpSession(Account):
         record.wires = () if id is None else (id,)
         raw = messages.encode(message)
 
-        def starts() -> None:
-            if cancels is not None:
-                self.ledger.signal_leaving(cancels)
-
         def flushed() -> None:
             at = monotonic()
             seq = self.store.frame("out", raw, at=at, method=method, id=id, own=True)
@@ -148,7 +144,6 @@ class HttpSession(Account):
             record,
             raw,
             [*given, *added.items()],
-            lambda: self.books.guarded(starts),
             lambda: self.books.guarded(flushed),
         )
 
@@ -193,7 +188,8 @@ class HttpSession(Account):
         self._post(message, method, id=id, cancels=None)
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
-        """POSTs it."""
+        """POSTs it. The client was told already, so what the server answers from now on is late."""
+        self.ledger.signal_leaving(id)
         self._post(message, str(message["method"]), id=None, cancels=id)
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
