@@ -124,7 +124,7 @@ class ServerRequests(Sequence[ServerRequest]):
     ) -> None:
         self.table: Final = table
         self._moment = moment
-        self._row = row
+        self.row: Final = row
 
     @property
     def moment(self) -> int:
@@ -170,8 +170,8 @@ class ServerRequests(Sequence[ServerRequest]):
     def __getitem__(self, index: slice) -> list[ServerRequest]: ...
     def __getitem__(self, index: int | slice) -> ServerRequest | list[ServerRequest]:
         if isinstance(index, slice):
-            return [self._row(each) for each in range(len(self))[index]]
-        return self._row(range(len(self))[index])
+            return [self.row(each) for each in range(len(self))[index]]
+        return self.row(range(len(self))[index])
 
 
 class ServerRequestBook:

@@ -297,7 +297,8 @@ class Outline:
         code = self._tops[-1 - line] if self.sort.key is None else self._order[line]
         place, number = code >> 32, code & _ROW
         if number != _ROW:
-            return Item((ServerRequest, number), None, server_request=self._asked[number])
+            # until the next update it may be one that came after the moment to which a recording went back
+            return Item((ServerRequest, number), None, server_request=self._asked.row(number))
         row = self.book.row(place)
         children = len(row.round_ids) + len(self._errands_of(place)) + len(self._asked.children(place))
         return Item(row_key(row), row, children=children, expanded=place in self._expanded)

@@ -245,7 +245,9 @@ def test_a_step_in_a_recording_finds_what_a_new_look_finds(
         index = Outline(moment)
         index.refilter(parse(text), show_internal=own)
         for position in random.Random(seed).choices(range(len(moment.recording.table) + 1), k=20):
+            keys = [*map(index.key, range(len(index)))]
             moment.seek(position)
+            assert [*map(index.key, range(len(index)))] == keys  # a table asks for one before it looks again
             index.update()
             again = Outline(moment)
             again.refilter(parse(text), show_internal=own)
