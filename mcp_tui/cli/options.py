@@ -172,6 +172,7 @@ _PROBE: Final = (
             "",
             "judge a client: run its command with the judge's server, once for each experiment",
         ),
+        Option("--http", "", "serve the client over HTTP; its command gets the URL"),
         Option("--each", "NAMES", "only these experiments, with commas (--client --list names them)"),
         Option("--gave-up", "REGEX", "what the client writes when it gives a call up"),
     ),

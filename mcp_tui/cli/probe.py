@@ -43,8 +43,8 @@ def run(_: str, given: Words) -> int:
         from mcp_tui.cli import probe_client
 
         return probe_client.run(given)
-    if given.options.each or given.options.gave_up:
-        raise Failure("--each and --gave-up are about a client. Add --client.")
+    if given.options.each or given.options.gave_up or given.options.http:
+        raise Failure("--each, --gave-up, and --http are about a client. Add --client.")
     if given.options.list:
         rules = [rule.fields() for rule in RULES.values()]
         out(dump(rules) if given.options.json else "\n".join(view.rule_list(RULES.values())))

@@ -67,6 +67,7 @@ def run(given: Words) -> int:
         gave_up=pattern,
         limit=options.timeout or LIMIT,
         maximum=options.max_timeout or 0.0,
+        transport="http" if options.http else "stdio",
         speaks="" if options.protocol == "auto" else options.protocol,
         **({"time": options.time} if options.time else {}),
     )

@@ -30,15 +30,15 @@ _MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
 class Setting:
     """The state that all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it.
 
-    ``answers`` tells whether a request is answered at all, and may refuse it. ``instead`` are coroutines that run in place
-    of those of the tools of these names.
+    ``through`` returns the channel on which a request is answered, ``None`` for never, and may refuse it. ``instead`` are
+    coroutines that run in place of those of the tools of these names.
     """
 
     log: DemoLog
     end: Callable[[str], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     tasks: DemoTasks = field(default_factory=DemoTasks)
-    answers: Callable[[Object], bool] = lambda _: True
+    through: Callable[[Object, Channel], Channel | None] = lambda _, channel: channel
     instead: Mapping[str, Run] = field(default_factory=dict[str, Run])
 
 
@@ -102,8 +102,10 @@ class Conversation:
             self._notify(frame)
             return None
         try:
-            if not self._setting.answers(frame):
+            through = self._setting.through(frame, channel)
+            if through is None:
                 return None
+            channel = through
             caller = caller_of(frame)
             if frame["method"] in WORKING:
                 return self._begin(frame, caller, channel)

@@ -346,12 +346,21 @@ class HttpServer:
         self._sessions: dict[str, Conversation] = {}
         self._listeners: dict[Conversation, HttpConnection] = {}
         """The connections that hold the GET streams of sessions."""
+        self._server: asyncio.Server | None = None
 
     async def open(self, port: int) -> str:
         """Listens on `port` (0: any free port) and returns the URL. Raises `OSError` if the port is not available."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: HttpConnection(self._answer), LISTENING_ADDRESS, port)
+        self._server = server
         return f"http://{LISTENING_ADDRESS}:{server.sockets[0].getsockname()[1]}{PATH}"
+
+    def close(self) -> None:
+        """Listens no more, and ends the calls of all sessions."""
+        if self._server is not None:
+            self._server.close()
+        for session in self._sessions.values():
+            session.close()
 
     def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
         """Answers a request, or begins to. Raises `HttpRefusal` and `DemoRefusal`."""

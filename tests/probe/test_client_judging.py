@@ -290,6 +290,21 @@ def test_an_interrupted_client_may_cancel_or_end_the_server_but_not_forget_the_c
     assert found("K-16", run("sigint", call()), forgot).verdict is WARNING
 
 
+def test_over_http_the_end_of_a_client_says_that_it_gave_up_and_its_closed_stream_alone_does_not():
+    def over_http(seen: Seen) -> Finding:
+        seen.transport, seen.servers = "http", []
+        return judge({seen.experiment: seen}, LATEST, "http")[
+            "K-16" if seen.experiment == "sigint" else "K-01"
+        ]
+
+    closed = SeenCall("stubborn", 10.0, 0, 1, cancelled_at=19.9, signal=Signal.STREAM_CLOSED)
+    assert over_http(run("limit", closed)).verdict is UNSEEN
+    assert over_http(run("limit", closed, nexts=(following(19.95),))).verdict is PASS
+    assert over_http(run("sigint", closed)).verdict is PASS
+    assert over_http(run("sigint", call())).sentence == "it ended, and sent no cancel"
+    assert judge({"sigint": run("sigint", call())}, LATEST, "http")["K-15"].verdict is ABSENT
+
+
 @pytest.mark.parametrize(
     ("reason", "verdict"),
     [

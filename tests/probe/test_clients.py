@@ -107,6 +107,76 @@ def test_a_client_that_leaves_its_server_behind_is_ended_with_everything_that_it
     wait(lambda: processes("61.253") == [])
 
 
+TALK: Final = """
+import json, os, sys, threading, urllib.request
+url, modern, vice = os.environ["MCP_SERVER_URL"], sys.argv[1] == "2026-07-28", sys.argv[2]
+headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+meta = {}
+if modern:
+    key = "io.modelcontextprotocol/"
+    meta = {key + "protocolVersion": sys.argv[1], key + "clientCapabilities": {}, key + "clientInfo": {"name": "raw"}}
+    headers["MCP-Protocol-Version"] = sys.argv[1]
+def post(method, params, **more):
+    told = {"Mcp-Method": method, "Mcp-Name": params.get("name", "")} if modern else {}
+    if meta:
+        params["_meta"] = meta
+    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
+    answer = urllib.request.urlopen(urllib.request.Request(url, body, {**headers, **told}))
+    if answer.headers["Mcp-Session-Id"]:
+        headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
+    return answer
+if not modern:
+    opening = {"protocolVersion": sys.argv[1], "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    post("initialize", opening, id=0).read()
+    post("notifications/initialized", {}).read()
+tool, arguments = os.environ["MCP_TOOL"], json.loads(os.environ["MCP_ARGUMENTS"])
+if vice != "K-14":
+    called = {"name": tool, "arguments": arguments}
+    call = threading.Thread(target=lambda: post("tools/call", called, id=1).read(), daemon=True)
+    call.start()
+    call.join(0.6)
+    id = "1" if vice == "K-04" else 1
+    if vice != "K-01":
+        post("notifications/cancelled", {"requestId": id, "reason": "too slow"}).read()
+post("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}, id=2).read()
+if vice != "K-14" and not modern:
+    urllib.request.urlopen(urllib.request.Request(url, None, headers, method="DELETE")).read()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("revision", "vice"),
+    [
+        ("2025-11-25", "good"),
+        ("2025-11-25", "K-01"),
+        ("2025-11-25", "K-04"),
+        ("2025-11-25", "K-14"),
+        ("2026-07-28", "K-03"),
+    ],
+)
+def test_over_http_a_client_falls_by_its_one_fault(revision: str, vice: str):
+    each = "exit" if vice == "K-14" else "limit"
+    report = judged((sys.executable, "-c", TALK, revision, vice), each, transport="http", speaks=revision)
+    assert fallen(report) == {vice} - {"good"}, report.findings
+    assert (report.info.transport, report.info.revision.name) == ("http", revision)
+
+
+def test_over_http_a_session_that_is_deleted_was_ended():
+    command = (sys.executable, "-c", TALK, "2025-11-25", "good")
+    report = judged(command, "exit", transport="http", speaks="2025-11-25")
+    assert report.findings["K-14"].verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("revision", ["", "2025-11-25"])
+def test_mcp_tui_draws_no_complaint_over_http(revision: str):
+    words = ("call", "{tool}", "--args", "{arguments}", "--timeout", "{timeout}", "--no-journal", "{url}")
+    report = judged([*MCP_TUI, *words], "limit", "exit", limit=0.8, transport="http", speaks=revision)
+    assert fallen(report) == set(), report.findings
+    assert report.findings["K-03"].verdict is Verdict.PASS, report.findings
+    assert report.findings["K-14"].verdict is (Verdict.PASS if revision else ABSENT)
+
+
 def test_mcp_tui_draws_no_complaint(tmp_path: Path):
     words = (
         "call",

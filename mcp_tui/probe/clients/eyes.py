@@ -36,6 +36,11 @@ class Eyes:
             self.observer.sent(messages.parse(line), at=at)
             self.ledger.perform()
 
+    def client_left(self, id_: RequestId) -> None:
+        """Takes the end of a request's own stream, over HTTP."""
+        self.observer.left(id_, at=monotonic())
+        self.ledger.perform()
+
     def server_wrote(self, line: bytes, at: float | None = None) -> None:
         """Takes a message of the server."""
         self.observer.received(messages.parse(line), at=monotonic() if at is None else at)

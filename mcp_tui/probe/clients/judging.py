@@ -123,6 +123,15 @@ class Judging:
         if call is None:
             return self._unseen(rule, not_called(seen))
         told = list(timeline(seen, call))
+        if (
+            call.signal is Signal.STREAM_CLOSED
+            and name not in SIGNALS
+            and seen.gave_up is None
+            and not seen.nexts
+        ):
+            return self._unseen(
+                rule, "its stream was closed, and it made no next call: it may have ended", *told
+            )
         if call.cancelled_at is not None:
             return self._passed(
                 rule, f"cancelled {call.cancelled_at - call.at:.2f} s after the call {way(call)}", *told
@@ -360,10 +369,16 @@ class Judging:
         seen = self.runs.get("exit")
         if seen is None:
             return None
-        if not seen.servers:
+        if not seen.requests:
             return self._unseen("K-14", not_called(seen))
         if seen.stopped:
             return self._unseen("K-14", "it did not end by itself")
+        if self.transport == "http":
+            if self.revision.modern:
+                return self._inapplicable("K-14", "2026-07-28 has no sessions")
+            if seen.deleted:
+                return self._passed("K-14", "it deleted its session")
+            return self._broken("K-14", "it ended and did not delete its session")
         told = tuple(ends(seen))
         if any(each.left for each in seen.servers):
             return self._broken(
@@ -381,6 +396,8 @@ class Judging:
         return self._passed("K-14", f"the server was ended: {steps}", *told)
 
     def _left(self) -> Finding | None:
+        if self.transport == "http" and not self.runs.keys().isdisjoint(SIGNALS):
+            return self._inapplicable("K-15", "over HTTP it starts no server")
         left: list[str] = []
         ended: list[str] = []
         why: list[str] = []

@@ -97,6 +97,7 @@ class Judge:
     limit: float = LIMIT
     maximum: float = 0.0
     speaks: str = ""
+    transport: str = "stdio"
     time: float = 900.0
     runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
 
@@ -144,8 +145,9 @@ class Judge:
         folder = _folder()
         seen = Seen(
             experiment=experiment.run_name,
+            transport=self.transport,
             timeout=self.limit,
-            limit=judging.Judging(self.runs, judging.revision_of(self.runs), "stdio").limit(),
+            limit=judging.Judging(self.runs, judging.revision_of(self.runs), self.transport).limit(),
             maximum=self.maximum,
             tool=experiment.tool,
         )
@@ -163,12 +165,16 @@ class Judge:
 
     def _words(self, experiment: ClientExperiment, stage: Stage) -> tuple[list[str], dict[str, str]]:
         """Returns the client's command line for a run, and its environment."""
-        server = stage.server
+        server = [] if stage.url else stage.server
         config = stage.folder / "mcp.json"
-        config.write_text(json.dumps({"mcpServers": {"judge": {"command": server[0], "args": server[1:]}}}))
+        entry = (
+            {"type": "http", "url": stage.url} if stage.url else {"command": server[0], "args": server[1:]}
+        )
+        config.write_text(json.dumps({"mcpServers": {"judge": entry}}))
         limit = max(self.limit, PATIENT) if experiment.patient else self.limit
         values = {
             "server": shlex.join(server),
+            "url": stage.url,
             "config": str(config),
             "experiment": experiment.name,
             "tool": experiment.tool,
@@ -186,6 +192,7 @@ class Judge:
             words.append(word)
         told = {
             "MCP_SERVER_COMMAND": values["server"],
+            "MCP_SERVER_URL": values["url"],
             "MCP_CONFIG": values["config"],
             "MCP_EXPERIMENT": values["experiment"],
             "MCP_TOOL": values["tool"],
@@ -205,14 +212,14 @@ class Judge:
         revision = judging.revision_of(runs)
         name = next((each.client for each in runs.values() if each.client), "")
         report = ClientReport(
-            info=ServerInfo(transport="stdio", revision=revision, name=name),
+            info=ServerInfo(transport=self.transport, revision=revision, name=name),
             probe=__version__,
             date=date,
             command=shown(StdioTarget(command=tuple(self.command))),
             seconds=seconds,
         )
         able = {key: each for key, each in runs.items() if each.exit != UNABLE}
-        report.findings = judging.judge(able, revision, "stdio")
+        report.findings = judging.judge(able, revision, self.transport)
         for rule, finding in self._unable(runs, not_run).items():
             if rule not in report.findings or report.findings[rule].verdict is Verdict.NOT_OBSERVABLE:
                 report.findings[rule] = finding

@@ -129,6 +129,13 @@ class Seen:
         ]
         if self.gave_up is not None and call.at <= self.gave_up.at <= until:
             found.append((self.gave_up.at, f'it printed "{self.gave_up.text}"'))
+        if (
+            self.transport == "http"
+            and self.ended_at is not None
+            and not self.stopped
+            and self.ended_at <= until
+        ):
+            found.append((self.ended_at, "it ended"))
         return min(found, default=None)
 
     @property

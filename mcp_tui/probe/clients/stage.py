@@ -14,9 +14,10 @@ from time import monotonic
 from typing import Any, Final
 
 from mcp_tui.demo import frames
-from mcp_tui.demo.calls import Call, Task
+from mcp_tui.demo.calls import Call, Channel, Task
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
+from mcp_tui.demo.http import HttpServer
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.server import Lines
 from mcp_tui.demo.tools import TOOLS, Run
@@ -35,6 +36,9 @@ START: Final = 90.0
 
 LEFT_SECONDS: Final = 10.0
 """Seconds after its client's end from which a server counts as left behind."""
+
+CLOSED_SECONDS: Final = 2.0
+"""Seconds in which the streams of a client that has ended are closed."""
 
 KILLED_SECONDS: Final = 5.0
 """Seconds that the end of a killed process may take."""
@@ -72,12 +76,34 @@ class Held:
         self.call.progress(step, None, f"still working, step {step}")
 
 
+class Overheard(Channel):
+    """The channel of a request over HTTP, of which the eyes see everything."""
+
+    def __init__(self, channel: Channel, eyes: Eyes) -> None:
+        super().__init__()
+        self.gone = channel.gone
+        self.drain = channel.drain
+        self.end = channel.end
+        self._channel = channel
+        self._eyes = eyes
+
+    def send(self, frame: Object) -> bool:
+        self._eyes.server_wrote(frames.encode(frame))
+        return self._channel.send(frame)
+
+
 class Watch(DemoLog):
     """The log of the judge's server, which tells the stage."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(None, "stdio")
         self._stage = stage
+
+    def received(self, frame: Object, **http: Any) -> None:
+        """Takes a message, over HTTP with its headers."""
+        if http:
+            self._stage.posted(frame, http["headers"].get("mcp-session-id", ""))
+        super().received(frame, **http)
 
     def event(self, name: str, **fields: Any) -> None:
         """Takes one event."""
@@ -193,13 +219,17 @@ class Stage:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._process: asyncio.SubprocessTransport | None = None
         self._rest = {"stdout": b"", "stderr": b""}
-        self._listener: asyncio.Server | None = None
+        self._listener: asyncio.Server | HttpServer | None = None
+        self.url = ""
+        self._sessions: dict[str, Eyes] = {}
+        """What is seen of each HTTP session; that without an id is the one that was opened last, or all of 2026-07-28."""
+        self._overheard: list[Eyes] = []
         own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
         self.setting = Setting(
             log=Watch(self),
             end=lambda _: None,
             spawn=self.spawn,
-            answers=self._answers,
+            through=self._through,
             instead={**own, "research": self._research, NEXT: self._next},
         )
 
@@ -241,7 +271,11 @@ class Stage:
         return [sys.executable, "-I", "-S", str(Path(stub.__file__)), str(self.folder / "judge")]
 
     async def open(self) -> None:
-        """Lets the client's server find its judge."""
+        """Lets the client's server find its judge, or serves over HTTP."""
+        if self.seen.transport == "http":
+            self._listener = HttpServer(self.setting)
+            self.url = await self._listener.open(0)
+            return
         self._listener = await asyncio.start_unix_server(self._connected, self.folder / "judge")
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -249,6 +283,26 @@ class Stage:
         self.talks.append(talk)
         self.seen.servers.append(talk.seen)
         await talk.run(reader)
+
+    def posted(self, frame: Object, session: str) -> None:
+        """Takes a message that came over HTTP."""
+        if frame.get("method") == "initialize" or (not session and "" not in self._sessions):
+            self._sessions[""] = Eyes("http")
+            self._overheard.append(self._sessions[""])
+        if session not in self._sessions and "" in self._sessions:
+            self._sessions[session] = self._sessions.pop("")
+        if (eyes := self._sessions.get(session)) is not None:
+            self._speaking = eyes
+            eyes.client_wrote(frames.encode(frame) + b"\n")
+
+    _speaking: Eyes | None = None
+    """What sees the session whose message is being handled."""
+
+    def _through(self, frame: Object, channel: Channel) -> Channel | None:
+        if not self._answers(frame):
+            return None
+        # over HTTP a message is handled as soon as it was posted
+        return channel if self._speaking is None else Overheard(channel, self._speaking)
 
     def _answers(self, frame: Object) -> bool:
         method = frame["method"]
@@ -268,14 +322,17 @@ class Stage:
         """Takes an event of the server's log."""
         if name == "cancelled":
             self._cancelled(fields["id"], _WAYS.get(fields["how"]), fields["reason"])
+            if fields["how"] == "stream_closed":
+                for eyes in self._overheard:
+                    eyes.client_left(fields["id"])
+        elif name == "received" and fields.get("http_method") in ("GET", "DELETE"):
+            self.seen.deleted |= fields["http_method"] == "DELETE"
         elif name == "received" and "method" not in fields:
             if self.seen.asked_at is not None:
                 self.seen.answers.append((monotonic(), self.seen.taken_back_at is not None))
         elif name == "received" and fields["method"] == "notifications/cancelled":
             params = frames.as_object(fields.get("params")) or {}
             self._cancelled(params.get("requestId"), Signal.NOTIFICATION, params.get("reason"))
-        elif name == "received" and fields.get("http_method") == "DELETE":
-            self.seen.deleted = True
         self.news()
 
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
@@ -385,6 +442,10 @@ class Stage:
         if not await self.until(lambda: self.is_over, patience):
             self.seen.stopped = True
             return
+        # the system closes its streams a little later
+        await self.until(
+            lambda: all(each.call.channel.gone.is_set() for each in self.held if self.url), CLOSED_SECONDS
+        )
         wait = LEFT_SECONDS if self.deaf else PATIENCE
         await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), wait)
 
@@ -396,6 +457,10 @@ class Stage:
             self.seen.events += talk.eyes.events
             self.seen.client = talk.eyes.observer.client or self.seen.client
             self.seen.revision = talk.eyes.revision or self.seen.revision
+        for eyes in self._overheard:
+            self.seen.events += eyes.events
+            self.seen.client = eyes.observer.client or self.seen.client
+            self.seen.revision = eyes.revision or self.seen.revision
         if self._listener is not None:
             self._listener.close()
         if self._process is not None:
