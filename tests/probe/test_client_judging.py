@@ -210,6 +210,10 @@ def test_a_client_that_goes_on_elsewhere_and_not_here_was_harmed():
         == "it hung without its next call, which it makes in the run limit"
     )
     assert found("K-09", usual, hung).verdict is FAIL
+    told = Line(13.1, "stderr", "onerror: unknown message 1")
+    shown = run("crossing, cancel first", cancelled(), nexts=(following(),), lines=[told])
+    assert found("K-09", usual, shown).verdict is PASS  # what surfaces is a fault by K-07
+    assert found("K-09", run("crossing, cancel first", cancelled(), lines=[told], exit=1)).verdict is FAIL
     fine = run("crossing, cancel first", cancelled(), nexts=(following(),))
     assert found("K-09", usual, fine).verdict is PASS
     assert found("K-09", fine, run("crossing, answer first", call(), exit=-6)).verdict is FAIL

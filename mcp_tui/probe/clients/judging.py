@@ -220,17 +220,21 @@ class Judging:
 
     # -- what may do harm ----------------------------------------------------------------------------------------
 
-    def _harm(self, seen: Seen) -> tuple[str, list[EvidenceItem]]:
-        """Returns what harm was seen after the judge acted, in words; empty for none."""
+    def _harm(self, seen: Seen, *, ends_only: bool = False) -> tuple[str, list[EvidenceItem]]:
+        """Returns what harm was seen after the judge acted, in words; empty for none.
+
+        ``ends_only``: an error that surfaces is none where the client goes on.
+        """
         acted = seen.acted_at
         assert acted is not None
-        for line in seen.lines:
+        since = acted if seen.call is None else seen.call.at
+        for line in seen.lines if not (ends_only and seen.went_on) else ():
             if line.stream == "stderr" and line.at >= acted and SURFACED.search(line.text):
                 return f"an error surfaced: {line.text}", [
-                    EvidenceItem(f"stderr: {line.text}", line.at - acted)
+                    EvidenceItem(f"stderr: {line.text}", line.at - since)
                 ]
         if seen.exit is not None and seen.exit < 0 and not seen.stopped:
-            at = (seen.ended_at or acted) - acted
+            at = (seen.ended_at or acted) - since
             return f"it was ended by {signal_name(-seen.exit)}", [EvidenceItem("the client died", at)]
         if seen.went_on:
             return "", []
@@ -251,8 +255,9 @@ class Judging:
             return self._unseen(
                 rule, f"no call was given up while its connection stayed, so there was no {what}"
             )
-        harm, more = self._harm(seen)
-        told = (*timeline(seen, seen.call), EvidenceItem(what, seen.acted_at - seen.call.at), *more)
+        harm, more = self._harm(seen, ends_only=rule == "K-09")
+        items = (*timeline(seen, seen.call), EvidenceItem(what, seen.acted_at - seen.call.at), *more)
+        told = sorted(items, key=lambda each: each.at or 0.0)
         if harm:
             return self._broken(rule, harm, *told)
         if not seen.went_on:
@@ -276,7 +281,7 @@ class Judging:
         seen = self.runs.get("crossing, answer first")
         if seen is None or seen.acted_at is None or seen.call is None:
             return first
-        harm, more = self._harm(seen)
+        harm, more = self._harm(seen, ends_only=True)
         if harm:
             return self._broken("K-09", harm, *timeline(seen, seen.call), *more)
         return first
@@ -513,10 +518,10 @@ def ends(seen: Seen) -> Iterator[EvidenceItem]:
             yield EvidenceItem(f"stdin of process {each.pid} was closed", each.stdin_closed_at - since)
         for at, number in each.signals:
             yield EvidenceItem(f"process {each.pid} got {signal_name(number)}", at - since)
-        if each.ended_at is not None:
-            yield EvidenceItem(f"process {each.pid} was killed", each.ended_at - since)
-        elif each.left:
+        if each.left:
             yield EvidenceItem(f"process {each.pid} still ran when the judge looked last")
+        elif each.ended_at is not None:
+            yield EvidenceItem(f"process {each.pid} was killed", each.ended_at - since)
 
 
 def signal_name(number: int) -> str:
