@@ -193,4 +193,14 @@ def test_mcp_tui_draws_no_complaint(tmp_path: Path):
     assert fallen(report) == set(), report.findings
     for rule in ("K-01", "K-03", "K-04", "K-14", "K-17"):
         assert report.findings[rule].verdict is Verdict.PASS, report.findings[rule]
-    assert report.info.name.startswith("mcp-tui")
+    assert report.info.name == "mcp-tui"
+
+
+@pytest.mark.slow
+@pytest.mark.clock("a client has limits, and a server is left behind after seconds")
+@pytest.mark.timeout(600)
+def test_mcp_tui_passes_every_rule_that_it_has_a_part_in():
+    report = judged((sys.executable, str(SERVERS / "mcp_tui_client.py")), maximum=6.0)
+    passed = {rule for rule, found in report.findings.items() if found.verdict is Verdict.PASS}
+    # this script answers no questions
+    assert passed == {*CLIENT_RULES} - {"K-10"}, report.findings

@@ -210,9 +210,11 @@ class Judge:
         self, runs: dict[str, Seen], not_run: Sequence[ClientExperiment], date: str, seconds: float
     ) -> ClientReport:
         revision = judging.revision_of(runs)
-        name = next((each.client for each in runs.values() if each.client), "")
+        said = next((each.client for each in runs.values() if each.client), "")
+        named = re.fullmatch(r"(.+) (v?\d\S*)", said)
+        name, version = (named[1], named[2]) if named else (said, "")
         report = ClientReport(
-            info=ServerInfo(transport=self.transport, revision=revision, name=name),
+            info=ServerInfo(transport=self.transport, revision=revision, name=name, version=version),
             probe=__version__,
             date=date,
             command=shown(StdioTarget(command=tuple(self.command))),
