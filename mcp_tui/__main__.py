@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
-from typing import cast
 
 
 def run() -> None:
@@ -14,6 +12,9 @@ def run() -> None:
 
         if (tapped := quick(sys.argv[1:])) is not None:
             serve(*tapped)
+    from importlib.util import find_spec
+    from typing import cast
+
     if find_spec("sniffio") is None:
         # httpcore imports it at every lock, and where it is missing Python searches its whole path each time: a
         # quarter of what a request costs. Only here: a host program's modules are its own.

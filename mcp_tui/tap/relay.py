@@ -50,16 +50,24 @@ QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the books."""
 BUNDLE = 1 << 18
 """Bytes that are handed to the books at a time."""
-LATER = 0.002
+LATER = 0.01
 """Seconds that the books are told later, so that nothing runs beside an answer that comes at once."""
+AWAKE = 20
+"""Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
 HOLD = 2.0
 """Seconds that the books have to decide while the answers wait."""
 SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
 REST = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
-LAST_RECORDS_SECONDS = 0.2
+LAST_RECORDS_SECONDS = 0.1
 """Seconds for the last records to the books."""
+LAST_BUNDLE_SECONDS = 0.3
+"""Seconds for the thread that hands them on to stop."""
+LOOK = 0.05
+"""Seconds between two looks whether it shall."""
+BOOKS_SECONDS = 60.0
+"""Seconds after which books that take nothing any more are given up."""
 END_SECONDS = 2.0
 """Seconds that a server has to end once its client is gone, before SIGTERM, and then again before SIGKILL."""
 CLIENT_LOOK_SECONDS = 0.5
@@ -123,6 +131,9 @@ class Queue:
         self._bytes = 0
         self._missed: dict[bytes, int] = {}
         self._closed = False
+        self._asleep = False
+        self._stopped = False
+        self._unsent = b""
 
     def put(self, kind: bytes, data: bytes = b"") -> None:
         """Adds a record, without waiting for anything."""
@@ -138,7 +149,8 @@ class Queue:
                 self._missed.clear()
             self._records.append((kind, monotonic(), data))
             self._bytes += len(data)
-            self._there.notify()
+            if self._asleep:
+                self._there.notify()
 
     def close(self) -> None:
         """Ends the queue behind what is in it."""
@@ -148,28 +160,64 @@ class Queue:
 
     def run(self) -> None:
         """Hands the records to the books, until they are gone."""
+        looks = 0
         try:
-            while True:
+            while not self._stopped:
                 with self._there:
-                    while not self._records:
+                    if not (self._records or self._unsent):
                         if self._closed:
                             self.link.shutdown(socket.SHUT_WR)
                             return
-                        self._there.wait()
-                if not self._closed:
-                    sleep(LATER)
-                with self._there:
-                    bundle: list[bytes] = []
+                        looks += 1
+                        if looks > AWAKE:
+                            self._asleep = True
+                            self._there.wait()
+                            self._asleep = False
+                    bundle: list[bytes] = [self._unsent]
                     size = 0
                     while self._records and size < BUNDLE:
                         kind, at, data = self._records.popleft()
                         bundle += (RECORD.pack(kind, at, len(data)), data)
                         size += len(data)
-                self.link.sendall(b"".join(bundle))
-                with self._there:
-                    self._bytes -= size
+                    self._unsent = b"".join(bundle)
+                if self._unsent:
+                    looks = 0
+                    self._send()
+                    with self._there:
+                        self._bytes -= size
+                if size < BUNDLE and not self._closed:
+                    sleep(LATER)
         except OSError:
             self.fail("the books ended")
+
+    def _send(self) -> None:
+        """Sends what is bundled, as the books take it; stops between two pieces when it shall."""
+        view = memoryview(self._unsent)
+        until = monotonic() + BOOKS_SECONDS
+        while view and not self._stopped:
+            if select.select([], [self.link], [], LOOK)[1]:
+                view = view[self.link.send(view, socket.MSG_DONTWAIT) :]
+                until = monotonic() + BOOKS_SECONDS
+            elif self._closed and monotonic() > until:
+                raise OSError
+        self._unsent = bytes(view)
+
+    def finish(self, feeding: Thread) -> None:
+        """Ends the queue. What the books do not take at once is left to a process of its own: the client must not wait."""
+        self.close()
+        feeding.join(LAST_RECORDS_SECONDS)
+        self._stopped = True
+        feeding.join(LAST_BUNDLE_SECONDS)
+        if self.dead or not (self._records or self._unsent) or feeding.is_alive():
+            return
+        with self._there:  # no other thread has it where there is none any more
+            if os.fork():
+                return
+            for number in range(3):
+                end(number)
+            self._stopped = False
+        self.run()
+        os._exit(0)
 
     def fail(self, why: str) -> None:
         """Goes on without books, and says so once."""
@@ -331,8 +379,7 @@ class Relay:
         for each in (down, errors):
             wait_for_rest(each)
         queue.put(b"x", str(self.code).encode())
-        queue.close()
-        feeding.join(LAST_RECORDS_SECONDS)
+        queue.finish(feeding)
         return -signal.SIGKILL if self.code is None else self.code
 
     def _spawn(self, work: Callable[[], None]) -> Thread:

@@ -293,6 +293,22 @@ def _is_books_of(pid: int, tap: int) -> bool:
     return False
 
 
+def test_what_a_server_says_last_is_recorded_however_late():
+    note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}\n' % (
+        b"x" * 100_000
+    )
+    code = f"import os, sys\nfor _ in range(100): sys.stdout.buffer.write({note!r})\nsys.stdout.flush(); os._exit(3)"
+    ran = subprocess.run(
+        _tap(code=code), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=HANG
+    )
+    assert (ran.stdout == note * 100, ran.stderr, ran.returncode) == (True, b"", 3)
+    told = _recorded()
+    assert [each.detail for each in told if isinstance(each, ev.Disconnected)] == [
+        "server exited with code 3"
+    ]
+    assert len([each for each in told if isinstance(each, ev.Log)]) == 100
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
