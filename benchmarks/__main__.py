@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from benchmarks.rows import GOALS, TITLES, Goal
@@ -123,6 +123,19 @@ def call(client: str) -> Figures:
         return {"seconds": statistics.median(taken)}
 
 
+@cache
+def taps() -> dict[str, Figures]:
+    """Figures of ``tap.py``: all ways in turns, in one process."""
+    command = [sys.executable, "-m", "benchmarks.tap"]
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
+
+
+def tap(client: str) -> Figures:
+    """Figures of one way to a server."""
+    return taps().get(client, {})
+
+
 def startup(client: str) -> Figures:
     """Milliseconds to a frame, by the clock: the least of five."""
     asked = {"first": RUNS["bare app"]}
@@ -152,11 +165,16 @@ def measures(*, quick: bool) -> list[tuple[str, str, Callable[[], Figures]]]:
             how, peers = call, ["floor", "inspector", "fastmcp"]
         elif scenario == "startup":
             how, peers = startup, ["bare"]
+        elif scenario == "tap":
+            how, peers = tap, ["relay", "socat"]
         elif scenario.startswith("http"):
             peers = ["mcp"]
         else:
             peers = ["mcp"] if scenario == "growth" else ["floor", "mcp", "ts1", "ts2"]
-        for client in [*clients, *(each for each in peers if not quick or each in ("floor", "bare"))]:
+        for client in [
+            *clients,
+            *(each for each in peers if not quick or each in ("floor", "bare", "relay")),
+        ]:
             if client == "workbench":
                 rows = () if scenario != "aging" else ("100,000",) if quick else ("100,000", "1,000,000")
                 found.append((scenario, client, partial(workbench, scenario, *rows)))
@@ -263,7 +281,8 @@ def page(found: Found, notes: str, minutes: float) -> str:
 Written by `make bench` on {stamp}, in {minutes:.0f} minutes: {here}. Medians of alternating rounds.
 
 Peers: the Python SDK `mcp` 2.3.0, the TypeScript `sdk` {npm["sdk"]} (TypeScript 1) and `client` {npm["client"]}
-(TypeScript 2), the Inspector's CLI {npm["inspector"]}, `fastmcp` 4.1.2. The floor is a hand-written asyncio pipe with JSON
+(TypeScript 2), the Inspector's CLI {npm["inspector"]}, `fastmcp` 4.1.2. The tap is beside a bare relay of bytes
+in Python, and socat where it is installed. The floor is a hand-written asyncio pipe with JSON
 and a dict of futures; for a whole process it is `python -c pass`, for a frame a Textual app with one line of text. *Gave
 up*: it ended with an error, or took longer than {HANG:.0f} s. All clients of a transport speak to the same server.
 

@@ -79,6 +79,12 @@ GOALS = (
     Goal("… compared with the Inspector's CLI", "ours call seconds", "s", "≤ 0.6 × inspector"),
     Goal("first frame", "ours startup first", "ms", "≤ 205"),
     Goal("connected frame", "ours startup connected", "ms", "≤ 330"),
+    Goal("tap: added to a call, median", "ours tap median", "µs", "≤ 200"),
+    Goal("… p99", "ours tap p99", "µs", "≤ 1,000"),
+    Goal("… part of the throughput without it", "ours tap throughput", "×", "≥ 0.8"),
+    Goal("… added to the server's first byte", "ours tap first", "ms", "≤ 30"),
+    Goal("… added to the exit behind a flood", "ours tap exit", "ms", "≤ 500"),
+    Goal("… processor of its books, a frame", "ours tap cpu", "µs", "≤ 50"),
     Goal("streamable HTTP, one at a time", "ours http_1 per_second", "/s", "≥ 1.5 × mcp"),
     Goal("… 20 at once", "ours http_20 per_second", "/s", "≥ 1.5 × mcp"),
     Goal("… 100 at once", "ours http_100 per_second", "/s", "≥ 1.5 × mcp"),
@@ -92,5 +98,7 @@ TITLES = {
     "inspector": "Inspector",
     "fastmcp": "fastmcp",
     "bare": "bare Textual app",
+    "relay": "bare relay",
+    "socat": "socat",
 }
 """What people would use otherwise, and what nothing can be faster than."""

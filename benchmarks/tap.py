@@ -1,0 +1,227 @@
+"""What a tap costs: ``python -m benchmarks.tap [WAY …]``, WAY one of ``ours``, ``relay``, ``socat``; all that are there.
+
+A server is called directly and through each way in turns, a call every 5 ms, so that a noisy machine is noisy for all.
+Printed is what a way adds: to the median and the p99 of a call (µs), to the time until the server's first byte and to its
+exit after 100,000 notifications (ms); its part of the throughput of that flood; and the processor time of the books for
+each frame (µs). ``relay`` copies bytes between pipes in Python and does nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+CALLS: Final = 1500
+EVERY: Final = 0.005
+ROUNDS: Final = 7
+NOTES: Final = 100_000
+
+SERVER: Final = """
+import json, os, sys, time
+note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"a line of a log"}}\\n'
+for line in iter(sys.stdin.readline, ""):
+    call = json.loads(line)
+    if call["method"] == "flood":
+        for _ in range(int(sys.argv[1])):
+            os.write(1, note * 500)
+    os.write(1, b'{"jsonrpc":"2.0","id":%d,"result":{}}\\n' % call["id"])
+    if call["method"] == "flood":
+        break
+print(time.monotonic(), flush=True)
+"""
+
+RELAY: Final = """
+import os, subprocess, sys, threading
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+def copy(source, sink):
+    while data := os.read(source, 1 << 18):
+        while data:
+            data = data[os.write(sink, data):]
+threading.Thread(target=copy, args=(0, server.stdin.fileno()), daemon=True).start()
+copy(server.stdout.fileno(), 1)
+os._exit(server.wait() % 256)
+"""
+
+
+def ways() -> dict[str, list[str]]:
+    """What stands in front of the server's command, by its name."""
+    found = {
+        "none": [],
+        "ours": [sys.executable, "-m", "mcp_tui", "tap", "--"],
+        "relay": [sys.executable, "-c", RELAY],
+    }
+    if shutil.which("socat"):
+        found["socat"] = ["socat", "-"]
+    return found
+
+
+def command(way: list[str], code: str) -> list[str]:
+    """The whole command line of a server behind a way."""
+    server = [sys.executable, "-S", "-c", code, str(NOTES // 500)]
+    if way[:1] != ["socat"]:
+        return [*way, *server]
+    script = Path(os.environ["MCP_TUI_STATE"], f"{len(code)}.sh")  # it splits words in a way of its own
+    script.write_text(f"#!/bin/sh\nexec {shlex.join(server)}\n")
+    script.chmod(0o700)
+    return [*way, f"EXEC:{script}"]
+
+
+class Peer:
+    """A server that is running behind a way."""
+
+    def __init__(self, way: list[str], code: str = SERVER) -> None:
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            command(way, code),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.sink, self.source = self.process.stdin.fileno(), self.process.stdout.fileno()
+
+    def call(self, number: int, method: str = "ping") -> float:
+        """Call it, and wait for the answer; the seconds that took."""
+        began = time.perf_counter()
+        os.write(self.sink, b'{"jsonrpc":"2.0","id":%d,"method":"%s"}\n' % (number, method.encode()))
+        tail, end = b"", b'"id":%d,"result":{}}\n' % number
+        while end not in tail:
+            data = os.read(self.source, 1 << 18)
+            assert data, "the server ended"
+            tail = tail[-64:] + data
+        self.rest = tail.partition(end)[2]
+        return time.perf_counter() - began
+
+    def ended(self) -> float:
+        """Wait until the way has ended as well; the seconds since its server did."""
+        while data := os.read(self.source, 1 << 18):
+            self.rest += data
+        self.process.wait()
+        return time.monotonic() - float(self.rest)
+
+    def books(self) -> float:
+        """Wait until the books of a tap are idle; the seconds of the processor that they took."""
+        found = (each.name for each in Path("/proc").iterdir() if each.name.isdigit())
+        pid = next(
+            each for each in found if b"mcp_tui.tap.books" in said(each, "cmdline") and self.is_above(each)
+        )
+        before, now = -1.0, 0.0
+        while now > before:
+            time.sleep(1)
+            fields = said(pid, "stat").rpartition(b")")[2].split()
+            before, now = now, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return now
+
+    def is_above(self, pid: str) -> bool:
+        """Whether a process was started by ours."""
+        return int(said(pid, "stat").rpartition(b")")[2].split()[1]) == self.process.pid
+
+
+def said(pid: str, what: str) -> bytes:
+    """What the system says of a process; nothing once it is gone."""
+    with suppress(OSError):
+        return Path("/proc", pid, what).read_bytes()
+    return b"() 0 0"
+
+
+@contextmanager
+def open_peers(wanted: dict[str, list[str]]) -> Generator[dict[str, Peer]]:
+    """Have a server behind each way."""
+    with ExitStack() as stack:
+        peers = {name: Peer(way) for name, way in wanted.items()}
+        for each in peers.values():
+            stack.callback(each.process.wait)
+            stack.callback(each.process.kill)
+        yield peers
+
+
+def latency(wanted: dict[str, list[str]]) -> dict[str, list[float]]:
+    """Microseconds of each call."""
+    taken: dict[str, list[float]] = {name: [] for name in wanted}
+    with open_peers(wanted) as peers:
+        for each in peers.values():
+            each.call(0)
+        time.sleep(2)  # the books are loaded
+        for number in range(1, CALLS + 1):
+            for name, each in peers.items():
+                time.sleep(EVERY)
+                taken[name].append(each.call(number) * 1e6)
+    return taken
+
+
+def flood(wanted: dict[str, list[str]]) -> dict[str, list[tuple[float, float, float]]]:
+    """Milliseconds to the first byte, seconds of a flood, and milliseconds of the exit behind it."""
+    taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in wanted}
+    for _ in range(ROUNDS):
+        for name, way in wanted.items():
+            first = Peer(way, "import os; os.write(1, b'x')")
+            os.read(first.source, 1)
+            begun = time.monotonic() - first.began
+            first.process.wait()
+            peer = Peer(way)
+            peer.call(0)
+            seconds = peer.call(1, "flood")
+            taken[name].append((begun * 1000, seconds, peer.ended() * 1000))
+    return taken
+
+
+def measure(names: list[str]) -> dict[str, dict[str, float]]:
+    """What each way adds to none."""
+    known = ways()
+    wanted = {name: known[name] for name in dict.fromkeys(("none", *(names or known))) if name in known}
+    called, flooded = latency(wanted), flood(wanted)
+
+    def p99(each: list[float]) -> float:
+        return statistics.quantiles(each, n=100)[-1]
+
+    found: dict[str, dict[str, float]] = {}
+    first, seconds, ended = (
+        {name: statistics.median(each[at] for each in taken) for name, taken in flooded.items()}
+        for at in range(3)
+    )
+    for name in wanted:
+        found[name] = {
+            "median": statistics.median(called[name]) - statistics.median(called["none"]),
+            "p99": p99(called[name]) - p99(called["none"]),
+            "first": first[name] - first["none"],
+            "throughput": seconds["none"] / seconds[name],
+            "exit": ended[name] - ended["none"],
+        }
+    if "ours" in wanted and sys.platform == "linux":
+        with open_peers({"ours": wanted["ours"]}) as peers:
+            peer = peers["ours"]
+            peer.call(0)
+            before = peer.books()
+            for number in range(1, 5001):
+                peer.call(number)
+            found["ours"]["cpu"] = (peer.books() - before) / 10_000 * 1e6
+    return found
+
+
+def main() -> int:
+    """Measure and print; the last line is JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MCP_TUI_STATE"] = folder
+        os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
+        found = measure(sys.argv[1:])
+        for name, figures in found.items():
+            print(name.ljust(8), "  ".join(f"{key} {value:,.2f}" for key, value in figures.items()))
+        time.sleep(1)  # for the last of the books
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
