@@ -9,7 +9,7 @@ SUITABLE := import sys, venv; sys.exit(sys.version_info < (3, 11))
 MORE := npm or real or pty or slow or clock
 
 # Many tests wait for real processes and sockets: a few files at a time, each whole in one worker.
-WORKERS ?= 4
+WORKERS ?= 3
 
 # The tests start a thousand processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE

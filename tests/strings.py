@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -57,6 +58,7 @@ def strings(source: str) -> Iterator[str]:
             yield text
 
 
+@cache
 def catalogue() -> dict[str, list[str]]:
     """The strings of every module, sorted."""
     found = {

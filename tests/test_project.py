@@ -213,7 +213,7 @@ def test_a_page_links_only_to_files_that_exist(page: str):
     "command",
     [
         # malformed cancels are what some of the probe's experiments are about
-        pytest.param(line, marks=pytest.mark.sends_anything if " probe " in line else ())
+        pytest.param(line, marks=[pytest.mark.sends_anything, pytest.mark.slow] if " probe " in line else [])
         for line in COMMANDS
         if line.endswith("mcp-tui demo")
     ],

@@ -21,7 +21,7 @@ from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.forms import about, vacant
 from mcp_tui.tui.widgets.form import Form
-from tests.tui.screens.host import Host
+from tests.tui.screens.host import showing
 
 CORPUS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("corpus.json").read_text(encoding="utf-8"))
 TOOLS: list[tuple[str, dict[str, Any]]] = [
@@ -274,15 +274,14 @@ class TestBombs:
 
         bounded(work)
 
-    @pytest.mark.parametrize(
-        "name", ["deep", "deepest", "wide", "enum", "allOf", "recursive", "default", "patterns"]
-    )
-    async def test_it_opens_on_the_screen(self, name: str) -> None:
-        host = Host(CallScreen([], preset=Entry("tools", {"name": "bomb", "inputSchema": BOMBS[name]()})))
-        async with host.run_test(size=(80, 24)) as pilot:
-            await pilot.pause()
-            assert "^s Call" in host.shown
-            await pilot.press("ctrl+t", "escape")
+    async def test_it_opens_on_the_screen(self) -> None:
+        async with showing() as (host, pilot):
+            for name in ("deepest", "wide", "enum", "allOf", "recursive", "default", "patterns"):
+                bomb = Entry("tools", {"name": "bomb", "inputSchema": BOMBS[name]()})
+                await host.open(CallScreen([], preset=bomb))
+                await pilot.pause()
+                assert "^s Call" in host.shown
+                await pilot.press("ctrl+t", "escape")
 
     @pytest.mark.parametrize(
         "name", ["deepest", "wide", "long pattern", "many patterns", "required", "default", "remote"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.protocol import events as ev
-from tests.planted import SIMULATION, Bug
+from tests.planted import SIMULATION, Bug, initialize_is_cancelled
 from tests.simulation.many import many
 from tests.simulation.run import Failed, play
 
@@ -20,8 +20,8 @@ ENOUGH = 600
 """Seeds within which a planted bug has to be found; most are found within ten."""
 
 
-def test_two_hundred_schedules():
-    for seed in range(1, 201):
+def test_eighty_schedules():
+    for seed in range(1, 81):
         play(seed)
 
 
@@ -34,7 +34,15 @@ def test_four_thousand_schedules():
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("bug", SIMULATION, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "bug",
+    [
+        # found late: one of hundreds of seeds connects and cancels in this way
+        pytest.param(bug, marks=[pytest.mark.slow] if bug is initialize_is_cancelled else [])
+        for bug in SIMULATION
+    ],
+    ids=lambda bug: bug.__name__,
+)
 def test_a_planted_bug_is_caught(bug: Bug, monkeypatch: pytest.MonkeyPatch):
     bug(monkeypatch)
     with pytest.raises(Failed) as caught:

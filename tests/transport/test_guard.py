@@ -59,7 +59,7 @@ def start_client(how: str, command: list[str]) -> subprocess.Popen[bytes]:
     return client
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "kind",
     ["well-behaved", "deaf", "behind a shell", "behind two shells", pytest.param("escaped", marks=linux)],

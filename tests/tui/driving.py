@@ -6,10 +6,9 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
-from weakref import WeakSet
 
 from textual.app import App
 from textual.pilot import Pilot
@@ -55,7 +54,6 @@ class Hands(Generic[Shown, Below]):
     app: Shown
     pilot: Pilot[int]
     kind: ClassVar[type[SessionScreen]]
-    drawn: WeakSet[Screen[Any]] = field(default_factory=WeakSet[Screen[Any]], init=False)
 
     @property
     def bench(self) -> Below:
@@ -71,14 +69,11 @@ class Hands(Generic[Shown, Below]):
             if isinstance(screen, self.kind):
                 screen.look()
                 await self.pilot.pause()
-        await until(lambda: self.left or self._is_drawn())
+        await until(lambda: self.left or self._is_laid_out())
 
-    def _is_drawn(self) -> bool:
-        """Whether the screen on top was ever seen to show something; to look again would draw all of it."""
-        screen = self.app.screen
-        if screen not in self.drawn and self.text().strip():
-            self.drawn.add(screen)
-        return screen in self.drawn
+    def _is_laid_out(self) -> bool:
+        """Whether the screen on top would show something, without drawing all of it."""
+        return len(self.app.screen._compositor.visible_widgets) > 1  # pyright: ignore[reportPrivateUsage]
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

@@ -15,7 +15,7 @@ from mcp_tui.config.settings import Settings, Timers
 from mcp_tui.tui import host
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import Dialog
-from tests.tui.painted import screen_text, strips
+from tests.tui.painted import strips
 
 UNANSWERED = "unanswered"
 """What :attr:`Host.answer` is while the screen is open."""
@@ -51,8 +51,9 @@ class Host(host.Host):
     @property
     def shown(self) -> str:
         """What is on the screen, line by line."""
-        assert {(len(strips(self)), *{strip.cell_length for strip in strips(self)})} == {self.size[::-1]}
-        return screen_text(self)
+        drawn = strips(self)
+        assert {(len(drawn), *{strip.cell_length for strip in drawn})} == {self.size[::-1]}
+        return "\n".join(strip.text for strip in drawn)
 
 
 @asynccontextmanager

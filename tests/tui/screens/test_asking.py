@@ -31,7 +31,8 @@ from tests.tui.driving import Driven, driving
 SERVER = Path(__file__).parents[2] / "servers" / "asking_server.py"
 OLD, NEW = "2025-11-25", "2026-07-28"
 
-eras = pytest.mark.parametrize("revision", [OLD, NEW])
+eras = pytest.mark.parametrize("revision", [pytest.param(OLD, marks=pytest.mark.slow), NEW])
+"""What differs between them is tested without a screen, in ``client/test_interactions.py``."""
 
 
 SAMPLING = Settings(sampling=SamplingSettings(mode="ask"))
