@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from itertools import cycle
 from typing import Any
 
+import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import OptionList, TextArea
@@ -165,37 +167,46 @@ async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
         assert host.answer == ("tool4999", {})
 
 
-async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_they_are():
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        # each passes the same function on its way to the screen: a few show that it is called
+        pytest.param(text, size, marks=[pytest.mark.slow] if number % 4 else [], id=str(number))
+        for number, (text, size) in enumerate(zip(PACKED, cycle([(80, 24), (40, 12), (140, 40)])))
+    ],
+)
+async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_they_are(
+    text: str, size: tuple[int, int]
+):
     async with showing() as (host, pilot):
-        for number, text in enumerate(PACKED):
-            await pilot.resize_terminal(*[(80, 24), (40, 12), (140, 40)][number % 3])
-            of: Json = {"type": "string", "title": text, "description": text, "pattern": text, "format": text}
-            properties: dict[str, Json] = {
-                text: of,
-                "a": {"type": text, "default": text},
-                "b": {"enum": [text, "x"], "enumNames": [text]},
-                "c": {"type": "array", "items": {"type": "object", "properties": {text: {}}}},
-                "d": {"type": "object", "properties": {text: {"type": "string", "default": text}}},
-                "n": {"type": [text]},
-            }
-            claims: Json = {"title": text, "readOnlyHint": text, "destructiveHint": True}
-            made = tool(text, properties, (text, "b"), description=text, title=text, annotations=claims)
-            await host.open(screen([made]))
+        await pilot.resize_terminal(*size)
+        of: Json = {"type": "string", "title": text, "description": text, "pattern": text, "format": text}
+        properties: dict[str, Json] = {
+            text: of,
+            "a": {"type": text, "default": text},
+            "b": {"enum": [text, "x"], "enumNames": [text]},
+            "c": {"type": "array", "items": {"type": "object", "properties": {text: {}}}},
+            "d": {"type": "object", "properties": {text: {"type": "string", "default": text}}},
+            "n": {"type": [text]},
+        }
+        claims: Json = {"title": text, "readOnlyHint": text, "destructiveHint": True}
+        made = tool(text, properties, (text, "b"), description=text, title=text, annotations=claims)
+        await host.open(screen([made]))
+        await pilot.pause()
+        assert_harmless(host.shown.replace("\n", ""))
+        for key in ("enter", "tab", "tab", "down", "enter", "tab", "ctrl+t", "ctrl+t"):
+            await pilot.press(key)
             await pilot.pause()
             assert_harmless(host.shown.replace("\n", ""))
-            for key in ("enter", "tab", "tab", "down", "enter", "tab", "ctrl+t", "ctrl+t"):
-                await pilot.press(key)
-                await pilot.pause()
-                assert_harmless(host.shown.replace("\n", ""))
-            await write(host, pilot, "{")
-            host.screen.post_message(Paste(text))
-            await pilot.press("ctrl+s")
-            await pilot.pause()
-            assert_harmless(host.shown.replace("\n", ""))
-            await host.open(screen([tool("t", {text: {"default": text}})]))
-            await pilot.press("enter", "ctrl+s")
-            await pilot.pause()
-            assert host.answer == ("t", {text: text})
+        await write(host, pilot, "{")
+        host.screen.post_message(Paste(text))
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert_harmless(host.shown.replace("\n", ""))
+        await host.open(screen([tool("t", {text: {"default": text}})]))
+        await pilot.press("enter", "ctrl+s")
+        await pilot.pause()
+        assert host.answer == ("t", {text: text})
 
 
 async def test_defaults_too_long_to_be_edited_are_said_so():
