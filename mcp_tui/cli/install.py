@@ -61,7 +61,14 @@ def run(given: Words) -> int:
 
 def _find(name: str, config: Path | None) -> Definition:
     """Returns the server of this name, in the only file that has one."""
-    found = [each for each in discover(config=config).servers if each.name == name]
+    every = discover(config=config)
+    if config is not None and every.problems:
+        lines = [
+            f"command: {own_path()}",
+            "args: tap, --, and then the server's command and arguments, each a word",
+        ]
+        raise Failure(f"{every.problems[0]}. Put the tap there by hand:", lines=lines)
+    found = [each for each in every.servers if each.name == name]
     files = {each.file.resolve(): each for each in reversed(found)}
     if len(files) > 1:
         listed = ", ".join(f"{each.place} ({each.source.title})" for each in reversed(files.values()))

@@ -219,6 +219,15 @@ def test_the_commands_show_the_change_and_keep_mode_and_link(tmp_path: Path):
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_file_of_another_form_is_refused_with_what_to_write(tmp_path: Path):
+    file = tmp_path / "config.yaml"
+    file.write_text("mcpServers:\n  - name: a\n    command: npx\n")
+    refused = run("tap", "--install", "a", "--config", str(file), "--yes")
+    assert refused.status == 2
+    assert f"{file}:1:1: not valid JSON" in refused.err
+    assert "args: tap, --, and then the server's command" in refused.err
+
+
 def test_a_project_s_server_needs_approval_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "npx"}}}')
