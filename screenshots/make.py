@@ -12,15 +12,34 @@ import importlib
 import re
 import struct
 import sys
+import tempfile
 import zlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import Any, Final, Literal
+from unittest.mock import patch
 
 FOLDER: Final = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent))
 
-from tests.tui.snapshots.scenes import DARK, LIGHT, Stage, at_noon, staged  # noqa: E402 - the folder above is not installed
+from mcp_tui.journal.recording import Recording  # noqa: E402 - the folder above is not installed
+from mcp_tui.journal.records import Header  # noqa: E402
+from mcp_tui.journal.store import Store  # noqa: E402
+from mcp_tui.journal.writer import Writer  # noqa: E402
+from mcp_tui.live.running import Running  # noqa: E402
+from mcp_tui.protocol import events as ev  # noqa: E402
+from mcp_tui.protocol import messages  # noqa: E402
+from mcp_tui.protocol.events import Limits  # noqa: E402
+from mcp_tui.protocol.messages import Json  # noqa: E402
+from mcp_tui.tui.app import WorkbenchApp  # noqa: E402
+from mcp_tui.tui.screens import replay  # noqa: E402
+from mcp_tui.tui.screens.attach import AttachScreen  # noqa: E402
+from tests.protocol.test_observing import Watched  # noqa: E402
+from tests.tui.playing import START, WALL, Play  # noqa: E402
+from tests.tui.snapshots.scenes import DARK, LIGHT, Stage, at_noon, staged  # noqa: E402
 
 FONT: Final = "DejaVu Sans Mono"
 KEY: Final = b"svg-sha256"
@@ -51,6 +70,99 @@ async def pictures() -> AsyncGenerator[tuple[str, str]]:
         await stage.press("c")
         await stage.type("not needed any more")
         yield "reason-80x24", await svg(stage)
+    async with attached() as stage:
+        yield "attach-120x30", await svg(stage)
+
+
+class Tapped(Watched):
+    """What a tap writes down: the session of somebody else's client, one of whose calls hangs."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        super().__init__(
+            Limits(timeout=None, max_timeout=600.0), revision="2026"
+        )  # it begins below, at its own time
+        self._calls()
+
+    def _calls(self) -> None:
+        name, version = CLIENT
+        hello: dict[str, Json] = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": name, "version": version},
+        }
+        self.asks("call-0", "initialize", at=START, **hello)
+        name, version = SERVER
+        told: dict[str, Json] = {
+            "protocolVersion": "2025-11-25",
+            "serverInfo": {"name": name, "version": version},
+            "capabilities": {"tools": {}},
+        }
+        self.answers("call-0", told, at=START + 0.3)
+        self.asks("call-1", "tools/list", at=START + 0.4)
+        self.answers(
+            "call-1",
+            {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]},
+            at=START + 0.5,
+        )
+        self.asks("call-2", at=START + 2, name="find_order", arguments={"number": 1204})
+        self.answers("call-2", {"content": [{"type": "text", "text": "1 order"}]}, at=START + 2.3)
+        self.asks("call-3", at=START + 9, name="export_orders", arguments={"year": 2025})
+        self.cancels("call-3", at=START + 19, reason="the user pressed Stop")
+        self.answers("call-3", {"content": [{"type": "text", "text": "12,040 orders"}]}, at=START + 22.5)
+        query = "select * from orders join lines using (order_id)"
+        self.asks("call-4", at=START + 23, name="query", arguments={"sql": query}, _meta={"progressToken": 4})
+        for done in (25, 40):
+            params = {"progressToken": 4, "progress": done, "total": 100, "message": "joining"}
+            self.server(START + 23 + done / 2, method="notifications/progress", params=params)
+
+    def event(self, event: ev.Event) -> None:
+        self.store.event(event)
+
+    def client(self, at: float = 0.0, **message: Json) -> None:
+        self._book("out", self.observer.sent, at, message)
+
+    def server(self, at: float = 0.0, **message: Json) -> None:
+        self._book("in", self.observer.received, at, message)
+
+    def _book(
+        self, way: Literal["in", "out"], take: Callable[..., None], at: float, message: dict[str, Json]
+    ) -> None:
+        raw = messages.encode({"jsonrpc": "2.0", **message})
+        id_, method = messages.storable_id(message.get("id")), str(message.get("method", ""))
+        take(messages.parse(raw), at=at, seq=self.store.frame(way, raw, at=at, method=method, id=id_))
+        self.ledger.perform()
+
+
+TOOLS: Final = ("export_orders", "find_order", "query", "refund")
+CLIENT: Final = ("acme-agent", "2.1.3")
+SERVER: Final = ("orders", "1.4.0")
+
+
+@asynccontextmanager
+async def attached() -> AsyncGenerator[Stage]:
+    """That session in the workbench, a minute after its start."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.object(replay, "time", SimpleNamespace(monotonic=lambda: START + 64.2)),
+    ):
+        path = Path(folder, "session.jsonl")
+        header = Header(id="cf43", wall=WALL, mono=START, app="1.0.0", target="orders-mcp", purpose="tap")
+        store = Store(Writer(path, header=header))
+        Tapped(store)
+        store.flush()
+        session = Running("cf43", path, "tap", " ".join(CLIENT), SERVER[0], str(path), 4711, 1)
+        app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(path)))
+        async with app.run_test(size=(120, 30)) as pilot:
+            app.load_themes()
+            app.theme = DARK
+            stage = Stage(app, pilot, Play(), {}, {})
+            await stage.until(lambda: isinstance(app.screen, AttachScreen) and app.screen.playback.live)
+            assert isinstance(app.screen, AttachScreen)
+            await stage.press("5", "0")
+            app.screen.keys.hush()
+            yield stage
+        store.close()
 
 
 MOVING: Final = "cancel-80x24"
