@@ -92,9 +92,11 @@ fuzz: $(DEV_STAMP) ## Feed random inputs to all that reads what others wrote; IN
 soak: $(DEV_STAMP) ## Ten requests a second for an hour, with random cancels; SECONDS=
 	$(BIN)/python -m tests.soak $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
-findings: $(DEV_STAMP) ## Probe servers from the registries; goes on where it ended
+findings: $(DEV_STAMP) ## Judge servers and clients from the registries; goes on where it ended
 	$(BIN)/python tests/real/install.py --all
 	$(BIN)/python -m tests.real.findings $(ARGS)
+	$(BIN)/python tests/real/install.py --clients
+	$(BIN)/python -m tests.real.clients.findings $(ARGS)
 
 clients: $(DEV_STAMP) ## Compare what clients from the registries exchange with and without a tap
 	$(BIN)/python tests/real/install.py --clients

@@ -29,6 +29,7 @@ PAGES = (
     "docs/cli.md",
     "docs/config.md",
     "docs/findings.md",
+    "docs/findings-clients.md",
     "docs/releasing.md",
     "CONTRIBUTING.md",
 )

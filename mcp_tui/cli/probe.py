@@ -222,7 +222,7 @@ def junit(report: Report, *, strict: bool) -> bytes:
         named = {"classname": "mcp-tui.probe", "name": f"{rule.id} {rule.title}", "time": "0.000"}
         case = ET.SubElement(suite, "testcase", named)
         said = clean(finding.sentence)
-        told = [f"{clause.level.value}: {clause.text(report.info.revision.name)}"]
+        told = [f"{clause.level.value}: {clause.text(rule.of(report.info.revision).name)}"]
         told += [view.evidence_line(each) for each in finding.evidence]
         if is_broken(clause, finding, strict=strict):
             attributes = {"message": said, "type": finding.verdict.value}

@@ -209,7 +209,12 @@ class Report:
             "duration": None if self.duration is None else round(self.duration, 3),
             "calls": [asdict(each) for each in self.calls],
             "rules": [
-                {"id": rule.id, "title": rule.title, **clause.fields(info.revision), **finding.fields()}
+                {
+                    "id": rule.id,
+                    "title": rule.title,
+                    **clause.fields(rule.of(info.revision)),
+                    **finding.fields(),
+                }
                 for rule, clause, finding in self.rows()
             ],
             "counts": {verdict.value: count for verdict, count in self.counts().items()},

@@ -122,6 +122,12 @@ class Rule:
         assert found is not None
         return found
 
+    def of(self, revision: Revision) -> Revision:
+        """Returns the revision that its clause for a revision stands in: one of the other era if this has none."""
+        if revision.modern:
+            return LATEST_HANDSHAKE if self.modern is None and self.over_http is None else revision
+        return LATEST if self.handshake is None else revision
+
     def fields(self) -> dict[str, object]:
         """Returns the rule for programs: its first clause, and the one of 2026-07-28 if that differs."""
         newer = self.modern or self.over_http

@@ -217,6 +217,8 @@ def test_a_client_that_goes_on_elsewhere_and_not_here_was_harmed():
     fine = run("crossing, cancel first", cancelled(), nexts=(following(),))
     assert found("K-09", usual, fine).verdict is PASS
     assert found("K-09", fine, run("crossing, answer first", call(), exit=-6)).verdict is FAIL
+    silent = run("crossing, cancel first", call(answered_at=13.0), nexts=(following(),))
+    assert found("K-09", silent).verdict is UNSEEN  # no cancel crossed the answer
 
 
 @pytest.mark.parametrize(
@@ -273,6 +275,25 @@ def test_a_normal_exit_closes_stdin_first_and_leaves_nothing(
     finding = found("K-14", run("exit", servers=[server], tool="add"))
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
     assert found("K-14", run("exit", servers=[server], stopped=True)).verdict is UNSEEN
+
+
+def test_a_client_that_looks_first_gives_the_handshake_up_with_its_last_server():
+    servers = [SeenServer(7, 1.0, 1.1, [], 1.2), SeenServer(8, 1.5, 4.0, [], 4.1)]
+    seen = run("initialize", servers=servers, uninitialized=True, began=0.5, acted_at=None)
+    assert [each.at for each in found("K-05", seen).evidence] == [1.0, 3.5]
+
+
+def test_a_rule_of_one_era_names_the_version_that_its_clause_stands_in():
+    told = {rule.id: rule.of(LATEST).name for rule in CLIENT_RULES.values()}
+    assert {rule for rule, name in told.items() if name != LATEST.name} == {"K-05", "K-10"}
+    assert all(rule.of(LATEST_HANDSHAKE) is LATEST_HANDSHAKE for rule in CLIENT_RULES.values())
+
+
+def test_how_servers_ended_is_told_in_order():
+    killed = run("exit", servers=[SeenServer(7, 9.0, 15.0, [(17.0, 15)], 19.0)])
+    told = [(each.at, each.what) for each in found("K-14", killed).evidence]
+    assert told == sorted(told, key=lambda each: each[0] or 0.0)
+    assert len(told) == 4
 
 
 def test_what_is_left_behind_is_told_by_the_signal():

@@ -261,25 +261,26 @@ PEERS = Part(
 CLIENT_NPM = Part(
     "client_npm",
     " ".join(CLIENT_PACKAGES),
-    "clients on npm that a tap stands behind",
+    "clients on npm",
     fill_packages(*CLIENT_PACKAGES),
     no_npm,
 )
-CLIENT_AGENTS, CLIENT_LANGCHAIN = (
+CLIENT_FASTMCP, CLIENT_AGENTS, CLIENT_LANGCHAIN = (
     Part(
         name,
         f"{package}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}",
-        f"PyPI's {package}, which a tap stands behind",
+        f"PyPI's {package}, a client",
         fill_environment(package),
         lambda: None,
     )
     for name, package in (
+        ("client_fastmcp", "fastmcp==4.2.3"),
         ("client_agents", "openai-agents==0.24.0"),
         ("client_langchain", "langchain-mcp-adapters==0.3.2"),
     )
 )
-CLIENTS = (MCP1, MCP2, FASTMCP4, CLIENT_NPM, CLIENT_AGENTS, CLIENT_LANGCHAIN)
-"""For the tap's comparison alone: installed with --clients."""
+CLIENTS = (MCP1, MCP2, CLIENT_FASTMCP, CLIENT_NPM, CLIENT_AGENTS, CLIENT_LANGCHAIN)
+"""For the tap's comparison and the judge of clients: installed with --clients."""
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART)
 
 

@@ -193,13 +193,17 @@ class Judging:
             )
             verdict = Verdict.NOT_APPLICABLE if seen.requests else Verdict.NOT_OBSERVABLE
             return self._found("K-05", verdict, speaks)
-        times = [each.over_at for each in seen.servers if each.over_at is not None]
+        # those before the last one were started to look what it speaks
+        times = [each.over_at for each in seen.servers[-1:] if each.over_at is not None]
         if seen.stopped and not times and seen.gave_up is None:
             return self._unseen("K-05", "it was not seen to give up: it waited for the handshake to the end")
         times += [] if seen.ended_at is None else [seen.ended_at]
         after = min(times, default=seen.began) - seen.began
+        told = [EvidenceItem("it gave up", after)]
+        if seen.servers:
+            told.insert(0, EvidenceItem("it started the server", seen.servers[-1].began - seen.began))
         return self._passed(
-            "K-05", f"it gave up {after:.1f} s after its start, and did not cancel initialize"
+            "K-05", f"it gave up {after:.1f} s after its start, and did not cancel initialize", *told
         )
 
     def _task(self) -> Finding | None:
@@ -253,7 +257,7 @@ class Judging:
             return self._unseen(rule, not_called(seen))
         if seen.acted_at is None:
             return self._unseen(
-                rule, f"no call was given up while its connection stayed, so there was no {what}"
+                rule, f"no call was given up while its connection stayed: {what} could not come"
             )
         harm, more = self._harm(seen, ends_only=rule == "K-09")
         items = (*timeline(seen, seen.call), EvidenceItem(what, seen.acted_at - seen.call.at), *more)
@@ -277,6 +281,9 @@ class Judging:
         return self._harmless("K-08", "late-progress", "progress after the client gave up")
 
     def _crossing(self) -> Finding | None:
+        alone = self.runs.get("crossing, cancel first")
+        if alone is not None and alone.call is not None and alone.call.cancelled_at is None:
+            return self._unseen("K-09", "it sent no cancel, so none crossed an answer")
         first = self._harmless("K-09", "crossing, cancel first", "a result at the moment of the cancel")
         seen = self.runs.get("crossing, answer first")
         if seen is None or seen.acted_at is None or seen.call is None:
@@ -301,11 +308,16 @@ class Judging:
         if seen.taken_back_at is None:
             return self._unseen("K-10", "it did not answer a question that was not taken back")
         late = [at - seen.taken_back_at for at, taken_back in seen.answers if taken_back]
+        marks = [(seen.taken_back_at, "a second question was taken back")]
+        marks += [(at, f"it answered the {'second' if back else 'first'} one") for at, back in seen.answers]
+        told = [EvidenceItem(what, at - seen.call.at) for at, what in sorted(marks)]
         if not late:
-            return self._passed("K-10", f"the question was not answered (watched {seen.watched:.1f} s)")
+            return self._passed(
+                "K-10", f"the question was not answered (watched {seen.watched:.1f} s)", *told
+            )
         if late[0] <= CROSSING:
-            return self._unseen("K-10", f"its answer crossed the cancel ({late[0]:.2f} s after it)")
-        return self._broken("K-10", f"it answered {late[0]:.2f} s after the question was taken back")
+            return self._unseen("K-10", f"its answer crossed the cancel ({late[0]:.2f} s after it)", *told)
+        return self._broken("K-10", f"it answered {late[0]:.2f} s after the question was taken back", *told)
 
     def _unknown_cancel(self) -> Finding | None:
         seen = self.runs.get("unknown-cancel")
@@ -320,7 +332,11 @@ class Judging:
         if harm:
             return self._broken("K-11", harm, *more)
         if seen.went_on or seen.exit == 0:
-            return self._passed("K-11", "it went on")
+            marks = [(seen.acted_at, "two unknown ids were cancelled, and the call was answered")]
+            marks += [(each.at, f"it made its next call, {each.tool}") for each in seen.nexts]
+            marks += [] if seen.ended_at is None else [(seen.ended_at, f"it ended (status {seen.exit})")]
+            told = (EvidenceItem(what, at - seen.call.at) for at, what in marks)
+            return self._passed("K-11", "it went on", *told)
         return self._unseen("K-11", "it made no next call")
 
     # -- ids and limits ------------------------------------------------------------------------------------------
@@ -331,8 +347,9 @@ class Judging:
         calls, every = len(self.runs["ids"].nexts), sum(each.requests for each in self.runs.values())
         if calls < FEW:
             return self._unseen("K-12", f"it made {calls} calls where {FEW} are needed")
+        told = (EvidenceItem(f"{name}: {each.requests} requests") for name, each in self.runs.items())
         return self._passed(
-            "K-12", f"{every} requests in {len(self.runs)} runs, none with an id or a token in use"
+            "K-12", f"{every} requests in {len(self.runs)} runs, none with an id or a token in use", *told
         )
 
     def _progress(self) -> Finding | None:
@@ -360,9 +377,8 @@ class Judging:
                 "K-13", f"progress does not reset its limit: it gave up after {after:.1f} s"
             )
         if after is not None:
-            return self._passed(
-                "K-13", f"progress reset its limit of {limit:.1f} s, and it gave up after {after:.1f} s"
-            )
+            text = f"progress reset its limit of {limit:.1f} s, and it gave up after {after:.1f} s"
+            return self._passed("K-13", text, *timeline(seen, call))
         text = f"it waited for {seen.watched:.1f} s while progress came, and no maximum ended that"
         if seen.maximum:
             return self._broken("K-13", f"{text}, though its maximum is {seen.maximum:g} s")
@@ -444,16 +460,21 @@ class Judging:
         if not cancelled:
             return self._unseen("K-17", "no cancel was seen that can carry a reason")
         reasons = [call.reason for call in cancelled]
+        told = [
+            EvidenceItem(f"a cancel with {shown(call.reason)}", (call.cancelled_at or 0) - call.at)
+            for call in cancelled
+            if call.reason is not None
+        ]
         odd = next((each for each in reasons if each is not None and not isinstance(each, str)), None)
         if odd is not None:
-            return self._broken("K-17", f"the reason is not text: {shown(odd)}")
+            return self._broken("K-17", f"the reason is not text: {shown(odd)}", *told)
         texts = list(dict.fromkeys(str(each) for each in reasons if each))
         raw = next((each for each in texts if RAW.search(each)), None)
         if raw is not None:
-            return self._broken("K-17", f"the reason is an error for programs: {shown(raw)}")
+            return self._broken("K-17", f"the reason is an error for programs: {shown(raw)}", *told)
         if not texts:
             return self._unseen("K-17", "its cancels give no reason")
-        return self._passed("K-17", ", ".join(map(shown, texts[:3])))
+        return self._passed("K-17", ", ".join(map(shown, texts[:3])), *told)
 
 
 # -- words about a run ---------------------------------------------------------------------------------------------
@@ -509,19 +530,20 @@ def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
 
 
 def ends(seen: Seen) -> Iterator[EvidenceItem]:
-    """Yields how each server ended, from the client's end or from what was done to it."""
+    """Yields in order how each server ended, from the client's end or from what was done to it."""
     since = seen.acted_at or seen.ended_at or seen.began
-    if seen.ended_at is not None:
-        yield EvidenceItem(f"the client ended (status {seen.exit})", seen.ended_at - since)
+    marks = [] if seen.ended_at is None else [(seen.ended_at, f"the client ended (status {seen.exit})")]
     for each in seen.servers:
         if each.stdin_closed_at is not None:
-            yield EvidenceItem(f"stdin of process {each.pid} was closed", each.stdin_closed_at - since)
-        for at, number in each.signals:
-            yield EvidenceItem(f"process {each.pid} got {signal_name(number)}", at - since)
+            marks.append((each.stdin_closed_at, f"stdin of process {each.pid} was closed"))
+        marks += [(at, f"process {each.pid} got {signal_name(number)}") for at, number in each.signals]
+        if each.ended_at is not None and not each.left:
+            marks.append((each.ended_at, f"process {each.pid} was killed"))
+    for at, what in sorted(marks):
+        yield EvidenceItem(what, at - since)
+    for each in seen.servers:
         if each.left:
             yield EvidenceItem(f"process {each.pid} still ran when the judge looked last")
-        elif each.ended_at is not None:
-            yield EvidenceItem(f"process {each.pid} was killed", each.ended_at - since)
 
 
 def signal_name(number: int) -> str:

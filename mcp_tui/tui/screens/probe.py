@@ -157,7 +157,9 @@ class ProbeScreen(ModalScreen[None]):
         finding = self.findings.get(rule.id)
         server = _UNKNOWN if self.report is None else self.report.info
         clause = (finding and finding.clause) or rule.clause(server.revision, server.transport)
-        source = line((safe("{}: {}", clause.level.value, clause.text(server.revision.name)), "muted"))
+        source = line(
+            (safe("{}: {}", clause.level.value, clause.text(rule.of(server.revision).name)), "muted")
+        )
         known, evidence = [source, line(words("not judged yet"))], list[Line]()
         if finding is not None:
             known = [line(_verdict(finding), clean(finding.sentence)), source]

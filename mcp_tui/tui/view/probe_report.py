@@ -151,7 +151,9 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
         for rule, clause, finding in chosen:
             why = safe("{}  {}: {}", rule.id, verdict.value, brief(finding.sentence, 2 * EVIDENCE_CHARACTERS))
             lines.append(painted(verdict, why))
-            lines.append(safe("      {}: {}", clause.level.value, clause.text(report.info.revision.name)))
+            lines.append(
+                safe("      {}: {}", clause.level.value, clause.text(rule.of(report.info.revision).name))
+            )
             lines += [safe("  {}", evidence_line(each)) for each in finding.evidence]
     for verdict in (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE):
         reasons = _reasons(report, verdict)
@@ -240,7 +242,7 @@ def markdown(report: Report) -> str:
         lines += ["", "## Evidence"]
     for rule, clause, finding in bad:
         lines += ["", f"### {rule.id} {finding.verdict.value}: {_cell(finding.sentence)}", ""]
-        lines += [f"{clause.level.value}: {_cell(clause.text(report.info.revision.name))}", ""]
+        lines += [f"{clause.level.value}: {_cell(clause.text(rule.of(report.info.revision).name))}", ""]
         lines += [f"- {_quoted(each)}" for each in finding.evidence]
     if report.passed_over:
         lines += ["", "## Best candidates", ""]

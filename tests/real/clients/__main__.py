@@ -14,11 +14,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from time import sleep
 from typing import Final
 
-from tests.real.install import CLIENT_AGENTS, CLIENT_LANGCHAIN, CLIENT_NPM, FASTMCP4, MCP1, MCP2, python_of
+from tests.real.clients.table import CLIENTS, CONFIG, SERVER
 
 HERE: Final = Path(__file__).resolve().parent
 OURS: Final = (sys.executable, "-m", "mcp_tui")
@@ -26,42 +27,7 @@ TEE: Final = (sys.executable, str(HERE / "tee.py"))
 SECONDS: Final = 60
 
 
-SERVER: Final = "{server}"
-"""A word that stands for the server's command line."""
-CONFIG: Final = "{config}"
-"""A word that stands for a config file with the server ``demo``."""
-
-
-def _python(folder: Path, name: str) -> list[str]:
-    return [str(python_of(folder)), str(HERE / "drive.py"), name, SERVER]
-
-
-def _node(name: str) -> list[str]:
-    links = ("--preserve-symlinks", "--preserve-symlinks-main")
-    return ["node", *links, str(CLIENT_NPM.folder / "clients" / "drive.mjs"), name, SERVER]
-
-
-CALL: Final = ["--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "b=3"]
-CLIENTS: Final = {
-    "mcp 1.x ClientSession": _python(MCP1.folder, "session"),
-    "mcp 2.x ClientSession": _python(MCP2.folder, "session"),
-    "mcp 2.x Client": _python(MCP2.folder, "client2"),
-    "fastmcp 4.x": _python(FASTMCP4.folder, "fastmcp"),
-    "openai-agents": _python(CLIENT_AGENTS.folder, "agents"),
-    "langchain-mcp-adapters": _python(CLIENT_LANGCHAIN.folder, "langchain"),
-    "@modelcontextprotocol/sdk 1.x": _node("sdk"),
-    "@modelcontextprotocol/client 2.x": _node("client"),
-    "@ai-sdk/mcp": _node("ai"),
-    "@openai/agents": _node("agents"),
-    "Inspector CLI": [
-        str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcp-inspector"),
-        *("--cli", "--config", CONFIG, "--server", "demo", *CALL),
-    ],
-}
-"""The command of each client."""
-
-
-def drive(client: list[str], server: list[str], folder: Path) -> str:
+def drive(client: Sequence[str], server: list[str], folder: Path) -> str:
     """Run a client on a server; what went wrong, empty if nothing."""
     config = folder / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"demo": {"command": server[0], "args": server[1:]}}}))
@@ -78,7 +44,7 @@ def kept(folder: Path, name: str, end: str) -> list[bytes]:
     return sorted(each.read_bytes() for each in folder.glob(f"{name}.*.{end}"))
 
 
-def judge(client: list[str], folder: Path) -> str:
+def judge(client: Sequence[str], folder: Path) -> str:
     """Run a client without and with a tap; the difference, empty if there is none."""
     demo = [*OURS, "demo"]
     tap = ["env", f"MCP_TUI_STATE={folder / 'state'}", f"PYTHONPATH={HERE.parents[2]}", *OURS, "tap", "--"]

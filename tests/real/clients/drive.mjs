@@ -1,38 +1,99 @@
-// Node clients, each as small as it can be: `drive.mjs NAME COMMAND…` starts the server, calls `add`, and ends it.
+// Node clients, each as small as it can be: `drive.mjs NAME COMMAND…` starts the server, or goes to MCP_SERVER_URL.
+// It calls `add`. Where `mcp-tui probe --client` names an experiment, it does that instead. A client gives how it calls a
+// tool, with a limit in milliseconds and a signal to stop it, and how it ends.
 const [name, command, ...args] = process.argv.slice(2);
-const call = { name: "add", arguments: { a: 2, b: 3 } };
+const url = process.env.MCP_SERVER_URL;
+const experiment = process.env.MCP_EXPERIMENT ?? "";
+const limit = 1000 * (process.env.MCP_TIMEOUT ?? 30);
+const most = 1000 * process.env.MCP_MAX_TIMEOUT || undefined;
+const connecting = experiment === "initialize" ? { timeout: limit } : undefined;
+const words = { a: 2, b: 3 };
+const unable = 77;
 
-async function connected({ Client }, { StdioClientTransport }) {
-  const client = new Client({ name: "driver", version: "1" });
-  await client.connect(new StdioClientTransport({ command, args }));
-  console.log(JSON.stringify(await client.callTool(call)));
-  await client.close();
+const declines = () => new Promise((done) => setTimeout(() => done({ action: "decline" }), 1500));
+
+async function connected({ Client }, { StdioClientTransport }, { StreamableHTTPClientTransport }, asked, more) {
+  const client = new Client({ name: "driver", version: "1" }, { capabilities: { elicitation: {} } });
+  client.onerror = (error) => console.error("onerror:", error.message);
+  client.setRequestHandler(asked, declines);
+  const transport = url ? new StreamableHTTPClientTransport(new URL(url)) : new StdioClientTransport({ command, args });
+  await client.connect(transport, connecting);
+  const given = { onprogress() {}, resetTimeoutOnProgress: experiment === "progress", maxTotalTimeout: most };
+  return {
+    call: (name, words, timeout, signal) =>
+      client.callTool({ name, arguments: words }, ...more({ ...given, timeout, signal })),
+    close: () => client.close(),
+  };
 }
 
 const clients = {
   async sdk() {
-    await connected(
+    return connected(
       await import("@modelcontextprotocol/sdk/client/index.js"),
       await import("@modelcontextprotocol/sdk/client/stdio.js"),
+      await import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+      (await import("@modelcontextprotocol/sdk/types.js")).ElicitRequestSchema,
+      (options) => [undefined, options],
     );
   },
   async client() {
-    await connected(await import("@modelcontextprotocol/client"), await import("@modelcontextprotocol/client/stdio"));
+    const client = await import("@modelcontextprotocol/client");
+    const stdio = await import("@modelcontextprotocol/client/stdio");
+    return connected(client, stdio, client, "elicitation/create", (options) => [options]);
   },
   async ai() {
-    const { experimental_createMCPClient, createMCPClient = experimental_createMCPClient } = await import("@ai-sdk/mcp");
+    const ai = await import("@ai-sdk/mcp");
     const { Experimental_StdioMCPTransport: Transport } = await import("@ai-sdk/mcp/mcp-stdio");
-    const client = await createMCPClient({ transport: new Transport({ command, args }) });
+    const client = await (ai.createMCPClient ?? ai.experimental_createMCPClient)({
+      transport: url ? { type: "http", url } : new Transport({ command, args }),
+      capabilities: { elicitation: {} },
+      initializationOptions: connecting,
+      onUncaughtError: (error) => console.error("uncaught error:", error.message),
+    });
+    client.onElicitationRequest(ai.ElicitationRequestSchema, declines);
     const tools = await client.tools();
-    console.log(JSON.stringify(await tools.add.execute(call.arguments, { toolCallId: "1", messages: [] })));
-    await client.close();
+    return {
+      // a tool has no limit of its own: a signal is one
+      call: (name, words, timeout, signal) =>
+        tools[name].execute(words, {
+          toolCallId: "1",
+          messages: [],
+          abortSignal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
+        }),
+      close: () => client.close(),
+    };
   },
   async agents() {
-    const { MCPServerStdio } = await import("@openai/agents");
-    const server = new MCPServerStdio({ command, args });
+    const { MCPServerStdio, MCPServerStreamableHttp } = await import("@openai/agents");
+    const limits = { clientSessionTimeoutSeconds: limit / 1000, timeout: limit };
+    const server = url
+      ? new MCPServerStreamableHttp({ url, ...limits })
+      : new MCPServerStdio({ command, args, ...limits });
     await server.connect();
-    console.log(JSON.stringify(await server.callTool(call.name, call.arguments)));
-    await server.close();
+    return {
+      call: (name, words, timeout, signal) => server.callTool(name, words, undefined, { signal }),
+      close: () => server.close(),
+    };
   },
 };
-await clients[name]();
+
+async function add({ call }) {
+  console.log(JSON.stringify(await call("add", words, 30_000, new AbortController().signal)));
+}
+
+async function tried(client) {
+  const stop = new AbortController();
+  if (experiment === "stop") setTimeout(() => stop.abort(), 500);
+  try {
+    const given = JSON.parse(process.env.MCP_ARGUMENTS);
+    console.log(JSON.stringify(await client.call(process.env.MCP_TOOL, given, limit, stop.signal)));
+  } catch (error) {
+    console.log("gave up:", error.message);
+  }
+}
+
+if (experiment === "task" || (experiment === "question" && name === "agents")) process.exit(unable);
+const client = await clients[name]();
+if (!["", "exit", "ids"].includes(experiment)) await tried(client);
+for (let count = experiment === "ids" ? 20 : 1; count > 0; count--) await add(client);
+await client.close();

@@ -1,55 +1,164 @@
-"""Python clients, each as small as it can be: ``drive.py NAME COMMAND…`` starts the server, calls ``add``, and ends it."""
+"""Python clients, each as small as it can be: ``drive.py NAME COMMAND…`` starts the server, or goes to MCP_SERVER_URL.
+
+It calls ``add``. Where ``mcp-tui probe --client`` names an experiment, it does that instead. A client is a context that
+gives what calls a tool: with its name, its arguments, and a limit in seconds, or none.
+"""
 
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import sys
+from contextlib import asynccontextmanager
+from datetime import timedelta
 
+NAME, COMMAND, URL = sys.argv[1], sys.argv[2:], os.environ.get("MCP_SERVER_URL")
+EXPERIMENT = os.environ.get("MCP_EXPERIMENT", "")
+TOOL, ARGUMENTS = os.environ.get("MCP_TOOL", "add"), json.loads(os.environ.get("MCP_ARGUMENTS", "{}"))
+LIMIT = float(os.environ.get("MCP_TIMEOUT", "30"))
+CONNECTING = LIMIT if EXPERIMENT == "initialize" else None
 WORDS = {"a": 2, "b": 3}
+UNABLE = 77
 
 
-async def session(command: str, args: list[str]) -> object:
-    from mcp import ClientSession, StdioServerParameters
+async def told(*_: object, **__: object) -> None:
+    """Progress comes."""
+
+
+def pipes():
+    if URL:
+        from mcp.client.streamable_http import streamable_http_client
+
+        return streamable_http_client(URL)
+    from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    given = StdioServerParameters(command=command, args=args)
-    async with stdio_client(given) as (reading, writing), ClientSession(reading, writing) as client:
+    return stdio_client(StdioServerParameters(command=COMMAND[0], args=COMMAND[1:]))
+
+
+async def declines(*_: object) -> object:
+    from mcp.types import ElicitResult
+
+    await asyncio.sleep(1.5)
+    return ElicitResult(action="decline")
+
+
+@asynccontextmanager
+async def session(span=lambda seconds: seconds):
+    from mcp import ClientSession
+
+    limited = {"read_timeout_seconds": span(CONNECTING), "elicitation_callback": declines}
+    async with pipes() as (reading, writing, *_), ClientSession(reading, writing, **limited) as client:
         await client.initialize()
-        return await client.call_tool("add", WORDS)
+        yield lambda tool, given, limit: client.call_tool(tool, given, span(limit), told)
 
 
-async def client2(command: str, args: list[str]) -> object:
-    from mcp import Client, StdioServerParameters
-    from mcp.client.stdio import stdio_client
-
-    async with Client(stdio_client(StdioServerParameters(command=command, args=args))) as client:
-        return await client.call_tool("add", WORDS)
+def session1():
+    return session(lambda seconds: seconds and timedelta(seconds=seconds))
 
 
-async def fastmcp(command: str, args: list[str]) -> object:
+@asynccontextmanager
+async def client2():
+    from mcp import Client
+
+    async with Client(pipes(), read_timeout_seconds=CONNECTING, elicitation_callback=declines) as client:
+        yield lambda tool, given, limit: client.call_tool(tool, given, limit, told)
+
+
+@asynccontextmanager
+async def fastmcp():
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
 
-    async with Client(StdioTransport(command, args)) as client:
-        return await client.call_tool("add", WORDS)
+    async def answers(*_: object) -> object:
+        from fastmcp.client.elicitation import ElicitResult
+
+        await asyncio.sleep(1.5)
+        return ElicitResult(action="decline")
+
+    server = URL or StdioTransport(COMMAND[0], COMMAND[1:])
+    async with Client(server, init_timeout=CONNECTING, elicitation_handler=answers) as client:
+        yield lambda tool, given, limit: client.call_tool(tool, given, timeout=limit, progress_handler=told)
 
 
-async def agents(command: str, args: list[str]) -> object:
-    from agents.mcp import MCPServerStdio
+@asynccontextmanager
+async def agents():
+    from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
 
-    async with MCPServerStdio({"command": command, "args": args}) as server:
-        return await server.call_tool("add", WORDS)
+    limited = {"client_session_timeout_seconds": LIMIT}
+    stdio = {"command": COMMAND[0], "args": COMMAND[1:]} if COMMAND else {}
+    server = MCPServerStreamableHttp({"url": URL}, **limited) if URL else MCPServerStdio(stdio, **limited)
+    async with server:
+        yield lambda tool, given, limit: server.call_tool(tool, given)
 
 
-async def langchain(command: str, args: list[str]) -> object:
+@asynccontextmanager
+async def langchain():
     from langchain_mcp_adapters.client import MultiServerMCPClient
 
-    found = await MultiServerMCPClient(
-        {"demo": {"transport": "stdio", "command": command, "args": args}}
-    ).get_tools()
-    return await next(each for each in found if each.name == "add").ainvoke(WORDS)
+    stdio = {"transport": "stdio", "command": COMMAND[0], "args": COMMAND[1:]} if COMMAND else {}
+    where = {"transport": "streamable_http", "url": URL} if URL else stdio
+    where = {**where, "session_kwargs": {"read_timeout_seconds": timedelta(seconds=LIMIT)}}
+    tools = {each.name: each for each in await MultiServerMCPClient({"demo": where}).get_tools()}
+    yield lambda tool, given, limit: tools[tool].ainvoke(given)
 
 
-print(asyncio.run(globals()[sys.argv[1]](sys.argv[2], sys.argv[3:])))
+@asynccontextmanager
+async def ours():
+    from mcp_tui.client import Client, ClientSettings, HttpTarget, Offers, Refusal, StdioTarget
+    from mcp_tui.protocol.states import Limits
+
+    async def answers(inquiry: object) -> Refusal:
+        await asyncio.sleep(1.5)
+        return Refusal("nobody is there")
+
+    offers = Offers(elicitation=frozenset({"form"}), tasks=True)
+    client = Client(
+        HttpTarget(url=URL) if URL else StdioTarget(command=tuple(COMMAND)),
+        ClientSettings(offers=offers, connect_timeout=CONNECTING or 60),
+        respond=answers,
+    )
+    most = float(os.environ.get("MCP_MAX_TIMEOUT") or 600)
+
+    async def call(tool: str, given: dict, limit: float | None) -> object:
+        limits = Limits(timeout=limit or 30, max_timeout=most)
+        id = client.call_tool(tool, given, limits=limits, task=EXPERIMENT == "task")
+        try:
+            done = await client.wait(id)
+        except asyncio.CancelledError:
+            client.cancel(id, reason="enough")
+            raise
+        if done is None:
+            raise TimeoutError("it was cancelled")
+        return done.result
+
+    await client.connect()
+    await client.every("tools")  # they say which of them may be tasks
+    try:
+        yield call
+    finally:
+        await client.close()
+
+
+async def main() -> None:
+    async with globals()[NAME]() as call:
+        if EXPERIMENT in ("", "exit", "ids"):
+            for _ in range(20 if EXPERIMENT == "ids" else 1):
+                print(await call("add", WORDS, None))
+            return
+        try:
+            async with asyncio.timeout(0.5 if EXPERIMENT in ("stop", "task") else None):
+                print(await call(TOOL, ARGUMENTS, LIMIT))
+        except Exception as error:  # noqa: BLE001 - whatever it raises, it is how it gives up
+            print("gave up:", str(error) or type(error).__name__)
+        print(await call("add", WORDS, None))
+
+
+if (EXPERIMENT == "task" and NAME != "ours") or (
+    EXPERIMENT == "question" and NAME in ("agents", "langchain")
+):
+    sys.exit(UNABLE)
+asyncio.run(main())

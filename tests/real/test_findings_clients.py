@@ -1,0 +1,40 @@
+"""The page of findings about clients: it is made of the reports beside it, and each verdict has its evidence."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from mcp_tui.probe.clients.rules import CLIENT_RULES
+from tests.real.clients.findings import DATA, PAGE, TRANSPORTS, page, title
+from tests.real.clients.table import JUDGED
+
+FOUND = json.loads(DATA.read_text(encoding="utf-8"))
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_is_made_of_the_reports_beside_it():
+    assert page(FOUND) == TEXT, "run make findings"
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_client_has_its_row_or_is_named_as_not_run(transport: str):
+    made = {(run["name"], run["transport"]): run for run in FOUND["clients"]}
+    for client in JUDGED:
+        run = made.get((client.name, transport))
+        assert run or f"{client.name} over {transport}" in FOUND["not run"], "run make findings"
+        if run:
+            assert [rule["id"] for rule in run["rules"]] == [*CLIENT_RULES]
+            assert f"| [{title(run)}](#" in TEXT
+
+
+def test_every_cell_leads_to_evidence_and_no_verdict_is_without_it():
+    places = set(re.findall(r'<a id="([^"]+)">', TEXT))
+    assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= places
+    for run in FOUND["clients"]:
+        for rule in run["rules"]:
+            seen = rule["evidence"] or rule["verdict"] not in ("pass", "fail", "warning")
+            assert rule["sentence"], (run["name"], rule["id"])
+            assert seen, (run["name"], rule["id"])
