@@ -10,14 +10,14 @@ import asyncio
 import contextlib
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
 import httpx
 
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import RequestToken
-from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient
+from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, Headers, HttpClient
 from tests.simulation.servers import Message, Server, encode
 from tests.simulation.world import TICK, World, here
 
@@ -157,8 +157,9 @@ class SimulatedClient(HttpClient):
         self,
         method: str,
         headers: Mapping[str, str],
-        body: bytes | None = None,
+        body: bytes | AsyncIterable[bytes] | None = None,
         *,
+        exact: Headers | None = None,
         to: Address | None = None,
         ip: str = "",
         urgent: bool = False,
@@ -168,6 +169,7 @@ class SimulatedClient(HttpClient):
         if not self._open:
             raise httpx.UnsupportedProtocol("the connection is closed")
         world = self._world
+        assert body is None or isinstance(body, bytes)  # a tap is not simulated
         message = None if body is None else json.loads(body)
         exchange = Exchange(world, method, message, headers)
         await asyncio.sleep(world.latency() if world.chance(0.5) else 0.0)
