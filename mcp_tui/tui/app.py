@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from textual.theme import Theme
 from textual.timer import Timer
 
 from mcp_tui.tui.background import Background
+from mcp_tui.tui.garbage import Collector
 from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.keys import CANCELS, EVERYWHERE, bindings, hint, names_in, scopes_of, use
 from mcp_tui.tui.preferences import Preferences
@@ -36,21 +36,6 @@ if TYPE_CHECKING:
     from mcp_tui.tui.driver import TerminalDriver
     from mcp_tui.tui.screens.workbench import Workbench
     from mcp_tui.tui.session import Servers, Session
-
-
-RARE_COLLECTIONS: Final = 100
-"""Collections of the middle generation before one of everything, which stops the app for 60 ms in a long session.
-
-Python's own 10 mean every two seconds while a server floods, and one key in forty waited for it.
-"""
-
-
-def collect_again() -> None:
-    """Turns garbage collection on again if the start turned it off; leaves out for good what was loaded until now."""
-    if not gc.isenabled():
-        gc.freeze()
-        gc.set_threshold(*gc.get_threshold()[:2], RARE_COLLECTIONS)
-        gc.enable()
 
 
 # Imports that the first frame does not need are inside functions: client and workbench take as long as Textual does.
@@ -129,7 +114,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._loop = asyncio.get_running_loop()
         if self._target is None:
             self.pick() if self._opening is None else self.push_screen(self._opening())
-            self.call_after_refresh(collect_again)
+            self.call_after_refresh(Collector().begin, self)
         else:
             self._ahead = []
             self.call_after_refresh(self.call_later, self._begin, self._target)
@@ -148,7 +133,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         ahead, self._ahead = self._ahead or [], None
         for event in ahead:
             await self.on_event(event)
-        self.call_after_refresh(collect_again)
+        self.call_after_refresh(Collector().begin, self)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.MouseDown):

@@ -62,7 +62,7 @@ class Beneath(BackgroundScreen):
 
 
 class Dialog(ModalScreen[ScreenResultType]):
-    """One framed box in the middle of the screen; what lies beneath stays visible, and its clocks go on.
+    """One framed box in the middle of the screen; what lies beneath stays visible, and its clocks go on, slowly.
 
     The ``title``, the widgets ``inside``, the ``buttons``, and :attr:`HINTS` are given if they never change; otherwise a
     subclass overrides :meth:`heading`, :meth:`buttons`, or :meth:`hints`. :meth:`tick` shows them, at first and then every

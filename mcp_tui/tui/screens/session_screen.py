@@ -30,6 +30,12 @@ from mcp_tui.tui.widgets.timeline_pane import Timeline
 TICK_SECONDS: Final = 0.1
 """Seconds between two looks for changes."""
 
+BENEATH_TICKS: Final = 50
+"""Looks between two frames beneath a dialog, which are drawn as a whole: a key of the dialog waits for them.
+
+The dialog itself shows what becomes of its request.
+"""
+
 ENDED: Final = frozenset({State.COMPLETED, State.FAILED, State.LOST})
 """States that a request reaches without a key."""
 
@@ -145,13 +151,13 @@ class SessionScreen(LayoutScreen):
             return  # another server is on the screen
         # lists that move more than five times a second cannot be read, and are half the cost of a steady log
         self._ticks += 1
-        self.look(lists=self._ticks % (2 if self.on_top else 10) == 0)
+        self.look(lists=self._ticks % (2 if self.on_top else BENEATH_TICKS) == 0)
 
     def look(self, *, lists: bool = True) -> None:
         if not self.is_mounted or not self.table.is_mounted:
             return
         if not (lists or self.on_top):
-            return  # once a second behind a dialog: a key there waits for the frame that is being drawn
+            return
         now = self.scene.now()
         self.table.refresh_rows()
         self.keys.show(self.footer_offers(), self.idle())
