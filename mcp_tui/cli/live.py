@@ -67,6 +67,7 @@ def _in_flight() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _lines(rows: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> list[str]:
+    from mcp_tui.live.running import whose
     from mcp_tui.protocol.units import number
     from mcp_tui.tui.view import durations
     from mcp_tui.tui.view.text import brief, words
@@ -88,7 +89,7 @@ def _lines(rows: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> list[s
     cells = [
         (
             brief(f"{row['session']}/{row['id']}", 40),
-            brief(_client(row), 30),
+            brief(whose(row["kind"], row["client"]), 30),
             brief(row["server"], 20),
             brief(f"{row['method']} {row['name']}".rstrip(), 40),
             brief(row["state"].replace("_", " "), 20),
@@ -100,12 +101,6 @@ def _lines(rows: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> list[s
     ]
     heads = ("REQUEST", "CLIENT", "SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")
     return table([tuple(map(words, heads)), *cells])
-
-
-def _client(told: dict[str, Any]) -> str:
-    if told["kind"] == "tap":
-        return told["client"] or "unknown client"
-    return f"{told['client']} {told['kind']}"
 
 
 # -- one session -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -114,21 +114,27 @@ async def _run(
         tokens=tokens,
     )
     try:
-        report = await probe.run()
-        await command.finish()
-        print_report(command, report)
-    except asyncio.CancelledError:
-        command.printer.say("mcp-tui: Interrupted. Running calls were cancelled and the servers stopped.")
-        return command.stopped or Exit.INTERRUPTED
+        return await reported(command, probe.run(), "Running calls were cancelled and the servers stopped.")
     except Unprepared as error:
         raise Failure(sentence(str(error)), Exit.SERVER_ERROR) from None
     except TransportError as error:
         raise failure(error, where) from None
     except Unsuitable as error:
         raise Failure(sentence(str(error))) from None
+
+
+async def reported(command: Headless, run: Awaitable[Report], interrupted: str) -> int:
+    """Waits for the report of a run and prints it; returns the exit status. ``interrupted`` is what ctrl+c did."""
+    try:
+        report = await run
+        await command.finish()
+        print_report(command, report)
+    except asyncio.CancelledError:
+        command.printer.say(f"mcp-tui: Interrupted. {interrupted}")
+        return command.stopped or Exit.INTERRUPTED
     finally:
         await command.end()
-    return command.stopped or status(report, strict=options.strict)
+    return command.stopped or status(report, strict=command.given.options.strict)
 
 
 def status(report: Report, *, strict: bool) -> Exit:

@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out
-from mcp_tui.cli.probe import Told, print_report, report_files, status
+from mcp_tui.cli.probe import Told, report_files, reported
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.demo.frames import SUPPORTED
@@ -78,17 +78,9 @@ async def _run(given: Words, judge: Judge, began: float) -> int:
     command = Headless(given, StdioTarget(command=tuple(judge.command)), began)
     judge.tell = Told(command)
     try:
-        report = await judge.run()
-        await command.finish()
-        print_report(command, report)
-    except asyncio.CancelledError:
-        command.printer.say("mcp-tui: Interrupted. The client and its servers were ended.")
-        return command.stopped or Exit.INTERRUPTED
+        return await reported(command, judge.run(), "The client and its servers were ended.")
     except Unstartable as error:
         raise Failure(f"{error}.", Exit.UNREACHABLE) from None
-    finally:
-        await command.end()
-    return command.stopped or status(report, strict=given.options.strict)
 
 
 def _listed() -> list[str]:

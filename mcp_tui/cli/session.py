@@ -289,9 +289,8 @@ async def _run(given: Words, made: Callable[[], Client], body: Body, began: floa
 
 
 def has_door(given: Words) -> bool:
-    """Returns whether other processes of this user may see a session, and act on it: if it is kept, and the settings let."""
-    chosen = in_force(told=False)
-    return chosen.live and chosen.journal.keep and not given.options.no_journal
+    """Returns whether other processes of this user may see a session, and act on it."""
+    return in_force(told=False).reachable and not given.options.no_journal
 
 
 def failure(error: TransportError, where: Target) -> Failure:

@@ -149,6 +149,11 @@ class Settings(SettingsTable):
     keys: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
+    def reachable(self) -> bool:
+        """Whether other processes of this user may see a session and act on it, which only one that is kept permits."""
+        return self.live and self.journal.keep
+
+    @property
     def saved_folder(self) -> Path:
         """The folder of saved calls."""
         return Path(self.saved_calls).expanduser() if self.saved_calls else files.config_folder() / "saved"

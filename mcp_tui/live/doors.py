@@ -25,6 +25,11 @@ from mcp_tui.protocol.messages import as_object
 QUESTION_BYTES: Final = 65536
 """Bytes of a question at most."""
 
+REASON_CHARACTERS: Final = 4096
+"""Characters of a reason at most."""
+
+NOT_UNDERSTOOD: Final = {"refused": "this session does not know how to do that"}
+
 ANSWER_SECONDS: Final = 5.0
 """Seconds that an answer may take."""
 

@@ -15,7 +15,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.journal.records import decode_event, encode_event
-from mcp_tui.live.doors import reachable
+from mcp_tui.live.doors import REASON_CHARACTERS, reachable
 from mcp_tui.live.serving import LINE_BYTES, tell
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -91,7 +91,9 @@ class _Borrower:
             spawn(self._list(as_text(asked["list"])), name="list for another process")
         elif "cancel" in asked:
             self.cancel(
-                Cause(asked["cause"]), as_text(asked["cancel"])[:4096], leave=asked.get("leave") is True
+                Cause(asked["cause"]),
+                as_text(asked["cancel"])[:REASON_CHARACTERS],
+                leave=asked.get("leave") is True,
             )
 
     def cancel(self, cause: Cause, reason: str, *, leave: bool = True) -> None:

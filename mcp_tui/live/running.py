@@ -39,7 +39,12 @@ class Running:
     @property
     def whose(self) -> str:
         """Who calls in it: a foreign client, or mcp-tui itself."""
-        return (self.client or "unknown client") if self.kind == "tap" else f"{self.client} {self.kind}"
+        return whose(self.kind, self.client)
+
+
+def whose(kind: str, client: str) -> str:
+    """Returns who calls in a session: a foreign client, or mcp-tui itself."""
+    return (client or "unknown client") if kind == "tap" else f"{client} {kind}"
 
 
 def running() -> list[Running]:

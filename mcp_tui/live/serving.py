@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_tui import __version__
 from mcp_tui.client.client import DEFAULT_REASON, is_leaving
 from mcp_tui.client.opening import shown
-from mcp_tui.live.doors import ANSWER_SECONDS, Door
-from mcp_tui.live.summary import named, summary
+from mcp_tui.live.doors import ANSWER_SECONDS, NOT_UNDERSTOOD, REASON_CHARACTERS, Door
+from mcp_tui.live.summary import named, not_cancelled, summary
 from mcp_tui.protocol.events import Cause, Connected, Event
-from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, as_object, as_text, encode, read_json
 from mcp_tui.protocol.requests import TERMINAL
 from mcp_tui.transport.base import spawn
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 LINE_BYTES: Final = 256 * 1024 * 1024
 """Bytes of a line at most: the arguments of a call, or its result."""
-
-SPOKEN: Final = 4096
-"""Characters of a reason at most."""
 
 
 class Doorkeeper:
@@ -94,9 +90,11 @@ class Doorkeeper:
             case "list":
                 return self._summary()
             case "cancel":
-                return await self._cancel(as_text(asked.get("id")), as_text(asked.get("reason"))[:SPOKEN])
+                return await self._cancel(
+                    as_text(asked.get("id")), as_text(asked.get("reason"))[:REASON_CHARACTERS]
+                )
             case _:
-                return {"refused": "this session does not know how to do that"}
+                return {**NOT_UNDERSTOOD}
 
     def _summary(self) -> dict[str, Json]:
         client, info = self._client, self._client.info
@@ -113,10 +111,8 @@ class Doorkeeper:
         if not row.open:
             return {"over": row.state.value}
         outcome = client.cancel(row.id, Cause.USER, reason or DEFAULT_REASON)
-        if outcome is CancelOutcome.REFUSED:
-            return {"refused": f"{row.method} cannot be cancelled"}
-        if outcome in (CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED):
-            return {"over": row.state.value}
+        if told := not_cancelled(row, outcome):
+            return told
         with suppress(TimeoutError):
             async with asyncio.timeout(0.8 * ANSWER_SECONDS):
                 await heard(client, lambda: not is_leaving(row))

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from mcp_tui.journal.store import Store
-from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import integer_id
 from mcp_tui.protocol.requests import Request
 
@@ -52,3 +52,12 @@ def named(ledger: Ledger, text: str) -> Request | None:
             return live.row
     number = integer_id(text)
     return ledger.book.get(text) or (None if number is None else ledger.book.get(number))
+
+
+def not_cancelled(row: Request, outcome: CancelOutcome) -> dict[str, Any] | None:
+    """Returns why a cancel did nothing; ``None`` if it did something."""
+    if outcome is CancelOutcome.REFUSED:
+        return {"refused": f"{row.method} cannot be cancelled"}
+    if outcome in (CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED):
+        return {"over": row.state.value}
+    return None

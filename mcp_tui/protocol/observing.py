@@ -12,7 +12,7 @@ a row is never used twice; on the wire the id means the newest one.
 from __future__ import annotations
 
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -61,6 +61,19 @@ def party(info: Json) -> str:
     fields = as_object(info)
     names = (messages.as_text(fields.get(key))[:METHOD_CHARACTERS] for key in ("name", "version"))
     return " ".join(filter(None, names))
+
+
+class Onlooker:
+    """The actions of a ledger that observes: its client does all that by itself, or not.
+
+    :class:`~mcp_tui.tap.account.Account` acts all the same where a tap does something.
+    """
+
+    def nothing(self, *_: Any, **__: Any) -> None:
+        """What is done for somebody else's client."""
+
+    send = signal = unqueue = recall = release = reply = nothing
+    prompt = prompt_over = gather = gather_over = relist = resolve = nothing
 
 
 class Observer:

@@ -5,25 +5,44 @@ from __future__ import annotations
 import os
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Final
 
+from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
 from mcp_tui.live import doors
-from mcp_tui.live.summary import named, summary
+from mcp_tui.live.summary import named, not_cancelled, summary
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
-from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.observing import Observer
+from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, as_object
+from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tap.relay import tell
 from mcp_tui.transport.addresses import readable
 
-SPOKEN: Final = 4096
-"""Characters of a reason at most."""
+UNSEEN: Final = "the tap did not see whether it was answered"
+
+
+def limits_in(begin: dict[str, Json]) -> ev.Limits:
+    """Returns the limits among the options of a tap."""
+    return ev.Limits(
+        timeout=messages.number(begin.get("timeout")) or None,
+        max_timeout=messages.number(begin.get("max_timeout")) or None,
+    )
+
+
+def salvaged(message: Oversized) -> Frame:
+    """Returns what can be known of a client's message that is too large to be kept."""
+    whole, text = bool(message.tail), f"{message.size:,} bytes, too large"
+    frame = messages.salvage(message.head + message.tail, text, whole=whole)
+    if isinstance(frame, MalformedFrame) and frame.method and messages.is_request_id(frame.id):
+        return RequestFrame(id=frame.id, method=frame.method, params=None, size=message.size)
+    return frame
 
 
 def warn(text: str) -> None:
@@ -31,7 +50,7 @@ def warn(text: str) -> None:
     tell(readable(" ".join(text.split()), 400))
 
 
-class Account(ABC):
+class Account(Onlooker, ABC):
     """The ledger's port, and the door's answers. How messages reach the two sides is up to the kind of tap."""
 
     def __init__(self, transport: str, store: Store, name: str) -> None:
@@ -51,6 +70,26 @@ class Account(ABC):
         for problem in self.store.problems[self._problems :]:
             say(f"{problem}. The traffic goes on.")
         self._problems = len(self.store.problems)
+
+    def frame(
+        self,
+        direction: Direction,
+        raw: bytes,
+        frame: Frame | Batch,
+        *,
+        at: float,
+        stream: RequestId | None = None,
+        own: bool = False,
+    ) -> int:
+        """Keeps a message; returns its number."""
+        method, id_ = getattr(frame, "method", None) or "", messages.storable_id(getattr(frame, "id", None))
+        return self.store.frame(direction, raw, at=at, stream=stream, method=method, id=id_, own=own)
+
+    def unseen(self, at: float, wires: Collection[RequestId] | None = None) -> None:
+        """Loses the requests whose answers may have been missed: all, or those with these ids."""
+        for each in list(self.ledger.live.values()):
+            if each.row.id in self.ledger.live and (wires is None or each.row.wire_id in wires):
+                self.ledger.lose(each.row, UNSEEN, at)
 
     # -- the door ----------------------------------------------------------------------------------------------
 
@@ -99,11 +138,11 @@ class Account(ABC):
             client, server = self.observer.client, self.name
             told = summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=server)
         elif asked.get("ask") != "cancel":
-            told = {"refused": "this session does not know how to do that"}
+            told = doors.NOT_UNDERSTOOD
         elif (row := named(self.ledger, text := str(asked.get("id")))) is None:
             told = {"unknown": text}
         elif row.open:
-            self.asked_to_cancel(row.id, str(asked.get("reason") or "")[:SPOKEN], visitor)
+            self.asked_to_cancel(row.id, str(asked.get("reason") or "")[: doors.REASON_CHARACTERS], visitor)
             return
         else:
             told = {"over": row.state.value}
@@ -122,13 +161,7 @@ class Account(ABC):
         if outcome in (CancelOutcome.REQUESTED, CancelOutcome.HELD) or id not in self._waiting:
             return
         del self._waiting[id]
-        if outcome is CancelOutcome.REFUSED:
-            told = {"refused": f"{row.method} cannot be cancelled"}
-        elif outcome in (CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED):
-            told = {"over": row.state.value}
-        else:
-            told = {"signal": "none"}
-        doors.answer(visitor, told)
+        doors.answer(visitor, not_cancelled(row, outcome) or {"signal": "none"})
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 
@@ -164,11 +197,3 @@ class Account(ABC):
     @abstractmethod
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
         """Sends the notification that cancels a request."""
-
-    def release(self, id: RequestId) -> None:  # noqa: B027 - on a pipe no request has a stream of its own
-        """Closes the connection to the server that a request has for itself."""
-
-    def nothing(self, *_: Any, **__: Any) -> None:  # noqa: B027 - nothing is what it does
-        """A client that is observed does this by itself, or not."""
-
-    unqueue = recall = reply = prompt = prompt_over = gather = gather_over = relist = resolve = nothing

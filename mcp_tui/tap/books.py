@@ -30,7 +30,7 @@ from mcp_tui.protocol.framing import LineFramer, Oversized
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tap import relay
-from mcp_tui.tap.account import Account
+from mcp_tui.tap.account import Account, limits_in, salvaged
 
 SLICE: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
@@ -185,26 +185,15 @@ class Books(Account):
             raw = line.head[:4096] if isinstance(line, Oversized) else line
             self.event(ev.Stderr(at=at, line=messages.bytes_text(raw)))
             return
-        direction = "out" if kind == b"o" else "in"
         if isinstance(line, Oversized):
             if kind == b"i":
                 self.ledger.responses.too_large(line.head, line.size, at=at, tail=line.tail)
                 return
-            frame = messages.salvage(
-                line.head + line.tail, f"{line.size:,} bytes, too large", whole=bool(line.tail)
-            )
             self.event(ev.Oversize(at=at, bytes=line.size))
-            if (
-                isinstance(frame, messages.MalformedFrame)
-                and frame.method
-                and messages.is_request_id(frame.id)
-            ):
-                frame = messages.RequestFrame(id=frame.id, method=frame.method, params=None, size=line.size)
-            self.observer.sent(frame, at=at)
+            self.observer.sent(salvaged(line), at=at)
             return
         frame = messages.parse(line)
-        method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
-        seq = self.store.frame(direction, line, at=at, method=method or "", id=identity)
+        seq = self.frame("out" if kind == b"o" else "in", line, frame, at=at)
         if not whole and isinstance(frame, messages.MalformedFrame):
             return  # the start of a message says nothing
         take = self.observer.sent if kind == b"o" else self.observer.received
@@ -227,19 +216,14 @@ class Books(Account):
         who = {b"o": "from the client", b"i": "from the server", b"e": "of stderr"}[kind]
         self.event(ev.Note(at=at, text=f"{size:,} bytes {who} are not recorded: the tap was too far behind"))
         if kind == b"i":
-            for each in list(self.ledger.live.values()):
-                if each.row.id in self.ledger.live:
-                    self.ledger.lose(each.row, "the tap did not see whether it was answered", at)
+            self.unseen(at)
 
     def _own(self, kind: bytes, at: float, data: bytes) -> None:
         """Notes a message of the tap's own that was written."""
         raw = data.rstrip(b"\n")
         frame = messages.parse(raw)
-        method, id_ = getattr(frame, "method", None), getattr(frame, "id", None)
         out = kind == b"O"
-        seq = self.store.frame(
-            "out" if out else "in", raw, at=at, method=method or "", id=messages.storable_id(id_), own=True
-        )
+        seq = self.frame("out" if out else "in", raw, frame, at=at, own=True)
         if out and isinstance(frame, messages.NotificationFrame):
             row = self.ledger.named(as_object(frame.params)["requestId"])
             if row is not None:
@@ -255,18 +239,14 @@ class Books(Account):
         secret = {name: value for name, value in named_so.items() if name not in FOLDERS}
         target = StdioTarget(command=command, env=secret, name=str(begin.get("name") or ""))
         self.name = target.name or Path(command[0]).name
-        self.observer.limits = ev.Limits(
-            timeout=begin.get("timeout") or None, max_timeout=begin.get("max_timeout") or None
-        )
-
+        self.observer.limits = limits_in(begin)
         self.store = opened_store(
             target, chosen, begin, self._turns.append, at, lambda text: self.order(warn=text)
         )
         self._server = int(begin["pid"])
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
-        if not (chosen.live and chosen.journal.keep):
-            return
-        self.open_door()
+        if chosen.reachable:
+            self.open_door()
 
     def _end(self, detail: str, *, expected: bool, at: float | None = None) -> None:
         if self.over:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from mcp_tui.protocol.framing import LineFramer, Oversized
 from mcp_tui.tap.kept_back import KeptBack
 
-EVENT_TYPE: Final = "text/event-stream"
+LONGEST: Final = 128 * 1024 * 1024
+"""Bytes of an event up to which it is looked at; a longer one passes."""
 
 FIRST_BYTES: Final = 64 * 1024
 """Bytes of a first event that is waited for."""
@@ -117,21 +117,3 @@ class EventPipe:
         """Returns what was held when the stream ended."""
         held, self._held = self._held, b""
         return held
-
-
-LONGEST: Final = 128 * 1024 * 1024
-"""Bytes of an event up to which it is looked at; a longer one passes."""
-
-
-class EventReader:
-    """Reads events from the bytes of a stream."""
-
-    def __init__(self, cap: int = LONGEST) -> None:
-        self._framer = LineFramer(cap, b"\n\n")
-        self._after_return = False
-
-    def feed(self, data: bytes) -> list[bytes | Oversized]:
-        """Takes the next bytes; returns the events that they complete."""
-        data = data.removeprefix(b"\n") if self._after_return else data
-        self._after_return = data.endswith(b"\r")
-        return self._framer.feed(_LINE.sub(b"\n", data) if b"\r" in data else data)

@@ -25,12 +25,13 @@ from typing import Any, Final, cast
 import h11
 
 from mcp_tui.client.auth.authorization import Authorization
-from mcp_tui.tap.event_pipe import EVENT_TYPE, EventPipe, fields_of, with_data
+from mcp_tui.tap.event_pipe import EventPipe, fields_of, with_data
 from mcp_tui.tap.http_books import HttpBooks, Record
 from mcp_tui.tap.http_session import HttpSession
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, tell
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, TransportError, spawn
+from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
 from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, media_type
 from mcp_tui.transport.targets import HttpTarget
@@ -48,7 +49,6 @@ WAITING_BYTES: Final = 1 << 20
 """Bytes from the client that may wait for the server; then no more are read."""
 
 CONNECT_TIMEOUT: Final = 30.0
-JSON_TYPE: Final = "application/json"
 
 HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer"
@@ -336,7 +336,9 @@ class Exchange:
             for name, value in end_to_end(response.headers.raw)
         ]
         self.proxy.books.put(self.record.began, monotonic(), response.status_code, response.headers)
-        streams = media_type(response.headers) == EVENT_TYPE and "content-encoding" not in response.headers
+        streams = (
+            media_type(response.headers) == EVENT_STREAM_TYPE and "content-encoding" not in response.headers
+        )
         if self._pipe is None and streams:
             self._pipe = EventPipe(self.record.kept, self._named if self.record.opens_stream else None)
         if self.listens and not self._begun:
@@ -374,7 +376,7 @@ class Exchange:
         else:
             if self._pipe is None:
                 self._begun, self._pipe = True, EventPipe(self.record.kept)
-                connection.begin(200, [(b"Content-Type", EVENT_TYPE.encode())])
+                connection.begin(200, [(b"Content-Type", EVENT_STREAM_TYPE.encode())])
             connection.send(self._pipe.say(message))
             if last:
                 connection.end()
@@ -434,32 +436,23 @@ class Proxy:
         flushed: Callable[[], None],
     ) -> None:
         """Sends a message of the tap's own."""
-        self.spawn(self._post(record, message, headers, flushed), "POST of the tap")
+        to = self.address_of(record.target)
+        exchange = self.client.request(
+            "POST", {}, message, exact=headers, to=to, urgent=True, flushed=flushed
+        )
 
-    async def _post(
-        self,
-        record: Record,
-        message: bytes,
-        headers: Headers,
-        flushed: Callable[[], None],
-    ) -> None:
-        why = ""
-        try:
-            async with self.client.request(
-                "POST",
-                {},
-                message,
-                exact=headers,
-                to=self.address_of(record.target),
-                urgent=True,
-                flushed=flushed,
-            ) as response:
-                self.books.put(record.began, monotonic(), response.status_code, response.headers)
-                async for data in response.aiter_raw():
-                    self.books.put(record.piece, monotonic(), data)
-        except EXPECTED as error:
-            why = self.client.failure_text(error)
-        self.books.put(record.over, monotonic(), why)
+        async def post() -> None:
+            why = ""
+            try:
+                async with exchange as response:
+                    self.books.put(record.began, monotonic(), response.status_code, response.headers)
+                    async for data in response.aiter_raw():
+                        self.books.put(record.piece, monotonic(), data)
+            except EXPECTED as error:
+                why = self.client.failure_text(error)
+            self.books.put(record.over, monotonic(), why)
+
+        self.spawn(post(), "POST of the tap")
 
     async def open(self, port: int) -> str:
         """Listens on a port (0: any free one); returns the URL for the client.

@@ -29,14 +29,15 @@ from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
-from mcp_tui.tap.account import warn
+from mcp_tui.tap.account import limits_in, salvaged, warn
 from mcp_tui.tap.books import opened_store
-from mcp_tui.tap.event_pipe import EVENT_TYPE, LONGEST, EventReader, fields_of
+from mcp_tui.tap.event_pipe import LONGEST, fields_of
 from mcp_tui.tap.http_session import HttpSession
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.relay import HOLD, LATER, QUEUE_BYTES
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks
 from mcp_tui.transport.http_errors import media_type, refusal
 from mcp_tui.transport.targets import HttpTarget
 
@@ -104,7 +105,7 @@ class Record:
         self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
         self._request = Copy()
         self._response = Copy()
-        self._events: EventReader | None = None
+        self._events: EventBlocks | None = None
         self._decoder: Any = None
         self._status = 0
         self._answered: Mapping[str, str] = {}
@@ -144,18 +145,7 @@ class Record:
         if exchange.method != "POST" or not raw:
             self.session = self.books.session_of(self, None)
             return
-        if isinstance(raw, Oversized):
-            frame = messages.salvage(
-                raw.head + raw.tail, f"{raw.size:,} bytes, too large", whole=bool(raw.tail)
-            )
-            if (
-                isinstance(frame, messages.MalformedFrame)
-                and frame.method
-                and messages.is_request_id(frame.id)
-            ):
-                frame = RequestFrame(id=frame.id, method=frame.method, params=None, size=raw.size)
-        else:
-            frame = messages.parse(raw)
+        frame = salvaged(raw) if isinstance(raw, Oversized) else messages.parse(raw)
         session = self.session = self.books.session_of(self, frame) or self.books.new_session(at)
         if self.connection is not None:
             self.connection.session = session
@@ -165,7 +155,7 @@ class Record:
         if isinstance(raw, Oversized):
             session.event(ev.Oversize(at=at, bytes=raw.size))
         else:
-            seq = session.store.frame("out", raw, at=at, method=_method(frame), id=_id(frame))
+            seq = session.frame("out", raw, frame, at=at)
         self._speaks(session, frame)
         session.observer.sent(frame, at=at, seq=seq)
         for each in _requests(frame):
@@ -195,8 +185,8 @@ class Record:
             self._decoder = zlib.decompressobj(47)
         elif encoding not in ("", "identity"):
             self.missed = 1
-        if media_type(headers) == EVENT_TYPE:
-            self._events = EventReader()
+        if media_type(headers) == EVENT_STREAM_TYPE:
+            self._events = EventBlocks(LONGEST)
             if self.session is not None and self.exchange is not None and self.exchange.method == "GET":
                 self.session.stream = self.exchange
         session, named = self.session, headers.get("mcp-session-id", "")
@@ -241,7 +231,7 @@ class Record:
             session.ledger.responses.too_large(raw.head, raw.size, at=at, tail=raw.tail, stream=stream)
         else:
             frame = messages.parse(raw)
-            seq = session.store.frame("in", raw, at=at, stream=stream, method=_method(frame), id=_id(frame))
+            seq = session.frame("in", raw, frame, at=at, stream=stream)
             session.observer.received(frame, at=at, seq=seq, stream=stream)
         session.perform()
 
@@ -262,13 +252,10 @@ class Record:
                     at=at, text="a response is not recorded: it was too much, or encoded in an unknown way"
                 )
             )
-            for each in [each for each in session.ledger.live.values() if each.row.wire_id in self.wires]:
-                session.ledger.lose(each.row, "the tap did not see whether it was answered", at)
+            session.unseen(at, self.wires)
         said = self._said()
         answers = isinstance(messages.parse(said), (ResponseFrame, Batch)) if said else False
-        if answers or (
-            said and 200 <= self._status < 300 and media_type(self._answered) == "application/json"
-        ):
+        if answers or (said and 200 <= self._status < 300 and media_type(self._answered) == JSON_TYPE):
             self._message(at, said)
         for id_ in self.wires:
             self._request_over(session, id_, at, why, said)
@@ -332,14 +319,6 @@ def _requests(frame: Frame | Batch | None) -> list[RequestFrame]:
     return [each for each in frames if isinstance(each, RequestFrame)]
 
 
-def _method(frame: Frame | Batch) -> str:
-    return getattr(frame, "method", None) or ""
-
-
-def _id(frame: Frame | Batch) -> object:
-    return messages.storable_id(getattr(frame, "id", None))
-
-
 def _is_taken(session: HttpSession, request: RequestFrame) -> bool:
     """Whether an id shows that another client sent it, though of the same name: it is in use, or a client begins with it."""
     row = session.ledger.named(request.id)
@@ -357,18 +336,13 @@ def _secrets(headers: Mapping[str, str]) -> list[str]:
     return [value.rpartition(" ")[2] for name, value in headers.items() if is_secret_name(name)]
 
 
-Post = Callable[..., None]
-
-
 class HttpBooks:
     """The books of one tap. ``post`` sends a message of the tap's own; ``begin`` are the options of the tap."""
 
-    def __init__(self, target: HttpTarget, post: Post, begin: dict[str, Any]) -> None:
+    def __init__(self, target: HttpTarget, post: Callable[..., None], begin: dict[str, Any]) -> None:
         self.post = post
         self.address = parse(target.url)
-        self.limits = ev.Limits(
-            timeout=begin.get("timeout") or None, max_timeout=begin.get("max_timeout") or None
-        )
+        self.limits = limits_in(begin)
         self.name = target.name or self.address.host
         self.by_id: dict[str, HttpSession] = {}
         self._by_endpoint: dict[bytes, HttpSession] = {}
@@ -377,7 +351,7 @@ class HttpBooks:
         self._target = target
         self._begin = begin
         self._chosen = settings.load().settings
-        self.may_be_reached = self._chosen.live and self._chosen.journal.keep
+        self.may_be_reached = self._chosen.reachable
         """Whether its sessions have doors."""
         self._number = 0
         self._secrets: set[str] = set()

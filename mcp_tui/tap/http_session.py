@@ -12,11 +12,12 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from mcp_tui.client import connection
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
-from mcp_tui.protocol.revisions import NAMING_PARAMETERS, Negotiated
+from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.tap.account import Account, warn
 from mcp_tui.tap.kept_back import KeptBack
 
@@ -129,16 +130,12 @@ class HttpSession(Account):
         given = [each for each in self.headers if not each[0].lower().startswith(OF_ONE_MESSAGE)]
         names = {name.lower() for name, _ in given}
         added = {b"Content-Type": b"application/json", b"Accept-Encoding": b"identity"}
-        revision = self.ledger.negotiated.revision
-        if self.id and b"mcp-session-id" not in names:
-            added[b"Mcp-Session-Id"] = self.id.encode("latin-1")
-        if revision is not None and revision.version_header and b"mcp-protocol-version" not in names:
-            added[b"MCP-Protocol-Version"] = revision.name.encode()
-        if revision is not None and revision.method_headers:
-            added[b"Mcp-Method"] = method.encode()
-            name = as_object(message.get("params")).get(NAMING_PARAMETERS.get(method, ""))
-            if isinstance(name, str):
-                added[b"Mcp-Name"] = name.encode("latin-1", "replace")
+        ours = connection.headers(self.ledger.negotiated.revision, message)
+        if self.id:
+            ours["Mcp-Session-Id"] = self.id
+        for name, value in ours.items():
+            if name.lower().encode() not in names:
+                added[name.encode()] = value.encode("latin-1")
         self.books.on_loop(
             self.books.post,
             record,

@@ -17,6 +17,9 @@ from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.standstill import Limit
 
+JSON_TYPE: Final = "application/json"
+EVENT_STREAM_TYPE: Final = "text/event-stream"
+
 EVENT_FIELD_BYTES: Final = 1024
 """Bytes of an event beside its data that do not count against the cap: names of fields, and an id."""
 
@@ -40,6 +43,31 @@ class ServerEvent:
     retry: float | None
 
 
+class EventBlocks:
+    """Splits the bytes of server-sent events at blank lines, however they are cut and whatever ends their lines."""
+
+    def __init__(self, cap: int) -> None:
+        self._framer = LineFramer(cap, b"\n\n")
+        self._after_return = False
+
+    def feed(self, data: bytes) -> list[bytes | Oversized]:
+        """Takes the next bytes; returns the events that they complete."""
+        data = data.removeprefix(b"\n") if self._after_return else data
+        self._after_return = data.endswith(b"\r")
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return self._framer.feed(data)
+
+    @property
+    def overflows(self) -> bool:
+        """Whether the event that is coming in is above the cap."""
+        return self._framer.overflows
+
+    def close(self) -> list[bytes | Oversized]:
+        """Ends the stream and returns the unfinished event, if there is one."""
+        return self._framer.close()
+
+
 class EventStream(httpx.AsyncByteStream):
     """Server-sent events (HTML, "Event stream interpretation") from bytes, however they are cut.
 
@@ -60,14 +88,14 @@ class EventStream(httpx.AsyncByteStream):
     ) -> None:
         self.cut = False
         self._chunks = chunks
-        self._framer = LineFramer(cap + EVENT_FIELD_BYTES, b"\n\n")
+        self._blocks = EventBlocks(cap + EVENT_FIELD_BYTES)
         self._turn = turn
         self._oversized = oversized
         self._own = own
 
     async def events(self) -> AsyncGenerator[ServerEvent]:
         """Yields the events until the server ends the stream. Raises what broke the connection."""
-        headers = {"Content-Type": "text/event-stream; charset=iso-8859-1"}
+        headers = {"Content-Type": f"{EVENT_STREAM_TYPE}; charset=iso-8859-1"}
         source = EventSource(httpx.Response(200, headers=headers, stream=self))
         async with contextlib.aclosing(source.aiter_sse()) as found:
             async for event in found:
@@ -75,15 +103,10 @@ class EventStream(httpx.AsyncByteStream):
                 yield ServerEvent(event.event, event.data.encode("latin-1"), event.id, retry)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        after_return = False
         async for chunk in self._chunks:
-            rest = chunk.removeprefix(b"\n") if after_return else chunk
-            after_return = rest.endswith(b"\r")
-            if b"\r" in rest:
-                rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            blocks = self._framer.feed(rest)
-            if self._own and self._framer.overflows:
-                blocks += self._framer.close()
+            blocks = self._blocks.feed(chunk)
+            if self._own and self._blocks.overflows:
+                blocks += self._blocks.close()
             for block in blocks:
                 if isinstance(block, Oversized):
                     head = _DATA.sub(b"\n", _DATA.split(block.head, 1)[-1])
@@ -98,7 +121,7 @@ class EventStream(httpx.AsyncByteStream):
                     yield piece
                     await self._turn.breathe()
                 yield last + b"\n\n"
-        rest = self._framer.close()
+        rest = self._blocks.close()
         self.cut = any(isinstance(each, Oversized) or _DATA.search(each + b"\n") for each in rest)
 
 

@@ -18,7 +18,14 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import ResponseFrame
 from mcp_tui.transport.base import NEW_SESSION, Outgoing, RefusedResponse, spawn
-from mcp_tui.transport.http_bodies import SHOWN_BODY_SECONDS, ServerEvent, read_body, read_head
+from mcp_tui.transport.http_bodies import (
+    EVENT_STREAM_TYPE,
+    JSON_TYPE,
+    SHOWN_BODY_SECONDS,
+    ServerEvent,
+    read_body,
+    read_head,
+)
 from mcp_tui.transport.http_errors import (
     CLOSED,
     EXPECTED,
@@ -32,7 +39,6 @@ from mcp_tui.transport.http_errors import (
 )
 from mcp_tui.transport.http_streams import (
     ATTEMPTS,
-    EVENT_STREAM_TYPE,
     Cursor,
     HttpSession,
     Refused,
@@ -44,7 +50,6 @@ from mcp_tui.transport.http_streams import (
 )
 from mcp_tui.transport.standstill import Limit
 
-JSON_TYPE: Final = "application/json"
 ERROR_BODY: Final = 1 << 20
 """Bytes that are read of an error response in search of a JSON-RPC message."""
 OVERTAKEN: Final = 0.1

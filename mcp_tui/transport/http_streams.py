@@ -21,7 +21,7 @@ from mcp_tui.protocol.messages import NotificationFrame, RequestFrame
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.addresses import Address, readable
 from mcp_tui.transport.base import DEAF, NO_ANSWER, SILENCE, Challenge, RefusedResponse, Sink, Turn, spawn
-from mcp_tui.transport.http_bodies import EventStream, ServerEvent, read_head
+from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventStream, ServerEvent, read_head
 from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient, nothing
 from mcp_tui.transport.http_errors import (
     EXPECTED,
@@ -33,8 +33,6 @@ from mcp_tui.transport.http_errors import (
     refusal,
     session_over,
 )
-
-EVENT_STREAM_TYPE: Final = "text/event-stream"
 
 INCOMPLETE: Final = "an incomplete event without its final empty line"
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import Any
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LineFramer, Oversized
 from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.observing import Observer
+from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
 
 CAP = 8_000_000
 """Bytes of a line from the client at most."""
 
 
-class Eyes:
+class Eyes(Onlooker):
     """The events of one connection, in order."""
 
     def __init__(self, transport: str = "stdio") -> None:
@@ -61,9 +60,3 @@ class Eyes:
     def event(self, event: ev.Event) -> None:
         """Keeps an event."""
         self.events.append(event)
-
-    def nothing(self, *_: Any, **__: Any) -> None:
-        """A client that is observed does this by itself, or not."""
-
-    send = signal = unqueue = recall = release = reply = prompt = prompt_over = gather = gather_over = nothing
-    relist = resolve = nothing

@@ -246,8 +246,7 @@ class Judge:
         names = {
             each.name
             for each in CLIENT_EXPERIMENTS
-            for key in (each.run_name,)
-            if key in runs and runs[key].exit == UNABLE
+            if (seen := runs.get(each.run_name)) is not None and seen.exit == UNABLE
         }
         text = f"the command cannot do this (exit status {UNABLE})"
         return {

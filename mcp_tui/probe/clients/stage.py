@@ -454,10 +454,7 @@ class Stage:
         for talk in self.talks:
             talk.seen.left = talk.seen.ended_at is None and not self.seen.stopped
             talk.kill()
-            self.seen.events += talk.eyes.events
-            self.seen.client = talk.eyes.observer.client or self.seen.client
-            self.seen.revision = talk.eyes.revision or self.seen.revision
-        for eyes in self._overheard:
+        for eyes in (*(talk.eyes for talk in self.talks), *self._overheard):
             self.seen.events += eyes.events
             self.seen.client = eyes.observer.client or self.seen.client
             self.seen.revision = eyes.revision or self.seen.revision
