@@ -31,7 +31,7 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
-from mcp_tui.tui.screens.dialog import InputsScreen
+from mcp_tui.tui.screens.dialog import Dialog, InputsScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.servers import ServersScreen
@@ -100,6 +100,8 @@ class Stage(Driven):
             for screen in self.app.screen_stack:
                 if isinstance(screen, SessionScreen | ProbeScreen):
                     screen.look()
+                elif isinstance(screen, Dialog) and screen.on_top:
+                    screen.tick()  # its own clock may not have come to it yet
             await self.pilot.pause()
             last, now = now, drawn(self.app)
         return now
