@@ -93,6 +93,41 @@ async function judgeClient(
   }
 }
 
+/** A client that breaks a rule may break the schema too. */
+async function judgeBreakingClient(
+  name: string,
+  mode: string,
+  specVersion: SpecVersion = LATEST_SPEC_VERSION
+): Promise<ConformanceCheck[]> {
+  const checks = await judgeClient(name, mode, specVersion);
+  takeWireViolations();
+  return checks;
+}
+
+/** Each mode fails its check, whose id is `check` after `server-cancellation-` or so. */
+function eachFails(
+  title: string,
+  side: 'server' | 'client',
+  judge: (scenario: string, mode: string) => Promise<ConformanceCheck[]>,
+  rows: [
+    scenario: string,
+    mode: string,
+    check: string,
+    status: 'FAILURE' | 'WARNING'
+  ][]
+): void {
+  it.each(rows)(
+    title,
+    async (scenario, mode, check, status) => {
+      const checks = await judge(scenario, mode);
+      expect(broken(checks)).toMatchObject({
+        [`${side}-cancellation-${check}`]: status
+      });
+    },
+    60_000
+  );
+}
+
 const STOPS = 'server-cancellation-stops';
 const UNKNOWN = 'server-cancellation-unknown-request';
 const FINISHED = 'server-cancellation-finished-request';
@@ -114,101 +149,29 @@ describe.each([STOPS, UNKNOWN, FINISHED, INITIALIZE, TASK, CLOSED])(
 );
 
 describe('servers that break a rule', () => {
-  it.each([
-    [STOPS, 'works-on-silently', 'server-cancellation-work-stopped', 'WARNING'],
-    [STOPS, 'ignores-cancel', 'server-cancellation-work-stopped', 'WARNING'],
-    [STOPS, 'ignores-cancel', 'server-cancellation-no-response', 'WARNING'],
-    [STOPS, 'answers-cancel', 'server-cancellation-no-response', 'WARNING'],
-    [STOPS, 'reports-on', 'server-cancellation-no-progress', 'WARNING'],
-    [STOPS, 'refuses-cancel', 'server-cancellation-accepted', 'FAILURE'],
-    [
-      STOPS,
-      'cancels-all',
-      'server-cancellation-other-call-unharmed',
-      'FAILURE'
-    ],
-    [STOPS, 'breaks-next-call', 'server-cancellation-next-call', 'FAILURE'],
-    [
-      UNKNOWN,
-      'unknown-cancels-all',
-      'server-cancellation-unknown-ignored',
-      'WARNING'
-    ],
-    [
-      UNKNOWN,
-      'mixes-types',
-      'server-cancellation-other-type-ignored',
-      'WARNING'
-    ],
-    [
-      UNKNOWN,
-      'malformed-cancels-all',
-      'server-cancellation-malformed-ignored',
-      'WARNING'
-    ],
-    [
-      FINISHED,
-      'finished-ends-session',
-      'server-cancellation-finished-ignored',
-      'WARNING'
-    ],
-    [
-      FINISHED,
-      'finished-ends-session',
-      'server-cancellation-finished-next-call',
-      'FAILURE'
-    ],
-    [
-      FINISHED,
-      'answers-twice',
-      'server-cancellation-crossing-one-response',
-      'FAILURE'
-    ],
-    [
-      INITIALIZE,
-      'initialize-ends-session',
-      'server-cancellation-initialize-ignored',
-      'WARNING'
-    ],
-    [TASK, 'task-works-on', 'server-cancellation-task-work-stopped', 'WARNING'],
-    [
-      TASK,
-      'task-says-working',
-      'server-cancellation-task-cancelled',
-      'FAILURE'
-    ],
-    [
-      TASK,
-      'task-completes-later',
-      'server-cancellation-task-stays-cancelled',
-      'FAILURE'
-    ],
-    [
-      TASK,
-      'task-cancels-twice',
-      'server-cancellation-task-twice-refused',
-      'FAILURE'
-    ],
-    [
-      CLOSED,
-      'ignores-close',
-      'server-cancellation-close-work-stopped',
-      'FAILURE'
-    ],
-    [
-      CLOSED,
-      'close-cancels-all',
-      'server-cancellation-close-other-call-unharmed',
-      'FAILURE'
-    ]
-  ])(
-    '%s: %s',
-    async (scenario, mode, id, status) => {
-      const checks = await judgeServer(scenario, mode);
-      expect(broken(checks)).toMatchObject({ [id]: status });
-    },
-    60_000
-  );
+  eachFails('%s: %s', 'server', judgeServer, [
+    [STOPS, 'works-on-silently', 'work-stopped', 'WARNING'],
+    [STOPS, 'ignores-cancel', 'work-stopped', 'WARNING'],
+    [STOPS, 'ignores-cancel', 'no-response', 'WARNING'],
+    [STOPS, 'answers-cancel', 'no-response', 'WARNING'],
+    [STOPS, 'reports-on', 'no-progress', 'WARNING'],
+    [STOPS, 'refuses-cancel', 'accepted', 'FAILURE'],
+    [STOPS, 'cancels-all', 'other-call-unharmed', 'FAILURE'],
+    [STOPS, 'breaks-next-call', 'next-call', 'FAILURE'],
+    [UNKNOWN, 'unknown-cancels-all', 'unknown-ignored', 'WARNING'],
+    [UNKNOWN, 'mixes-types', 'other-type-ignored', 'WARNING'],
+    [UNKNOWN, 'malformed-cancels-all', 'malformed-ignored', 'WARNING'],
+    [FINISHED, 'finished-ends-session', 'finished-ignored', 'WARNING'],
+    [FINISHED, 'finished-ends-session', 'finished-next-call', 'FAILURE'],
+    [FINISHED, 'answers-twice', 'crossing-one-response', 'FAILURE'],
+    [INITIALIZE, 'initialize-ends-session', 'initialize-ignored', 'WARNING'],
+    [TASK, 'task-works-on', 'task-work-stopped', 'WARNING'],
+    [TASK, 'task-says-working', 'task-cancelled', 'FAILURE'],
+    [TASK, 'task-completes-later', 'task-stays-cancelled', 'FAILURE'],
+    [TASK, 'task-cancels-twice', 'task-twice-refused', 'FAILURE'],
+    [CLOSED, 'ignores-close', 'close-work-stopped', 'FAILURE'],
+    [CLOSED, 'close-cancels-all', 'close-other-call-unharmed', 'FAILURE']
+  ]);
 
   it('sees by the heartbeat alone that a silent server works on', async () => {
     const checks = await judgeServer(STOPS, 'works-on-silently');
@@ -240,70 +203,35 @@ describe('clients', () => {
     40_000
   );
 
-  it.each([
-    [TIMEOUT, 'silent', 'client-cancellation-sent', 'WARNING'],
-    [TIMEOUT, 'wrong-id', 'client-cancellation-names-request', 'FAILURE'],
-    [TIMEOUT, 'text-id', 'client-cancellation-names-request', 'FAILURE'],
-    [TIMEOUT, 'cancels-twice', 'client-cancellation-once', 'FAILURE'],
-    [
-      TIMEOUT,
-      'cancels-answered',
-      'client-cancellation-names-request',
-      'FAILURE'
-    ],
-    [TIMEOUT, 'gives-up', 'client-cancellation-next-call', 'FAILURE'],
-    [
-      LATE,
-      'takes-the-next-answer',
-      'client-cancellation-late-response-ignored',
-      'WARNING'
-    ],
-    [
-      LATE,
-      'reconnects',
-      'client-cancellation-late-response-ignored',
-      'WARNING'
-    ],
-    [
-      LATE,
-      'cancels-twice',
-      'client-cancellation-late-response-no-cancel',
-      'FAILURE'
-    ],
-    [CROSSING, 'gives-up', 'client-cancellation-crossing-next-call', 'FAILURE'],
-    [
-      CROSSING,
-      'text-id',
-      'client-cancellation-crossing-names-request',
-      'FAILURE'
-    ],
-    [
-      CONNECTS,
-      'cancels-initialize',
-      'client-cancellation-initialize-not-cancelled',
-      'FAILURE'
-    ],
-    [
-      CONNECTS,
-      'waits-for-initialize',
-      'client-cancellation-initialize-not-cancelled',
-      'FAILURE'
-    ]
-  ] as const)(
+  eachFails(
     '%s fails one that breaks a rule: %s',
-    async (name, mode, id, status) => {
-      const checks = await judgeClient(name, mode, LATEST_SPEC_VERSION);
-      takeWireViolations();
-      expect(broken(checks)).toMatchObject({ [id]: status });
-    },
-    40_000
+    'client',
+    judgeBreakingClient,
+    [
+      [TIMEOUT, 'silent', 'sent', 'WARNING'],
+      [TIMEOUT, 'wrong-id', 'names-request', 'FAILURE'],
+      [TIMEOUT, 'text-id', 'names-request', 'FAILURE'],
+      [TIMEOUT, 'cancels-twice', 'once', 'FAILURE'],
+      [TIMEOUT, 'cancels-answered', 'names-request', 'FAILURE'],
+      [TIMEOUT, 'gives-up', 'next-call', 'FAILURE'],
+      [LATE, 'takes-the-next-answer', 'late-response-ignored', 'WARNING'],
+      [LATE, 'reconnects', 'late-response-ignored', 'WARNING'],
+      [LATE, 'cancels-twice', 'late-response-no-cancel', 'FAILURE'],
+      [CROSSING, 'gives-up', 'crossing-next-call', 'FAILURE'],
+      [CROSSING, 'text-id', 'crossing-names-request', 'FAILURE'],
+      [CONNECTS, 'cancels-initialize', 'initialize-not-cancelled', 'FAILURE'],
+      [CONNECTS, 'waits-for-initialize', 'initialize-not-cancelled', 'FAILURE']
+    ]
   );
 
   it.each(['silent', 'notifies-only'])(
     'the stream that a client leaves open at 2026-07-28 is no cancel: %s',
     async (mode) => {
-      const checks = await judgeClient(TIMEOUT, mode, DRAFT_PROTOCOL_VERSION);
-      takeWireViolations();
+      const checks = await judgeBreakingClient(
+        TIMEOUT,
+        mode,
+        DRAFT_PROTOCOL_VERSION
+      );
       expect(broken(checks)).toMatchObject({
         'client-cancellation-sent': 'WARNING'
       });

@@ -15,7 +15,6 @@ import {
   Scenario,
   ScenarioSource,
   ScenarioUrls,
-  SpecReference,
   SpecVersion
 } from '../../types';
 import {
@@ -24,31 +23,15 @@ import {
 } from '../../mock-server';
 import { isStateless } from '../../connection';
 import { validateWireMessage } from '../../validation/wire-schema';
-import { untestableCheck } from '../untestable';
-
-const SPEC = 'https://modelcontextprotocol.io/specification';
-
-const BEHAVIOR: SpecReference = {
-  id: 'MCP-Cancellation-Behavior',
-  url: `${SPEC}/2025-11-25/basic/utilities/cancellation#behavior-requirements`
-};
-const TIMING: SpecReference = {
-  id: 'MCP-Cancellation-Timing',
-  url: `${SPEC}/2025-11-25/basic/utilities/cancellation#timing-considerations`
-};
-const TIMEOUTS: SpecReference = {
-  id: 'MCP-Lifecycle-Timeouts',
-  url: `${SPEC}/2025-11-25/basic/lifecycle#timeouts`
-};
-const TRANSPORT_SPECIFIC: SpecReference = {
-  id: 'MCP-Cancellation-Transport-Specific',
-  url: `${SPEC}/draft/basic/patterns/cancellation#transport-specific-cancellation`
-};
-
-const HANDSHAKE = {
-  introducedIn: '2025-03-26',
-  removedIn: DRAFT_PROTOCOL_VERSION
-} as const;
+import {
+  BEHAVIOR,
+  Checks,
+  HANDSHAKE,
+  TIMEOUTS,
+  TIMING,
+  TRANSPORT_SPECIFIC,
+  type CheckDef
+} from '../cancellation-checks';
 
 /** The limit that the client is asked to put on each call. */
 const LIMIT_MS = 1_500;
@@ -63,15 +46,6 @@ const AFTERWARDS = `call \`test_echo\` without arguments, and at last
 \`test_confirm\` with \`{word}\`, the text that \`test_echo\` returned.
 All calls are made on one connection, one after another; each has the limit
 \`limitMs\` of the context, and one that reaches it does not end the client.`;
-
-interface CheckDef {
-  id: string;
-  name: string;
-  description: string;
-  /** FAILURE for a MUST, WARNING for a SHOULD. */
-  severity: 'FAILURE' | 'WARNING';
-  specReferences: SpecReference[];
-}
 
 type Json = Record<string, any>;
 
@@ -146,7 +120,7 @@ abstract class ClientCancellationScenario implements Scenario {
   protected specVersion: SpecVersion = '2025-11-25';
   protected word = '';
   private confirmed?: unknown;
-  private checks: ConformanceCheck[] = [];
+  private checks!: Checks;
   private server?: http.Server;
   private stopped = false;
 
@@ -171,7 +145,6 @@ abstract class ClientCancellationScenario implements Scenario {
     this.specVersion = ctx.specVersion;
     this.seen = [];
     this.streams = [];
-    this.checks = [];
     this.confirmed = undefined;
     this.stopped = false;
     this.word = randomUUID();
@@ -282,52 +255,21 @@ abstract class ClientCancellationScenario implements Scenario {
   }
 
   getChecks(): ConformanceCheck[] {
-    this.checks = [];
-    let reason = 'the scenario ended early';
+    this.checks = new Checks(this.defs);
     try {
       this.judge();
+      return this.checks.all();
     } catch (error) {
-      reason = error instanceof Error ? error.message : String(error);
+      return this.checks.all(error);
     }
-    const reported = new Set(this.checks.map((check) => check.id));
-    for (const def of this.defs.filter(({ id }) => !reported.has(id))) {
-      this.checks.push(
-        untestableCheck(
-          def.id,
-          def.name,
-          def.description,
-          reason,
-          def.specReferences,
-          def.severity
-        )
-      );
-    }
-    return this.checks;
   }
 
-  /** Report a check: passed, unless `wrong` says what is wrong. */
   protected report(id: string, wrong: string | undefined): void {
-    const { severity, ...def } = this.defs.find((it) => it.id === id)!;
-    this.checks.push({
-      ...def,
-      status: wrong === undefined ? 'SUCCESS' : severity,
-      timestamp: new Date().toISOString(),
-      errorMessage: wrong,
-      details: { seen: this.seen }
-    });
+    this.checks.report(id, wrong, { seen: this.seen });
   }
 
   protected skip(id: string, message: string): void {
-    const def = this.defs.find((it) => it.id === id)!;
-    this.checks.push({
-      id,
-      name: def.name,
-      description: def.description,
-      specReferences: def.specReferences,
-      status: 'SKIPPED',
-      timestamp: new Date().toISOString(),
-      details: { message, seen: this.seen }
-    });
+    this.checks.skip(id, { message, seen: this.seen });
   }
 
   // -- what was seen --------------------------------------------------------

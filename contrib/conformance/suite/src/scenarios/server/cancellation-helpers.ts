@@ -4,13 +4,9 @@
  * cancelled, where a well-behaved client drops it; the heartbeat; the reports.
  */
 
+import { randomUUID } from 'node:crypto';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import {
-  ClientScenario,
-  ConformanceCheck,
-  ScenarioSource,
-  SpecReference
-} from '../../types';
+import { ClientScenario, ConformanceCheck, ScenarioSource } from '../../types';
 import {
   buildStandardHeaders,
   CONFORMANCE_CLIENT_INFO,
@@ -19,13 +15,13 @@ import {
   type RunContext
 } from '../../connection';
 import { validateWireMessage } from '../../validation/wire-schema';
-import { untestableCheck } from '../untestable';
+import { Checks, type CheckDef } from '../cancellation-checks';
 
 export const WORK = 'test_cancellation_work';
 const HEARTBEAT = 'test_cancellation_heartbeat';
 
 /** How long a call works that has to be at work while it is watched. */
-export const WORK_SECONDS = 4;
+const WORK_SECONDS = 4;
 /** What was on its way when the cancel arrived counts for nothing. */
 export const TRANSIT_MS = 500;
 /** How long a heartbeat is watched; ten beats of the fixture. */
@@ -41,15 +37,6 @@ export const FIXTURES = `**Required server fixtures:**
   when the SDK tells it that its request was cancelled, as any cooperative tool
   does. At the end it returns the text \`done\`.
 - \`${HEARTBEAT}\` \`{key: string}\`: returns the count for \`key\` as text, at once.`;
-
-export interface CheckDef {
-  id: string;
-  name: string;
-  description: string;
-  /** FAILURE for a MUST, WARNING for a SHOULD. */
-  severity: 'FAILURE' | 'WARNING';
-  specReferences: SpecReference[];
-}
 
 type Json = Record<string, any>;
 
@@ -98,6 +85,11 @@ export class Call {
 
   close(): void {
     this.abort.abort();
+  }
+
+  /** What the fixture tool counts its beats for. */
+  get key(): string {
+    return this.request.params.arguments.key;
   }
 
   get responses(): Json[] {
@@ -254,13 +246,21 @@ export class Peer {
   // -- the fixtures ---------------------------------------------------------
 
   /** Start the fixture tool; with `more` in the params of the call. */
-  work(key: string, seconds = WORK_SECONDS, more: Json = {}): Call {
+  work(seconds = WORK_SECONDS, more: Json = {}): Call {
+    const key = randomUUID();
     return this.start('tools/call', {
       name: WORK,
       arguments: { key, seconds },
       _meta: { progressToken: key },
       ...more
     });
+  }
+
+  /** Start the fixture tool and wait until it is seen to work. */
+  async working(seconds?: number): Promise<Call> {
+    const call = this.work(seconds);
+    await this.beating(call);
+    return call;
   }
 
   async beats(key: string): Promise<number> {
@@ -277,28 +277,26 @@ export class Peer {
     return count;
   }
 
-  /** Wait until a call is seen to work. */
-  async beating(...keys: string[]): Promise<void> {
-    for (const key of keys) {
-      const until = Date.now() + PATIENCE_MS;
-      while ((await this.beats(key)) < 2) {
-        if (Date.now() > until) {
-          throw new Error(`the fixture tool ${WORK} counted no beats`);
-        }
-        await sleep(20);
+  async beating({ key }: Call): Promise<void> {
+    const until = Date.now() + PATIENCE_MS;
+    while ((await this.beats(key)) < 2) {
+      if (Date.now() > until) {
+        throw new Error(`the fixture tool ${WORK} counted no beats`);
       }
+      await sleep(20);
     }
   }
 
   /** Watch a heartbeat beside that of a call that is known to work. */
-  async watch(key: string, control: string): Promise<Json> {
-    await sleep(TRANSIT_MS);
-    const [from, controlFrom] = [
-      await this.beats(key),
-      await this.beats(control)
+  async watch(call: Call, control: Call): Promise<Json> {
+    const both = async () => [
+      await this.beats(call.key),
+      await this.beats(control.key)
     ];
+    await sleep(TRANSIT_MS);
+    const [from, controlFrom] = await both();
     await sleep(WATCH_MS);
-    const [to, controlTo] = [await this.beats(key), await this.beats(control)];
+    const [to, controlTo] = await both();
     if (controlTo === controlFrom) {
       throw new Error(
         'the heartbeat of the call that was not cancelled stood still too'
@@ -349,66 +347,34 @@ export abstract class CancellationScenario implements ClientScenario {
   abstract description: string;
   abstract source: ScenarioSource;
   protected abstract defs: CheckDef[];
-  private checks: ConformanceCheck[] = [];
+  private checks!: Checks;
 
   protected abstract observe(peer: Peer): Promise<void>;
 
   async run(ctx: RunContext): Promise<ConformanceCheck[]> {
-    this.checks = [];
+    this.checks = new Checks(this.defs);
     const peer = new Peer(ctx);
-    let reason = 'the scenario ended early';
     try {
       await this.observe(peer);
+      return this.checks.all();
     } catch (error) {
-      reason = error instanceof Error ? error.message : String(error);
+      return this.checks.all(error);
     } finally {
       await peer.close();
     }
-    const seen = new Set(this.checks.map((check) => check.id));
-    for (const def of this.defs.filter(({ id }) => !seen.has(id))) {
-      this.checks.push(
-        untestableCheck(
-          def.id,
-          def.name,
-          def.description,
-          reason,
-          def.specReferences,
-          def.severity
-        )
-      );
-    }
-    return this.checks;
   }
 
-  /** Report a check: passed, unless `wrong` says what is wrong. */
   protected report(
     id: string,
     wrong: string | undefined,
     details?: Record<string, unknown>
   ): void {
-    const { severity, ...def } = this.defs.find((it) => it.id === id)!;
-    this.checks.push({
-      ...def,
-      status: wrong === undefined ? 'SUCCESS' : severity,
-      timestamp: new Date().toISOString(),
-      errorMessage: wrong,
-      details
-    });
+    this.checks.report(id, wrong, details);
   }
 
   /** Report every check as not applicable. */
   protected skip(message: string): void {
-    for (const { id, name, description, specReferences } of this.defs) {
-      this.checks.push({
-        id,
-        name,
-        description,
-        specReferences,
-        status: 'SKIPPED',
-        timestamp: new Date().toISOString(),
-        details: { message }
-      });
-    }
+    for (const { id } of this.defs) this.checks.skip(id, { message });
   }
 }
 

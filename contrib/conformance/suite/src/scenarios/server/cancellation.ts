@@ -10,8 +10,18 @@
  * about the first.
  */
 
-import { randomUUID } from 'node:crypto';
-import { DRAFT_PROTOCOL_VERSION, SpecReference } from '../../types';
+import { DRAFT_PROTOCOL_VERSION } from '../../types';
+import {
+  BEHAVIOR,
+  DRAFT_BEHAVIOR,
+  HANDSHAKE,
+  INVALID,
+  SENDING,
+  TASK_CANCELLATION,
+  TIMING,
+  TRANSPORT_SPECIFIC,
+  type CheckDef
+} from '../cancellation-checks';
 import {
   CancellationScenario,
   FIXTURES,
@@ -21,47 +31,9 @@ import {
   TRANSIT_MS,
   within,
   WORK,
-  WORK_SECONDS,
   type Call,
-  type CheckDef,
   type Peer
 } from './cancellation-helpers';
-
-const SPEC = 'https://modelcontextprotocol.io/specification';
-
-const BEHAVIOR: SpecReference = {
-  id: 'MCP-Cancellation-Behavior',
-  url: `${SPEC}/2025-11-25/basic/utilities/cancellation#behavior-requirements`
-};
-const TIMING: SpecReference = {
-  id: 'MCP-Cancellation-Timing',
-  url: `${SPEC}/2025-11-25/basic/utilities/cancellation#timing-considerations`
-};
-const INVALID: SpecReference = {
-  id: 'MCP-Cancellation-Error-Handling',
-  url: `${SPEC}/2025-11-25/basic/utilities/cancellation#error-handling`
-};
-const SENDING: SpecReference = {
-  id: 'MCP-Transport-Sending',
-  url: `${SPEC}/2025-11-25/basic/transports#sending-messages-to-the-server`
-};
-const TASK_CANCELLATION: SpecReference = {
-  id: 'MCP-Task-Cancellation',
-  url: `${SPEC}/2025-11-25/basic/utilities/tasks#task-cancellation`
-};
-const CLOSED_STREAM: SpecReference = {
-  id: 'MCP-Cancellation-Transport-Specific',
-  url: `${SPEC}/draft/basic/patterns/cancellation#transport-specific-cancellation`
-};
-const DRAFT_BEHAVIOR: SpecReference = {
-  id: 'MCP-Cancellation-Behavior',
-  url: `${SPEC}/draft/basic/patterns/cancellation#behavior-requirements`
-};
-
-const HANDSHAKE = {
-  introducedIn: '2025-03-26',
-  removedIn: DRAFT_PROTOCOL_VERSION
-} as const;
 
 export class CancellationStopsScenario extends CancellationScenario {
   name = 'server-cancellation-stops';
@@ -122,11 +94,8 @@ ${FIXTURES}`;
 
   protected async observe(peer: Peer): Promise<void> {
     await peer.open();
-    const [key, control] = [randomUUID(), randomUUID()];
-    const cancelled = peer.work(key);
-    await peer.beating(key);
-    const other = peer.work(control);
-    await peer.beating(control);
+    const cancelled = await peer.working();
+    const other = await peer.working();
 
     const status = await peer.cancel(cancelled.id);
     this.report(
@@ -142,7 +111,7 @@ ${FIXTURES}`;
     const harmed = other.responses.length > 0;
     if (!harmed) {
       try {
-        const seen = await peer.watch(key, control);
+        const seen = await peer.watch(cancelled, other);
         this.report('server-cancellation-work-stopped', stopped(seen), seen);
       } catch (error) {
         this.report(
@@ -228,16 +197,14 @@ ${FIXTURES}`;
   protected async observe(peer: Peer): Promise<void> {
     await peer.open();
     const attempt = async (id: string, of: (call: Call) => unknown[]) => {
-      const key = randomUUID();
-      const call = peer.work(key, 1);
-      await peer.beating(key);
+      const call = await peer.working(1);
       const statuses: (number | undefined)[] = [];
       for (const requestId of of(call)) {
         statuses.push(await peer.cancel(requestId));
       }
-      const before = await peer.beats(key);
+      const before = await peer.beats(call.key);
       const wrong = await incomplete(call);
-      const after = await peer.beats(key).catch(() => before);
+      const after = await peer.beats(call.key).catch(() => before);
       this.report(id, wrong, { statuses, beatsAfterwards: after - before });
     };
     await attempt('server-cancellation-unknown-ignored', () => [
@@ -310,14 +277,12 @@ ${FIXTURES}`;
   protected async observe(peer: Peer): Promise<void> {
     await peer.open();
     const bystander = async (late: () => Promise<void>) => {
-      const key = randomUUID();
-      const call = peer.work(key, 1);
-      await peer.beating(key);
+      const call = await peer.working(1);
       await late();
       return (await incomplete(call)) ?? peer.nextCallFails();
     };
 
-    const finished = peer.work(randomUUID(), 0.1);
+    const finished = peer.work(0.1);
     await within('a short call', finished.answered);
     this.report(
       'server-cancellation-finished-ignored',
@@ -326,9 +291,7 @@ ${FIXTURES}`;
       })
     );
 
-    const key = randomUUID();
-    const cancelled = peer.work(key, 60);
-    await peer.beating(key);
+    const cancelled = await peer.working(60);
     await peer.cancel(cancelled.id);
     this.report(
       'server-cancellation-twice-ignored',
@@ -340,7 +303,7 @@ ${FIXTURES}`;
     // Cancels around the moment of the response: before it, with it, after it.
     const crossing: Call[] = [];
     for (const after of [60, 80, 90, 100, 110, 120, 140]) {
-      const call = peer.work(randomUUID(), 0.1);
+      const call = peer.work(0.1);
       crossing.push(call);
       await sleep(after);
       await peer.cancel(call.id);
@@ -407,9 +370,7 @@ ${FIXTURES}`;
       'server-cancellation-initialize-ignored',
       await peer.nextCallFails()
     );
-    const key = randomUUID();
-    const call = peer.work(key, 1);
-    await peer.beating(key);
+    const call = await peer.working(1);
     await peer.cancel(initialize);
     this.report(
       'server-cancellation-initialize-session-works',
@@ -478,20 +439,16 @@ ${FIXTURES}
       );
       return;
     }
-    const [key, control] = [randomUUID(), randomUUID()];
-    const created = await within(
-      'the call as a task',
-      peer.work(key, WORK_SECONDS, { task: { ttl: 60_000 } }).answered
-    );
+    const task = peer.work(undefined, { task: { ttl: 60_000 } });
+    const created = await within('the call as a task', task.answered);
     const taskId = created?.result?.task?.taskId;
     if (typeof taskId !== 'string') {
       throw new Error(
         `the fixture tool ${WORK} did not run as a task: ${JSON.stringify(created)}`
       );
     }
-    await peer.beating(key);
-    const other = peer.work(control);
-    await peer.beating(control);
+    await peer.beating(task);
+    const other = await peer.working();
 
     const response = await peer.request('tasks/cancel', { taskId });
     this.report(
@@ -500,7 +457,7 @@ ${FIXTURES}
         ? undefined
         : `Expected status "cancelled", got ${JSON.stringify(response.result ?? response.error)}`
     );
-    const seen = await peer.watch(key, control);
+    const seen = await peer.watch(task, other);
     this.report('server-cancellation-task-work-stopped', stopped(seen), seen);
 
     await incomplete(other);
@@ -539,14 +496,14 @@ ${FIXTURES}`;
       name: 'CancellationCloseWorkStopped',
       description: 'The heartbeat stops after the response stream was closed',
       severity: 'FAILURE',
-      specReferences: [CLOSED_STREAM]
+      specReferences: [TRANSPORT_SPECIFIC]
     },
     {
       id: 'server-cancellation-close-other-call-unharmed',
       name: 'CancellationCloseOtherCallUnharmed',
       description: 'Another call in flight works on and gets its result',
       severity: 'FAILURE',
-      specReferences: [CLOSED_STREAM, DRAFT_BEHAVIOR]
+      specReferences: [TRANSPORT_SPECIFIC, DRAFT_BEHAVIOR]
     },
     {
       id: 'server-cancellation-close-next-call',
@@ -559,15 +516,12 @@ ${FIXTURES}`;
 
   protected async observe(peer: Peer): Promise<void> {
     await peer.open();
-    const [key, control] = [randomUUID(), randomUUID()];
-    const closed = peer.work(key);
-    await peer.beating(key);
-    const other = peer.work(control);
-    await peer.beating(control);
+    const closed = await peer.working();
+    const other = await peer.working();
     closed.close();
     let unseen: unknown;
     try {
-      const seen = await peer.watch(key, control);
+      const seen = await peer.watch(closed, other);
       this.report(
         'server-cancellation-close-work-stopped',
         stopped(seen),
