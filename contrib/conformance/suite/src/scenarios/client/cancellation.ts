@@ -187,9 +187,11 @@ abstract class ClientCancellationScenario implements Scenario {
       res.writeHead(202).end();
       return;
     }
+    // A close may arrive when the next run has begun, and is none of its own.
+    const { seen } = this;
     const stream = new Stream(message, res, this.specVersion, () => {
       if (this.stopped) return;
-      this.seen.push({ what: 'closed', id: message.id, tool: stream.tool });
+      seen.push({ what: 'closed', id: message.id, tool: stream.tool });
     });
     this.streams.push(stream);
     this.seen.push({
