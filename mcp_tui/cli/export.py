@@ -26,7 +26,17 @@ from mcp_tui.cli.output import Exit, Failure, csv_lines, out, warn
 from mcp_tui.journal.files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import FrameHead, RecordingError, read_record, why
+from mcp_tui.journal.records import (
+    FrameHead,
+    RecordingError,
+    UnknownEvent,
+    decode_event,
+    raw_of,
+    read_head,
+    read_record,
+    why,
+)
+from mcp_tui.journal.spans import Span, SpanMaker, otlp_lines
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
@@ -128,6 +138,8 @@ def _pieces(given: Words, sessions: Iterable[_Session]) -> Iterable[str]:
             return (line for each in sessions for line in _lines(each))
         case "har":
             return _har(sessions)
+        case "otlp":
+            return (line for each in sessions for line in _spans(each))
         case "csv":
             head = ("file", *EXPORT_COLUMNS) if len(given.words) > 1 else EXPORT_COLUMNS
             return csv_lines(head, (row for each in sessions for row in _csv(each, len(head))))
@@ -179,6 +191,24 @@ def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple
             record = read_record(line)
             if record is not None and (is_about is None or is_about(record)):
                 yield record, line
+
+
+def _spans(session: _Session) -> Iterator[str]:
+    """Yields the spans of a session as lines of OTLP, in the order in which they ended."""
+    ids = None if session.rows is None else {_key(row.id) for row in session.rows}
+    made = SpanMaker(session.recording.header)
+
+    def found() -> Iterator[Span]:
+        for record, _ in _records(session.recording, None):
+            with suppress(ValueError, UnknownEvent):
+                if record.get("record") == "event":
+                    yield from made.take(decode_event(record))
+                elif (head := read_head(record)) is not None:
+                    yield from made.take((head, raw_of(record) or b""))
+        yield from made.rest()
+
+    wanted = (span for span in found() if ids is None or _key(span.id) in ids)
+    return otlp_lines(wanted, session.recording.header)
 
 
 def _about(recording: Recording, rows: list[Request]) -> Callable[[dict[str, Json]], bool]:

@@ -41,6 +41,27 @@ def speed(text: str) -> float | None:
     return value
 
 
+def collector(text: str) -> str:
+    """Parses the URL of a collector, and looks whether the SDK that sends to it is installed."""
+    from importlib.util import find_spec
+    from urllib.parse import urlsplit
+
+    try:
+        url = urlsplit(text)
+        sound = url.scheme in ("http", "https") and bool(url.hostname)
+    except ValueError:
+        sound = False
+    if not sound:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as http://127.0.0.1:4318")
+    try:
+        installed = find_spec("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    except ModuleNotFoundError:
+        installed = None
+    if installed is None:
+        raise argparse.ArgumentTypeError("it needs OpenTelemetry's SDK; install mcp-tui-client[otlp]")
+    return text
+
+
 class Option:
     """An option: its names, the name of its value (none for a switch), its help, and more for argparse.
 
@@ -79,6 +100,9 @@ _CLIENT_CERT: Final = (
 )
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
 _RECORD: Final = Option("--record", "FILE", "also write a recording to FILE")
+_OTLP: Final = Option(
+    "--otlp", "URL", "send a span for each request to the OpenTelemetry collector at URL", type=collector
+)
 JSON: Final = _own(Option("--json", "", "print JSON"))
 VERSION: Final = _own(Option("--version", "", "print the version"))
 
@@ -114,7 +138,7 @@ CONNECTING: Final = (
         Option("--insecure", "", "do not verify TLS certificates"),
     ),
     *_LIMITS,
-    OptionGroup("recording", _RECORD),
+    OptionGroup("recording", _RECORD, _OTLP),
 )
 """The options of every command that connects."""
 
@@ -205,7 +229,7 @@ _LOG: Final = (
     ),
 )
 
-EXPORTS: Final = ("jsonl", "har", "markdown", "csv", "issue")
+EXPORTS: Final = ("jsonl", "har", "markdown", "csv", "issue", "otlp")
 """The formats that a session can be exported to."""
 
 _EXPORT: Final = _own(
@@ -242,6 +266,7 @@ _TAP: Final = _own(
     Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
     Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
     _RECORD,
+    _OTLP,
     Option("--name", "N", "name of the server, in ps and in the journal"),
 )
 _TAP_HTTP: Final = OptionGroup(

@@ -281,9 +281,9 @@ async def _run(given: Words, made: Callable[[], Client], body: Body, began: floa
         session.tell_unread(lambda row: _unwritten(row, client.now()))
         door.close()
         await client.close()
+        store.close()
         for problem in store.problems:
             printer.say(problem)
-        store.close()
         await session.end()
     return session.stopped or status
 
@@ -406,6 +406,7 @@ def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = 
         keep_days=journal.days or None,
         keep_bytes=journal.size * 1_000_000 or None,
         purpose=purpose,
+        otlp=options.otlp,
     )
     defect.remember(store)
     return store

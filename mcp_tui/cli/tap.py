@@ -61,5 +61,5 @@ def _proxy(given: Words) -> int:
 
 
 def _begin(given: Words) -> dict[str, Any]:
-    names = ("timeout", "max_timeout", "record", "name")
+    names = ("timeout", "max_timeout", "record", "otlp", "name")
     return {name: value for name in names if (value := getattr(given.options, name)) is not None}

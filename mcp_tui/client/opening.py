@@ -11,7 +11,7 @@ from mcp_tui.journal.files import PART_BYTES, new_journal_path, prune
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.journal.store import Store
+from mcp_tui.journal.store import Follower, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Note
 from mcp_tui.transport.base import call_behind_keys
@@ -27,11 +27,12 @@ def open_store(
     purpose: str = "",
     soon: Callable[[Callable[[], None]], object] = call_behind_keys,
     began: float | None = None,
+    otlp: str | None = None,
 ) -> Store:
     """Returns a store that writes a journal and, if ``record`` names a file, a recording, without secrets of the target.
 
     ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`. ``began`` is when the session did, in monotonic seconds,
-    if not now.
+    if not now. Spans are sent to the collector at ``otlp``, for which the extra of that name must be installed.
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
@@ -54,7 +55,12 @@ def open_store(
             problem = str(error)
     if record is not None:
         writers.append(Writer(record, redactor=redactor, header=header, replace=True))
-    store = Store(*writers, soon=soon)
+    followers: list[Follower] = []
+    if otlp is not None:
+        from mcp_tui.journal.otlp import SpanSender
+
+        followers.append(SpanSender(otlp, header, redactor))
+    store = Store(*writers, soon=soon, followers=followers)
     if problem:
         store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
     return store

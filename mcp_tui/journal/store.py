@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from mcp_tui.journal.records import Direction, FrameHead, texts_of
 from mcp_tui.journal.redaction import Member
@@ -43,12 +43,21 @@ _HEAD_CHARACTERS: Final = 128
 """Characters kept of a method or an id: those of a hostile server may be megabytes."""
 
 
+class Follower(Protocol):
+    """Takes in all records as a :class:`~mcp_tui.journal.writer.Writer` does, but writes no file that can be read back."""
+
+    news: deque[str]
+
+    def write(self, wanted: Iterable[Record], /) -> Iterator[None]: ...
+    def close(self) -> None: ...
+
+
 class Store:
     """Frames and events of one session, in order.
 
     With ``writers`` everything is also written: to a journal, a recording, or both; ``None`` is ignored. ``soon`` is
     :meth:`asyncio.loop.call_soon` or similar: it calls back at the end of the turn. Without it, each record is written at
-    once.
+    once. ``followers`` are given the same records.
 
     ``memory`` limits the payloads in memory, in bytes; the newest one is always kept.
     """
@@ -58,6 +67,7 @@ class Store:
         *writers: Writer | None,
         memory: int = MEMORY,
         soon: Callable[[Callable[[], None]], object] | None = None,
+        followers: Iterable[Follower] = (),
     ) -> None:
         self.frames = Frames()
         self.log = EventLog()
@@ -70,6 +80,7 @@ class Store:
         self.hidden: set[Member] = set()
         """Secrets that a person typed into a server's form, with their names."""
         self.writers = tuple(writer for writer in writers if writer is not None)
+        self._takers: tuple[Follower, ...] = (*self.writers, *followers)
         self._memory = memory
         self._payloads: deque[bytes] = deque()
         self._payload_bytes = 0
@@ -108,7 +119,7 @@ class Store:
         self._payload_bytes += len(raw) + _OVERHEAD
         while self._payload_bytes > self._memory and len(self._payloads) > 1:
             self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
-        if self.writers:
+        if self._takers:
             self._write((head, raw), len(raw))
         return self._seq
 
@@ -118,7 +129,7 @@ class Store:
         self._at = event.at
         if type(event) in LOGGED:
             self.log.append(event)
-        if self.writers:
+        if self._takers:
             self._write(event, _OVERHEAD)
 
     def learn(self, values: Iterable[str]) -> None:
@@ -162,8 +173,8 @@ class Store:
     def close(self) -> None:
         """Writes everything and closes the files."""
         self.flush()
-        for writer in self.writers:
-            writer.close()
+        for taker in self._takers:
+            taker.close()
         self._report()
 
     def _write(self, record: Record, size: int) -> None:
@@ -196,15 +207,15 @@ class Store:
         while self._unwritten:
             records, self._unwritten = self._unwritten, []
             self._unwritten_bytes = 0
-            for writer in self.writers:
-                yield from writer.write(records)
+            for taker in self._takers:
+                yield from taker.write(records)
             self._report()
 
     def _report(self) -> None:
-        """Logs what the writers report."""
-        for writer in self.writers:
-            while writer.news:
-                problem = writer.news.popleft()
+        """Logs what the writers and followers report."""
+        for taker in self._takers:
+            while taker.news:
+                problem = taker.news.popleft()
                 self.problems.append(problem)
                 self.event(Note(at=self._at, text=problem))
 

@@ -336,6 +336,7 @@ def opened_store(
             purpose="tap",
             soon=soon,
             began=began,
+            otlp=messages.as_text(begin.get("otlp")) or None,
         )
 
     try:

@@ -33,7 +33,7 @@ while True:
     time.sleep(60)"""
 
 
-def _tap(*words: str, code: str = "") -> list[str]:
+def tap(*words: str, code: str = "") -> list[str]:
     return [
         *MCP_TUI,
         "tap",
@@ -126,7 +126,7 @@ DATA: Final = {
 
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 def test_every_byte_passes(data: bytes):
-    ran = subprocess.run(_tap(code=COPY), input=data, capture_output=True, check=False, timeout=HANG)
+    ran = subprocess.run(tap(code=COPY), input=data, capture_output=True, check=False, timeout=HANG)
     assert (ran.stdout == data, ran.stderr, ran.returncode) == (True, b"", 0)
 
 
@@ -148,7 +148,7 @@ def test_every_byte_passes(data: bytes):
 def test_the_end_and_the_surroundings_are_the_server_s(code: str, status: int, out: bytes, err: bytes):
     given = {**os.environb, b"A": b"\xff"}
     ran = subprocess.run(
-        _tap(code=code),
+        tap(code=code),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -169,7 +169,7 @@ def test_a_program_that_is_not_there_is_told_in_one_line():
 
 def test_a_limit_ends_a_call_for_the_client_and_keeps_the_late_answer_back(control: Control):
     with _client(
-        _tap("--max-timeout", "0.2", "--name", "limited"), env={**os.environ, **control.env}
+        tap("--max-timeout", "0.2", "--name", "limited"), env={**os.environ, **control.env}
     ) as client:
         client.connect()
         client.call("slow", "stubborn", seconds=1)
@@ -195,7 +195,7 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
     def mine() -> list[dict[str, Any]]:
         return [each for each in json.loads(run("ps", "--json").out) if each["server"] == "watched"]
 
-    with _client(_tap("--name", "watched"), env={**os.environ, **control.env}) as client:
+    with _client(tap("--name", "watched"), env={**os.environ, **control.env}) as client:
         client.connect()
         client.call("7", "stubborn", seconds=1)
         wait(lambda: [each["name"] for each in mine()] == ["stubborn"])
@@ -224,7 +224,7 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
 
 
 def test_the_tap_of_a_client_s_cancel_is_silent(control: Control):
-    with _client(_tap(), env={**os.environ, **control.env}) as client:
+    with _client(tap(), env={**os.environ, **control.env}) as client:
         client.connect()
         client.call(1, "stubborn", seconds=1)
         client.write(method="notifications/cancelled", params={"requestId": 1, "reason": "enough"})
@@ -250,7 +250,7 @@ def test_nothing_is_left_whoever_is_killed(killed: str):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
 def test_nothing_is_left_when_the_client_closes_and_the_server_does_not_read():
-    with _client(_tap(code=STUBBORN)) as client:
+    with _client(tap(code=STUBBORN)) as client:
         process = client.process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -267,7 +267,7 @@ def test_nothing_is_left_when_the_client_closes_and_the_server_does_not_read():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
 def test_the_traffic_goes_on_when_the_books_end():
-    with _client(_tap(code=COPY)) as client:
+    with _client(tap(code=COPY)) as client:
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
         (books,) = (
@@ -299,7 +299,7 @@ def test_what_a_server_says_last_is_recorded_however_late():
     )
     code = f"import os, sys\nfor _ in range(100): sys.stdout.buffer.write({note!r})\nsys.stdout.flush(); os._exit(3)"
     ran = subprocess.run(
-        _tap(code=code), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=HANG
+        tap(code=code), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=HANG
     )
     assert (ran.stdout == note * 100, ran.stderr, ran.returncode) == (True, b"", 3)
     told = _recorded()
@@ -330,7 +330,7 @@ def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str, tmp_path
         if full:
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
-    with _client(_tap(code=COPY), env=None if full else env, preexec_fn=limit) as client:
+    with _client(tap(code=COPY), env=None if full else env, preexec_fn=limit) as client:
         for number in range(20):
             client.write(id=number, method="ping", params={"text": "x" * 200})
             assert client.read()["id"] == number
@@ -341,13 +341,14 @@ def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str, tmp_path
         assert client.read()["id"] == 99
         assert client.end() == 0
         assert client.process.stderr is not None
-        assert client.process.stderr.read() == b""
+        lines = client.process.stderr.read().splitlines()  # of a disk that may have room again
+        assert [line for line in lines if not line.endswith(b"The traffic goes on.")] == []
 
 
 def test_the_traffic_goes_on_without_a_journal(tmp_path: Path):
     (tmp_path / "file").write_text("")
     env = {**os.environ, "MCP_TUI_STATE": str(tmp_path / "file" / "state")}
-    with _client(_tap("--record", str(tmp_path / "no" / "r.jsonl"), code=COPY), env=env) as client:
+    with _client(tap("--record", str(tmp_path / "no" / "r.jsonl"), code=COPY), env=env) as client:
         for start in ("Cannot write", "no journal"):
             line = client.complaint()
             assert line.startswith(f"mcp-tui tap: {start}")

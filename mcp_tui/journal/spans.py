@@ -1,0 +1,419 @@
+"""Spans: the requests of a session as traces, by OpenTelemetry's conventions for MCP.
+
+Each request is a span, of the client's as of the server's, and what happened to it are the span's events. A request that
+carries a trace context (``traceparent`` in ``_meta``, SEP-414) belongs to that trace. In a session of a tap the context is
+that of the client's own span, so ours is its child; in a session of mcp-tui it is that of our span, so that what the server
+writes becomes its child.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Final, Literal
+
+from mcp_tui import __version__
+from mcp_tui.journal.records import Header, encode_event
+from mcp_tui.journal.writer import Record
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence, messages
+from mcp_tui.protocol.descriptions import name_of
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import as_object, as_text
+from mcp_tui.protocol.requests import TERMINAL, Book, Request
+from mcp_tui.protocol.states import Cause, TypedId
+from mcp_tui.protocol.transitions import IllegalTransition
+from mcp_tui.protocol.values import frozen
+
+Attributes = Mapping[str, str | int | float | bool]
+
+HOLD_SECONDS: Final = 60.0
+"""Seconds for which the span of a cancelled request waits for a late answer, where spans are sent as they end."""
+
+CONTEXT_BYTES: Final = 1_000_000
+"""Bytes of a request up to which a trace context is looked for in it."""
+
+WAITING_CONTEXTS: Final = 1000
+"""Trace contexts that may wait for their request to be written."""
+
+REMEMBERED_SPANS: Final = 10_000
+"""Newest requests whose spans others may be linked to."""
+
+SPANS_IN_A_LINE: Final = 500
+
+_TRACEPARENT: Final = re.compile(
+    "(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}.*"
+)
+_NAMES: Final = {
+    "tools/call": "gen_ai.tool.name",
+    "prompts/get": "gen_ai.prompt.name",
+    "resources/read": "mcp.resource.uri",
+    "resources/subscribe": "mcp.resource.uri",
+    "resources/unsubscribe": "mcp.resource.uri",
+}
+"""The attribute that takes the name of a request."""
+_LIMITS: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
+_UNTOLD: Final = {"record", "event", "mono", "id", "seq", "method", "name", "parent", "limits"}
+"""Members of an event's record that its span has, or nobody asks for."""
+
+
+@frozen
+class SpanContext:
+    """The ids of a trace and of a span in it, in hexadecimal digits."""
+
+    trace: str
+    span: str
+
+
+@frozen
+class SpanEvent:
+    """Something that happened at a time, in seconds since the epoch."""
+
+    name: str
+    at: float
+    attributes: Attributes
+
+
+@frozen
+class Span:
+    """A request, from its sending to its end, in seconds since the epoch. ``error`` is empty where it did not fail.
+
+    ``kind`` is that of the span; ``id`` is that of the request, ``None`` for a request of the server's.
+    """
+
+    name: str
+    context: SpanContext
+    parent: SpanContext | None
+    kind: Literal["client", "server", "internal"]
+    began: float
+    ended: float
+    attributes: Attributes
+    id: RequestId | None = None
+    events: tuple[SpanEvent, ...] = ()
+    links: tuple[SpanContext, ...] = ()
+    error: str = ""
+
+
+class SpanMaker:
+    """Makes spans of the records of one session, in their order.
+
+    A cancelled request is over when its answer came late, when nobody listens any more, or ``hold`` seconds after its end;
+    what comes after that is a span of its own. ``redact`` removes secrets from a text.
+    """
+
+    def __init__(
+        self, header: Header, *, hold: float = math.inf, redact: Callable[[str], str] = lambda text: text
+    ) -> None:
+        self._header = header
+        self._hold = hold
+        self._redact = redact
+        self._book = Book()
+        self._connected = ev.Connected(at=header.mono, transport="", revision="", server="")
+        self._at = header.mono
+        self._contexts: dict[int, SpanContext] = {}
+        """Trace contexts of requests, by the numbers of their frames."""
+        self._carried: dict[TypedId, list[SpanContext]] = {}
+        """Trace contexts of the rounds of each open request."""
+        self._known: dict[TypedId, SpanContext] = {}
+        self._tasks: dict[str, SpanContext] = {}
+        self._held: dict[TypedId, Request] = {}
+        """Cancelled requests that may be answered late, in the order of their ends."""
+        self._asked: dict[TypedId, ev.ServerRequestReceived] = {}
+
+    def take(self, record: Record) -> Iterator[Span]:
+        """Takes in a record; yields the spans that are whole with it."""
+        if not isinstance(record, ev.Event):
+            head, raw = record
+            self._at = max(self._at, head.at)
+            if b'"traceparent"' in raw and len(raw) <= CONTEXT_BYTES and (found := _context_in(raw)):
+                _remember(self._contexts, head.seq, found, WAITING_CONTEXTS)
+            return
+        self._at = max(self._at, record.at)
+        match record:
+            case ev.Connected():
+                self._connected = record
+            case ev.ServerRequestReceived():
+                self._asked[_key(record.request_id)] = record
+            case ev.ServerRequestAnswered() | ev.ServerRequestWithdrawn():
+                if (asked := self._asked.pop(_key(record.request_id), None)) is not None:
+                    yield self._asked_span(asked, record)
+            case ev.RequestEvent():
+                yield from self._request(record)
+            case _:
+                return
+        while self._held and self._at - (next(iter(self._held.values())).ended_at or 0.0) > self._hold:
+            yield self._made(self._held.pop(next(iter(self._held))))
+
+    def rest(self) -> Iterator[Span]:
+        """Yields the spans of the requests that are still open at the end of the session."""
+        for row in [*self._held.values(), *self._book.unfinished.values()]:
+            yield self._made(row)
+        for asked in self._asked.values():
+            yield self._asked_span(asked, None)
+        self._held, self._asked = {}, {}
+
+    def _request(self, event: ev.RequestEvent) -> Iterator[Span]:
+        key = _key(event.id)
+        was_open = key in self._book.unfinished
+        try:
+            row = self._book.apply(event)
+        except IllegalTransition:  # a damaged recording
+            return
+        assert row is not None  # it is the event of a request
+        if isinstance(event, ev.Sent) and (carried := self._contexts.pop(event.seq, None)) is not None:
+            self._carried.setdefault(key, []).append(carried)
+        if isinstance(event, ev.Called | ev.Sent):
+            _remember(self._known, key, self._context(row), REMEMBERED_SPANS)
+        elif isinstance(event, ev.TaskCreated):
+            _remember(self._tasks, event.task_id, self._context(row), REMEMBERED_SPANS)
+        if key in self._held:
+            if evidence.late_answer(row) is not None or row.unwatched_at is not None:
+                yield self._made(self._held.pop(key))
+        elif not was_open and isinstance(event, ev.Late | ev.Duplicate):
+            yield self._late(row, event)
+        elif was_open and row.state in TERMINAL:
+            if row.cause is None or evidence.late_answer(row) is not None or row.unwatched_at is not None:
+                yield self._made(row)
+            else:
+                self._held[key] = row
+
+    def _context(self, row: Request) -> SpanContext:
+        """Returns the ids of a request's span."""
+        key = _key(row.id)
+        carried = self._carried.get(key)
+        if carried and self._header.purpose != "tap":
+            return carried[0]
+        parent = self._parent(row)
+        trace = parent.trace if parent is not None else self._digits(key, "trace", 32)
+        return SpanContext(trace, self._digits(key, "span", 16))
+
+    def _parent(self, row: Request) -> SpanContext | None:
+        carried = self._carried.get(_key(row.id))
+        if carried:
+            return carried[0] if self._header.purpose == "tap" else None
+        return None if row.parent is None else self._known.get(_key(row.parent))
+
+    def _digits(self, key: TypedId, what: str, count: int) -> str:
+        """Returns digits that are the same whenever the session is read."""
+        text = f"{self._header.id} {what} {key[0].__name__} {key[1]}"
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:count]
+
+    def _made(self, row: Request) -> Span:
+        key = _key(row.id)
+        context, parent = self._context(row), self._parent(row)
+        began = row.called_at if row.sent_at is None else row.sent_at
+        error, kind = _failure(row)
+        attributes = {
+            **self._session(),
+            "mcp.method.name": self._redact(row.method),
+            "jsonrpc.request.id": str(row.id),
+            "mcp_tui.state": evidence.ended(row),
+            "mcp_tui.progress.count": row.progress_count,
+            "mcp_tui.response.size": row.response_size,
+        }
+        if row.name and (name := _NAMES.get(row.method)) is not None:
+            attributes[name] = self._redact(row.name)
+        if row.method == "tools/call":
+            attributes["gen_ai.operation.name"] = "execute_tool"
+        if kind:
+            attributes["error.type"] = kind
+        if row.code is not None:
+            attributes["rpc.response.status_code"] = str(row.code)
+        if row.cause is not None:
+            attributes |= {
+                "mcp_tui.cancel.cause": row.cause.value,
+                "mcp_tui.cancel.reason": self._redact(row.reason),
+                "mcp_tui.cancel.signal": "" if row.signal is None else row.signal.value,
+                "mcp_tui.cancel.outcome": evidence.outcome(row, self._at).value,
+            }
+        links = [*self._carried.pop(key, [])[1:]]
+        if row.method.startswith("tasks/") and (task := self._tasks.get(row.name)) is not None:
+            links.append(task)
+        return Span(
+            name=self._redact(
+                f"{row.method} {row.name}" if _NAMES.get(row.method, "").startswith("gen") else row.method
+            ),
+            context=context,
+            parent=parent,
+            kind="client",
+            began=self._wall(began),
+            ended=self._wall(max(began, self._at if row.ended_at is None else row.ended_at)),
+            attributes=attributes,
+            id=row.id,
+            events=tuple(map(self._happened, row.history[1:])),
+            links=tuple(links),
+            error=self._redact(error),
+        )
+
+    def _late(self, row: Request, event: ev.Late | ev.Duplicate) -> Span:
+        """Returns a span for what came after that of its request."""
+        about = self._known.get(_key(row.id)) or self._context(row)
+        return Span(
+            name=f"{self._redact(row.method)} {name_of(type(event))}",
+            context=SpanContext(about.trace, self._digits(_key(row.id), f"late {event.at}", 16)),
+            parent=about,
+            kind="internal",
+            began=self._wall(event.at),
+            ended=self._wall(event.at),
+            attributes={
+                **self._session(),
+                "mcp.method.name": self._redact(row.method),
+                "jsonrpc.request.id": str(row.id),
+            },
+            id=row.id,
+            events=(self._happened(event),),
+            links=(about,),
+        )
+
+    def _asked_span(self, asked: ev.ServerRequestReceived, over: ev.Event | None) -> Span:
+        """Returns the span of a request of the server's, which ends with an event, or with the session."""
+        carried = self._contexts.pop(asked.seq, None)
+        parent = carried or (None if asked.parent is None else self._known.get(_key(asked.parent)))
+        key = (ev.ServerRequestReceived, asked.request_id)
+        trace = self._digits(key, f"trace {asked.at}", 32) if parent is None else parent.trace
+        refused = isinstance(over, ev.ServerRequestAnswered) and over.code is not None
+        attributes = {
+            **self._session(),
+            "mcp.method.name": self._redact(asked.method),
+            "jsonrpc.request.id": self._redact(str(asked.request_id)),
+        }
+        if isinstance(over, ev.ServerRequestAnswered) and over.code is not None:
+            attributes["error.type"] = attributes["rpc.response.status_code"] = str(over.code)
+        return Span(
+            name=self._redact(asked.method),
+            context=SpanContext(trace, self._digits(key, f"span {asked.at}", 16)),
+            parent=parent,
+            kind="server",
+            began=self._wall(asked.at),
+            ended=self._wall(self._at if over is None else over.at),
+            attributes=attributes,
+            events=() if over is None else (self._happened(over),),
+            error="refused" if refused else "",
+        )
+
+    def _session(self) -> dict[str, Any]:
+        connected = self._connected
+        told = {
+            "mcp.protocol.version": connected.revision,
+            "network.transport": "pipe"
+            if connected.transport == "stdio"
+            else "tcp"
+            if connected.transport
+            else "",
+            "mcp_tui.session": self._header.id,
+            "mcp_tui.server": self._redact(connected.server),
+            "mcp_tui.client": self._redact(connected.client),
+        }
+        return {name: value for name, value in told.items() if value}
+
+    def _happened(self, event: ev.Event) -> SpanEvent:
+        told = {
+            f"mcp_tui.{name}": self._redact(value) if isinstance(value, str) else value
+            for name, value in encode_event(event).items()
+            if name not in _UNTOLD and isinstance(value, str | int | float) and value != ""
+        }
+        return SpanEvent(name_of(type(event)), self._wall(event.at), told)
+
+    def _wall(self, at: float) -> float:
+        return self._header.wall + (at - self._header.mono)
+
+
+def otlp_lines(spans: Iterable[Span], header: Header) -> Iterator[str]:
+    """Yields spans as OTLP in JSON, some in a line (OpenTelemetry Protocol File Exporter)."""
+    resource = {"attributes": _otlp_attributes(resource_of(header))}
+    scope = {"name": "mcp-tui", "version": __version__}
+    source = iter(spans)
+    while some := [*islice(source, SPANS_IN_A_LINE)]:
+        scoped = [{"scope": scope, "spans": [*map(_otlp, some)]}]
+        yield json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": scoped}]}) + "\n"
+
+
+def resource_of(header: Header) -> Attributes:
+    """Returns the attributes of what made the spans."""
+    return {"service.name": "mcp-tui", "service.version": __version__, "service.instance.id": header.id}
+
+
+def nanoseconds(at: float) -> int:
+    """Returns seconds in nanoseconds; a float has no more than microseconds of a time since the epoch."""
+    return round(at * 1e6) * 1000
+
+
+def _otlp(span: Span) -> dict[str, object]:
+    kinds = {"internal": 1, "server": 2, "client": 3}
+    made: dict[str, object] = {
+        "traceId": span.context.trace,
+        "spanId": span.context.span,
+        "name": span.name,
+        "kind": kinds[span.kind],
+        "startTimeUnixNano": str(nanoseconds(span.began)),
+        "endTimeUnixNano": str(nanoseconds(span.ended)),
+        "attributes": _otlp_attributes(span.attributes),
+        "status": {"code": 2, "message": span.error} if span.error else {},
+    }
+    if span.parent is not None:
+        made["parentSpanId"] = span.parent.span
+    if span.events:
+        made["events"] = [
+            {
+                "timeUnixNano": str(nanoseconds(each.at)),
+                "name": each.name,
+                "attributes": _otlp_attributes(each.attributes),
+            }
+            for each in span.events
+        ]
+    if span.links:
+        made["links"] = [{"traceId": each.trace, "spanId": each.span} for each in span.links]
+    return made
+
+
+def _otlp_attributes(attributes: Attributes) -> list[dict[str, object]]:
+    return [{"key": name, "value": _otlp_value(value)} for name, value in attributes.items()]
+
+
+def _otlp_value(value: str | float) -> dict[str, object]:
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():  # of 64 bits
+            return {"intValue": str(value)} if abs(value) < 1 << 63 else {"stringValue": str(value)}
+        case float():
+            return {"doubleValue": value if math.isfinite(value) else str(value)}
+        case _:
+            return {"stringValue": value}
+
+
+def _failure(row: Request) -> tuple[str, str]:
+    """Returns why a request failed and the kind of the failure, both empty where it did not."""
+    if row.cause in _LIMITS:
+        return row.reason, "timeout"
+    if row.cause is not None:
+        return "", "cancelled"
+    if row.error:
+        return row.error, row.rule or ("" if row.code is None else str(row.code)) or row.state.value
+    return ("the tool reports an error", "tool_error") if row.is_error else ("", "")
+
+
+def _context_in(raw: bytes) -> SpanContext | None:
+    frame = messages.parse(raw)
+    if not isinstance(frame, messages.RequestFrame):
+        return None
+    found = _TRACEPARENT.fullmatch(
+        as_text(as_object(as_object(frame.params).get("_meta")).get("traceparent"))
+    )
+    return None if found is None else SpanContext(*found.groups())
+
+
+def _remember(known: dict[Any, SpanContext], key: object, context: SpanContext, most: int) -> None:
+    known[key] = context
+    if len(known) > most:
+        with suppress(StopIteration):
+            del known[next(iter(known))]
+
+
+def _key(id_: RequestId) -> TypedId:
+    return type(id_), id_

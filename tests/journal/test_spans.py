@@ -1,0 +1,136 @@
+"""Spans: what becomes of the records of a session in a trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from mcp_tui.journal.records import FrameHead, Header
+from mcp_tui.journal.spans import HOLD_SECONDS, Span, SpanMaker, otlp_lines
+from mcp_tui.journal.writer import Record
+from mcp_tui.protocol import events as ev
+from tests.cli.keeping import called, cancelled, connected, late
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+def made(*records: Record | list[ev.Event], purpose: str = "", hold: float = float("inf")) -> list[Span]:
+    maker = SpanMaker(Header(id="s", wall=1000.0, mono=100.0, purpose=purpose), hold=hold)
+
+    def found() -> Iterator[Span]:
+        for each in records:
+            for record in each if isinstance(each, list) else [each]:
+                yield from maker.take(record)
+        yield from maker.rest()
+
+    return [*found()]
+
+
+def frame(seq: int, id: int, context: str, *, method: str = "tools/call", out: bool = True) -> Record:
+    params = {"name": "slow_sql", "_meta": {"traceparent": context}}
+    raw = json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode()
+    return FrameHead(seq, 100.0, "out" if out else "in", method, id, len(raw)), raw
+
+
+def happened(span: Span) -> list[tuple[str, float]]:
+    return [(each.name, each.at) for each in span.events]
+
+
+def test_a_late_answer_is_in_the_span_of_its_request():
+    cancel = [*cancelled(1), ev.Settled(at=104.0, id=1), late(1, 30.0)]
+    open_, answered, cancelled_span = sorted(
+        made(connected(), called(1), cancel, called(2), ev.Completed(at=103.0, id=2), called(3, at=105.0)),
+        key=lambda span: -int(span.id or 0),
+    )
+    assert happened(cancelled_span) == [
+        ("sent", 1000.0),
+        ("cancel_requested", 1002.0),
+        ("cancel_signalled", 1002.0),
+        ("settled", 1004.0),
+        ("late", 1032.0),
+    ]
+    told = cancelled_span.attributes
+    assert (cancelled_span.name, cancelled_span.began, cancelled_span.ended) == (
+        "tools/call slow_sql",
+        1000.0,
+        1002.0,
+    )
+    assert (told["mcp_tui.cancel.reason"], told["mcp_tui.cancel.outcome"]) == ("wrong table", "late_result")
+    assert (told["error.type"], told["mcp.protocol.version"]) == ("cancelled", "2025-11-25")
+    assert (answered.ended, answered.error, answered.attributes["mcp_tui.state"]) == (1003.0, "", "completed")
+    assert (open_.ended, open_.attributes["mcp_tui.state"]) == (1032.0, "in_flight")
+    assert len({span.context.trace for span in (open_, answered, cancelled_span)}) == 3
+
+
+def test_what_comes_after_a_span_was_sent_is_linked_to_it():
+    cancel = [*cancelled(1), ev.Settled(at=104.0, id=1)]
+    first, after, _ = made(
+        called(1), cancel, called(2, at=103.0 + HOLD_SECONDS), late(1, 90.0), hold=HOLD_SECONDS
+    )
+    assert happened(first)[-1] == ("settled", 1004.0)
+    assert (after.parent, after.links, happened(after)) == (
+        first.context,
+        (first.context,),
+        [("late", 1092.0)],
+    )
+
+
+def test_the_span_of_a_tapped_call_is_a_child_of_the_clients():
+    (span,) = made(frame(1, 1, f"00-{TRACE}-{SPAN}-01"), called(1, 1), purpose="tap")
+    assert span.parent is not None
+    assert (span.parent.trace, span.parent.span, span.context.trace) == (TRACE, SPAN, TRACE)
+    assert span.context.span != SPAN
+
+
+def test_the_span_of_an_own_call_is_the_one_that_the_call_carried():
+    (span,) = made(frame(1, 1, f"00-{TRACE}-{SPAN}-01"), called(1, 1))
+    assert (span.context.trace, span.context.span, span.parent) == (TRACE, SPAN, None)
+
+
+def test_a_trace_context_that_is_none_is_ignored():
+    for wrong in (
+        f"00-{'0' * 32}-{SPAN}-01",
+        f"ff-{TRACE}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN}",
+        "<b>",
+        f"00-{TRACE.upper()}-x-01",
+    ):
+        (span,) = made(frame(1, 1, wrong), called(1, 1), purpose="tap")
+        assert (span.parent, span.context.trace == TRACE) == (None, False), wrong
+
+
+def test_rounds_tasks_and_requests_of_the_server_are_joined():
+    other = "b7ad6b7169203331"
+    spans = made(
+        frame(1, 1, f"00-{TRACE}-{SPAN}-01"),
+        called(1, 1),
+        ev.InputRequired(at=101.0, id=1, round=1, asks="elicitation/create"),
+        frame(2, 9, f"00-{TRACE}-{other}-01"),
+        ev.Round(at=102.0, id=1, wire_id=9, number=2),
+        ev.Sent(at=102.0, id=1, seq=2),
+        ev.TaskCreated(at=103.0, id=1, task_id="T"),
+        [
+            ev.Called(at=104.0, id=2, method="tasks/get", name="T", internal=True, parent=1),
+            ev.Sent(at=104.0, id=2),
+        ],
+        ev.Completed(at=104.5, id=2),
+        ev.ServerRequestReceived(at=104.6, request_id="q", method="sampling/createMessage", parent=1),
+        ev.ServerRequestAnswered(at=104.8, request_id="q", code=-1),
+        ev.Completed(at=105.0, id=1),
+    )
+    poll, asked, call = spans
+    assert [each.span for each in call.links] == [other]
+    assert (poll.parent, poll.links, poll.context.trace) == (call.context, (call.context,), TRACE)
+    assert (asked.kind, asked.parent, asked.error, asked.ended) == ("server", call.context, "refused", 1004.8)
+
+
+def test_lines_have_hexadecimal_ids_and_times_as_text():
+    header = Header(id="s", wall=1000.0, mono=100.0)
+    spans = made(called(1), ev.Failed(at=101.25, id=1, message="it failed", code=-32603)) * 501
+    lines = [json.loads(line) for line in otlp_lines(spans, header)]
+    assert len(lines) == 2
+    found = lines[0]["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    assert (len(found["traceId"]), len(found["spanId"]), found["kind"]) == (32, 16, 3)
+    assert (found["startTimeUnixNano"], found["endTimeUnixNano"]) == ("1000000000000", "1001250000000")
+    assert found["status"] == {"code": 2, "message": "it failed"}
+    assert {"key": "error.type", "value": {"stringValue": "-32603"}} in found["attributes"]
