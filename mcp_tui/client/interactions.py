@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from mcp_tui.client.forms import secret_members
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.inbound import ELICIT, USER_REJECTED
@@ -169,6 +168,8 @@ class Interactions:
             if inquiry in self.open:
                 self.open.remove(inquiry)
         if inquiry.method == ELICIT and isinstance(answer, dict):
+            from mcp_tui.client.forms import secret_members  # forms take long to load, and few servers ask
+
             content = as_object(answer.get("content"))
             self._client.store.hide(secret_members(inquiry.params.get("requestedSchema"), content))
         return None if inquiry.over.done() else answer

@@ -8,7 +8,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from statistics import median
 from typing import Final, LiteralString
 
 from mcp_tui.protocol import evidence, units
@@ -39,6 +38,8 @@ def request(row: Request) -> SafeText:
 
 def repetitions(rows: Sequence[Request]) -> SafeText:
     """Returns the sum of repeated requests that are over: ``5 × tools/call add: median 12 ms, worst 40 ms, …``."""
+    from statistics import median  # loads the random numbers, for every command
+
     of = request(rows[0]) if len({(row.method, row.name) for row in rows}) == 1 else words("requests")
     times = [
         row.elapsed(row.ended_at) for row in rows if row.sent_at is not None and row.ended_at is not None
