@@ -99,7 +99,10 @@ _CLIENT_CERT: Final = (
     Option("--client-key", "FILE", "its private key (PEM), if that is in a file of its own"),
 )
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
-_RECORD: Final = Option("--record", "FILE", "also write a recording to FILE")
+_RECORD: Final = (
+    Option("--record", "FILE", "also write a recording to FILE"),
+    Option("--keep-secrets", "", "do not redact passwords and tokens in that recording"),
+)
 _OTLP: Final = Option(
     "--otlp", "URL", "send a span for each request to the OpenTelemetry collector at URL", type=collector
 )
@@ -138,7 +141,7 @@ CONNECTING: Final = (
         Option("--insecure", "", "do not verify TLS certificates"),
     ),
     *_LIMITS,
-    OptionGroup("recording", _RECORD, _OTLP),
+    OptionGroup("recording", *_RECORD, _OTLP),
 )
 """The options of every command that connects."""
 
@@ -262,10 +265,21 @@ _DEMO: Final = _own(
     Option("--log", "FILE", "log received messages to FILE as JSON lines"),
 )
 
+_MOCK: Final = _own(
+    Option(
+        "--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio (0: any free port)", type=whole
+    ),
+    Option(
+        "--speed", "N|max", "N times as fast as recorded (1); max: without delays", type=speed, default=1.0
+    ),
+    Option("--nearest", "", "answer a call that was not recorded as the nearest one of its method"),
+    Option("--strict", "", "answer each recorded call once; exit 9 if any call was refused"),
+)
+
 _TAP: Final = _own(
     Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
     Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
-    _RECORD,
+    *_RECORD,
     _OTLP,
     Option("--name", "N", "name of the server, in ps and in the journal"),
 )
@@ -380,6 +394,7 @@ COMMANDS: Final = {
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),
     "attach": _silent("live", "open a running session in the workbench", "[SESSION]"),
+    "mock": _silent("mock", "run a server that answers as a recording did", "FILE|SESSION|last …", (_MOCK,)),
     "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),
 }
 

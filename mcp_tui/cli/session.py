@@ -396,6 +396,8 @@ def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = 
     options = given.options
     journal = in_force(told=False).journal
     record = options.record
+    if options.keep_secrets and not record:
+        raise Failure("--keep-secrets is about a recording. Add --record FILE.")
     if record and beside:
         path = Path(record)
         record = str(path.parent / f"{path.stem}-{beside}{path.suffix}")
@@ -403,6 +405,7 @@ def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = 
         where,
         journal=journal.keep and not options.no_journal,
         record=record,
+        keep_secrets=options.keep_secrets,
         keep_days=journal.days or None,
         keep_bytes=journal.size * 1_000_000 or None,
         purpose=purpose,

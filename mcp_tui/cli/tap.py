@@ -61,5 +61,7 @@ def _proxy(given: Words) -> int:
 
 
 def _begin(given: Words) -> dict[str, Any]:
-    names = ("timeout", "max_timeout", "record", "otlp", "name")
+    if given.options.keep_secrets and not given.options.record:
+        raise Failure("--keep-secrets is about a recording. Add --record FILE.")
+    names = ("timeout", "max_timeout", "record", "keep_secrets", "otlp", "name")
     return {name: value for name in names if (value := getattr(given.options, name)) is not None}

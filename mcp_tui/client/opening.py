@@ -10,7 +10,7 @@ from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.journal.files import PART_BYTES, new_journal_path, prune
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
-from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.redaction import Redactor, Unredacted
 from mcp_tui.journal.store import Follower, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Note
@@ -22,6 +22,7 @@ def open_store(
     *,
     journal: bool = True,
     record: str | None = None,
+    keep_secrets: bool = False,
     keep_days: float | None = None,
     keep_bytes: int | None = None,
     purpose: str = "",
@@ -30,6 +31,7 @@ def open_store(
     otlp: str | None = None,
 ) -> Store:
     """Returns a store that writes a journal and, if ``record`` names a file, a recording, without secrets of the target.
+    Only with ``keep_secrets`` are they in the recording.
 
     ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`. ``began`` is when the session did, in monotonic seconds,
     if not now. Spans are sent to the collector at ``otlp``, for which the extra of that name must be installed.
@@ -54,7 +56,8 @@ def open_store(
         except RecordingError as error:
             problem = str(error)
     if record is not None:
-        writers.append(Writer(record, redactor=redactor, header=header, replace=True))
+        given = Unredacted() if keep_secrets else redactor
+        writers.append(Writer(record, redactor=given, header=header, replace=True))
     followers: list[Follower] = []
     if otlp is not None:
         from mcp_tui.journal.otlp import SpanSender

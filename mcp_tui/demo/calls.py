@@ -142,18 +142,27 @@ class Call:
 
     # -- what is asked -----------------------------------------------------------------------------------------
 
-    async def ask(self, method: str, params: Object) -> Object | None:
-        """Sends a request of this server's own and waits for the response (handshake era).
+    def pose(self, question: Object) -> tuple[RequestId, asyncio.Future[Object]]:
+        """Sends a request of this server's own; returns its id and its response to come (handshake era).
 
-        ``None`` when the call is cancelled first, which takes the question back (cancellation, until 2025-11-25:
-        either side cancels what it has asked). Raises `DemoRefusal` where there is no way to ask.
+        Raises `DemoRefusal` where there is no way to ask.
         """
         request_id = next(_ids)
-        frame: Object = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
         answer = self._questions[request_id] = asyncio.get_running_loop().create_future()
+        frame: Object = {"jsonrpc": "2.0", **question, "id": request_id}
+        if not self.send(frame, "request", method=question["method"]):
+            self._questions.pop(request_id)
+            raise frames.bad_request("asking the client needs a stream")
+        return request_id, answer
+
+    async def ask(self, method: str, params: Object) -> Object | None:
+        """Asks by :meth:`pose` and waits for the response.
+
+        ``None`` when the call is cancelled first, which takes the question back (cancellation, until 2025-11-25:
+        either side cancels what it has asked).
+        """
+        request_id, answer = self.pose({"method": method, "params": params})
         try:
-            if not self.send(frame, "request", method=method):
-                raise frames.bad_request("asking the client needs a stream")
             self._asking = request_id
             return None if await self.wait(answer) else answer.result()
         finally:

@@ -31,7 +31,8 @@ class Setting:
     """The state that all conversations share. ``spawn`` runs a coroutine for as long as the server runs; ``end`` ends it.
 
     ``through`` returns the channel on which a request is answered, ``None`` for never, and may refuse it. ``instead`` are
-    coroutines that run in place of those of the tools of these names.
+    coroutines that run in place of those of the tools of these names. ``converse`` makes the conversation with a client,
+    and ``streams`` says whether a request may need a stream over HTTP.
     """
 
     log: DemoLog
@@ -40,6 +41,8 @@ class Setting:
     tasks: DemoTasks = field(default_factory=DemoTasks)
     through: Callable[[Object, Channel], Channel | None] = lambda _, channel: channel
     instead: Mapping[str, Run] = field(default_factory=dict[str, Run])
+    converse: Callable[[Setting], Conversation] = lambda setting: Conversation(setting)  # noqa: PLW0108 - it is below
+    streams: Callable[[Object], bool] = lambda frame: frame.get("method") in WORKING
 
 
 def _becomes_task(tool: str, params: Object, caller: DemoCaller) -> bool:
@@ -69,6 +72,8 @@ class Conversation:
         self.revision: str | None = None
         self.client = DemoCaller(frames.HANDSHAKE[0], LOG_LEVELS[0])
         """The client of the handshake era."""
+        self.aside = Channel()
+        """The way of messages that belong to no request."""
         self._questions: Questions = {}
         self._calls: dict[RequestId, tuple[Call, asyncio.Task[None]]] = {}
 
@@ -99,24 +104,29 @@ class Conversation:
                 self._questions.pop(identity).set_result(frame)
             return None
         if not frames.is_request(frame):
-            self._notify(frame)
+            self.notify(frame)
             return None
         try:
             through = self._setting.through(frame, channel)
             if through is None:
                 return None
             channel = through
-            caller = caller_of(frame)
-            if frame["method"] in WORKING:
-                return self._begin(frame, caller, channel)
-            result = self._result(frame["method"], frames.params_of(frame), caller)
+            call = self.handle(frame, caller_of(frame), channel)
         except DemoRefusal as refusal:
             self._setting.log.event("sent", id=identity, kind="error", code=refusal.code)
             channel.send(frames.error_frame(identity, refusal))
-        else:
-            self._setting.log.event("sent", id=identity, kind="result")
-            channel.send(frames.result_frame(identity, frames.complete(result, caller.revision)))
-        channel.end()
+            call = None
+        if call is None:
+            channel.end()
+        return call
+
+    def handle(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call | None:
+        """Answers a request, or begins the call that it is. Raises `DemoRefusal`."""
+        if frame["method"] in WORKING:
+            return self._begin(frame, caller, channel)
+        result = self._result(frame["method"], frames.params_of(frame), caller)
+        self._setting.log.event("sent", id=frame["id"], kind="result")
+        channel.send(frames.result_frame(frame["id"], frames.complete(result, caller.revision)))
         return None
 
     # -- requests answered at once -----------------------------------------------------------------------------
@@ -172,8 +182,6 @@ class Conversation:
         params, method, identity = frames.params_of(frame), frame["method"], frame["id"]
         calls = method == "tools/call"
         name = str(params.get("name") if calls else method)
-        if identity in self._calls:
-            raise frames.bad_request("a request with this id is in progress")
         if calls and name not in TOOLS:
             raise frames.bad_params("unknown tool")
         if calls and frames.as_object(params.get("arguments", {})) is None:
@@ -187,8 +195,14 @@ class Conversation:
             call.close()
             return call
         work = self._call if calls else _listen if method == "subscriptions/listen" else tasks.result
-        self._calls[identity] = call, spawn(_run(call, work))
-        self._calls[identity][1].add_done_callback(lambda _: self._calls.pop(identity))
+        return self.start(call, work)
+
+    def start(self, call: Call, work: Callable[[Call], Coroutine[Any, Any, None]]) -> Call:
+        """Lets a call work, and be cancelled. Raises `DemoRefusal` if its id is in use."""
+        if call.id in self._calls:
+            raise frames.bad_request("a request with this id is in progress")
+        self._calls[call.id] = call, self._setting.spawn(_run(call, work))
+        self._calls[call.id][1].add_done_callback(lambda _: self._calls.pop(call.id))
         return call
 
     async def _call(self, call: Call) -> None:
@@ -210,7 +224,7 @@ class Conversation:
 
     # -- notifications -----------------------------------------------------------------------------------------
 
-    def _notify(self, frame: Object) -> None:
+    def notify(self, frame: Object) -> None:
         """Handles a notification. Only a valid cancel of a running call has an effect."""
         params = frames.as_object(frame.get("params")) or {}
         if frame["method"] == "notifications/cancelled" and frames.is_request_id(params.get("requestId")):

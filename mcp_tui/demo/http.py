@@ -17,7 +17,7 @@ import h11
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
-from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
+from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.revisions import NAMING_PARAMETERS
@@ -416,8 +416,8 @@ class HttpServer:
             self._setting.log.event("sent", id=frame["id"], kind="error", code=refusal.code)
             connection.error(refusal, frame["id"])
             return
-        channel = HttpResponse(connection, modern=True, streams=frame["method"] in WORKING)
-        call = Conversation(self._setting).receive(frame, lambda _: caller, channel)
+        channel = HttpResponse(connection, modern=True, streams=self._setting.streams(frame))
+        call = self._setting.converse(self._setting).receive(frame, lambda _: caller, channel)
         if call is not None:
             connection.left = lambda: call.closed or call.cancel("stream_closed")
 
@@ -429,14 +429,14 @@ class HttpServer:
         identity = ""
         if opens and "mcp-session-id" not in request.headers:
             identity = os.urandom(16).hex()
-            conversation = Conversation(self._setting)
+            conversation = self._setting.converse(self._setting)
         else:
             conversation = self._session(request)
         if batch and conversation.revision != "2025-03-26":
             raise frames.bad_request("batches are not supported")
         caller = conversation.client
         requests = sum(map(frames.is_request, taken))
-        works = batch or any(frame.get("method") in WORKING for frame in taken if frames.is_request(frame))
+        works = batch or any(self._setting.streams(frame) for frame in taken if frames.is_request(frame))
         streams = requests > 0 and works
         channel = HttpResponse(connection, streams=streams, requests=requests, session=identity)
         begun = [conversation.receive(frame, lambda _: caller, channel) for frame in taken]
@@ -450,11 +450,11 @@ class HttpServer:
     # -- GET and DELETE ----------------------------------------------------------------------------------------
 
     def _get(self, connection: HttpConnection, session: Conversation) -> None:
-        """Opens the GET stream of a session, on which this server sends nothing."""
+        """Opens the GET stream of a session, on which the demo server sends nothing."""
         if session in self._listeners:
             raise HttpRefusal(HTTPStatus.CONFLICT, "this session already has a stream")
         self._listeners[session] = connection
-        connection.start_stream()
+        session.aside = HttpResponse(connection, streams=True)
         connection.left = lambda: self._listeners.pop(session, None)
 
     def _delete(self, connection: HttpConnection, request: HttpRequest, session: Conversation) -> None:

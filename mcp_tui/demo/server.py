@@ -8,13 +8,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
-from mcp_tui.demo.dispatch import Conversation, Setting
+from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog, connect
 from mcp_tui.protocol.framing import LineFramer, Oversized
@@ -26,8 +26,14 @@ _STATUS: Final = {"eof": 0, "SIGINT": 130, "SIGTERM": 143, "stdout closed": 141}
 """The exit status for each cause of the end."""
 
 
-def main(http_port: int | None, log: Path | None) -> int:
-    """Runs the demo server until it is told to end and returns its exit status.
+Settle: TypeAlias = Callable[[Setting], Setting]
+
+
+def main(
+    http_port: int | None, log: Path | None, settle: Settle = lambda setting: setting, name: str = "demo"
+) -> int:
+    """Runs the demo server until it is told to end and returns its exit status. `settle` makes another server of it, `name`
+    is its command.
 
     `http_port` ``None`` means stdio, 0 any free port; over HTTP the URL is printed on a line of its own. `log` is the
     file for the server's own log, appended to.
@@ -40,10 +46,10 @@ def main(http_port: int | None, log: Path | None) -> int:
     try:
         journal = DemoLog(log, "stdio" if http_port is None else "http")
     except OSError as error:
-        _complain(f"Cannot write the log {log}: {error.strerror}.")
+        _complain(name, f"Cannot write the log {log}: {error.strerror}.")
         return USAGE
     try:
-        cause = asyncio.run(_run(http_port, journal))
+        cause = asyncio.run(_run(http_port, journal, settle, name))
     except KeyboardInterrupt:  # before the signals were taken over
         cause = "SIGINT"
     journal.control = None
@@ -52,11 +58,11 @@ def main(http_port: int | None, log: Path | None) -> int:
     return status
 
 
-def _complain(sentence: str) -> None:
-    sys.stderr.write(f"mcp-tui demo: {sentence}\n")
+def _complain(name: str, sentence: str) -> None:
+    sys.stderr.write(f"mcp-tui {name}: {sentence}\n")
 
 
-async def _run(http_port: int | None, log: DemoLog) -> str:
+async def _run(http_port: int | None, log: DemoLog, settle: Settle, name: str) -> str:
     """Serves until the end and returns its cause."""
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tasks: set[asyncio.Task[None]] = set()
@@ -76,14 +82,14 @@ async def _run(http_port: int | None, log: DemoLog) -> str:
     log.control = await connect()
     log.event("start", pid=os.getpid())
     async with asyncio.TaskGroup() as group:
-        setting = Setting(log=log, spawn=spawn, end=end)
+        setting = settle(Setting(log=log, spawn=spawn, end=end))
         try:
             await _serve(setting, http_port)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                _complain(f"Port {http_port} is in use. Choose another port, or 0 for any free port.")
+                _complain(name, f"Port {http_port} is in use. Choose another port, or 0 for any free port.")
             else:
-                _complain(f"Cannot listen on 127.0.0.1:{http_port}: {error.strerror}.")
+                _complain(name, f"Cannot listen on 127.0.0.1:{http_port}: {error.strerror}.")
             return "no port"
         cause = await ended
         while tasks:  # one that ends may begin no other, but a connection may be accepted meanwhile
@@ -121,7 +127,8 @@ class Lines(Channel):
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self._setting = setting
-        self._conversation = Conversation(setting)
+        self._conversation = setting.converse(setting)
+        self._conversation.aside = self
         self._lines = LineFramer(MESSAGE_CAP)
 
     def take(self, data: bytes) -> None:

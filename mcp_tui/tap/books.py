@@ -331,6 +331,7 @@ def opened_store(
             target,
             journal=chosen.journal.keep,
             record=record,
+            keep_secrets=begin.get("keep_secrets") is True,
             keep_days=chosen.journal.days or None,
             keep_bytes=chosen.journal.size * 1_000_000 or None,
             purpose="tap",

@@ -1,0 +1,57 @@
+"""``mock``: run a server that answers as a recording did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from mcp_tui.cli import journals
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure, warn
+from mcp_tui.mock.runs import Runs, redacted
+from mcp_tui.mock.server import Mock
+from mcp_tui.tui.view.text import clean
+
+SHOWN: Final = 5
+"""Redacted values that are named."""
+
+
+def run(_name: str, given: Words) -> int:
+    """Serves the runs of the named recordings until the client is gone; returns the exit status."""
+    options = given.options
+    if options.http is not None and not 0 <= options.http < 65536:
+        raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
+    found = journals.every(given)
+    if not found:
+        raise Failure("Missing FILE. Give a recording, the start of a session's name, or last.")
+    runs = Runs(each.paths[0] for each in found)
+    if not any(each.id is not None for each in runs.all):
+        raise Failure(f"{found[0].paths[0]} has no requests to answer.")
+    if runs.damaged:
+        warn(f"Skipped {runs.damaged:,} unreadable line{'s'[: runs.damaged > 1]}.")
+    _report_redacted(runs, str(found[0].paths[0]))
+    mock = Mock(runs, speed=options.speed, strict=options.strict, nearest=options.nearest)
+    status = mock.serve(options.http)
+    return Exit.BROKEN_RULE if options.strict and mock.refused and status in _ENDED else status
+
+
+def _report_redacted(runs: Runs, path: str) -> None:
+    """Says which values are missing in the recording, and how to get them."""
+    places = Counter(
+        f"{run.method} {run.name}".strip() + f": {place}"
+        for run in runs.all
+        for part in (run.params, *(step.frame for step in run.steps))
+        for place in redacted(part)
+    )
+    if not places:
+        return
+    named = [clean(place) for place in list(places)[:SHOWN]]
+    more = [f"and {len(places) - SHOWN} more"] if len(places) > SHOWN else []
+    warn(
+        f"Secrets were redacted in {clean(path)}: any value matches there, and answers have the mark. "
+        "To keep the values, record with --record FILE --keep-secrets.",
+        [*named, *more],
+    )
+
+
+_ENDED: Final = (0, Exit.TERMINATED, Exit.INTERRUPTED)

@@ -1,0 +1,200 @@
+"""One live call that goes as a recorded one did, cancelled or not, whenever its cancel comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, Final
+
+from mcp_tui.demo import frames
+from mcp_tui.demo.calls import Call, Channel
+from mcp_tui.demo.frames import DemoCaller, Object, as_list, as_object
+from mcp_tui.mock.runs import SUBSCRIPTION, Run, Step
+from mcp_tui.protocol.messages import Json, text
+from mcp_tui.protocol.states import LOG_LEVELS, RequestId
+
+Adapt = Callable[[Run, Object], Object]
+"""What turns a result into that of the caller's protocol version."""
+
+
+class Replayed(Call):
+    """A call that goes as ``run`` did, and beyond what is known of that, as ``spare``.
+
+    ``reaction`` returns the run of which the reaction to a cancel is taken, by the seconds from the call to its cancel.
+    ``pace`` is the length of a recorded second, ``head`` the recorded seconds that are over already. ``names`` are texts to
+    replace: ids of tasks.
+    """
+
+    run: Run
+    spare: Run | None = None
+    pace: float = 1.0
+    head: float = 0.0
+    aside = Channel()
+
+    def __init__(self, *facts: Any) -> None:
+        super().__init__(*facts)
+        self.reaction: Callable[[float], Run | None] = lambda _: None
+        self.adapt: Adapt = lambda _, result: result
+        self.names: dict[str, str] = {}
+        self._posed: dict[str, tuple[RequestId, asyncio.Future[Object]]] = {}
+
+    def take_back(self, why: str) -> None:
+        """Leaves a question as it is: the recording has what became of it."""
+
+    async def perform(self, _: Call) -> None:
+        """Sends what was recorded, each at its time."""
+        began = self.now() - self.head * self.pace
+        rest: list[Step] = []
+        steps = self.run.timeline(self.spare)
+        for index, step in enumerate(steps):
+            if await self.until(began + step.at * self.pace):
+                rest = steps[index:]
+                break
+            if step.asked in self._posed:
+                if await self.wait(self._posed[step.asked][1]):
+                    rest = steps[index + 1 :]
+                    break
+                began = self.now() - step.at * self.pace  # the client took its own time
+            elif step.frame:
+                self.show(step)
+        if not self.cancelled.is_set() and not self.answered and self.run.id is not None:
+            await self.wait(self.channel.gone.wait())
+        if self.cancelled.is_set():
+            await self._end(rest, began)
+
+    async def _end(self, rest: Sequence[Step], began: float) -> None:
+        """Goes on after a cancel, as the recording shows that it did."""
+        at = began if self.cancelled_at is None else self.cancelled_at
+        seen = None if self.answered else self.reaction((at - began) / self.pace if self.pace else 0.0)
+        due = [(began + each.at * self.pace, each) for each in rest if seen is None or seen.keeps(each)]
+        due += [(at + each.at * self.pace, each) for each in (seen.replies if seen is not None else ())]
+        for moment, step in sorted(due, key=itemgetter(0)):
+            await self.sleep_until(moment)
+            if step.frame:
+                self.show(step)
+
+    # -- what is sent --------------------------------------------------------------------------------------------
+
+    def show(self, step: Step) -> None:
+        """Sends a message, with the ids of this call in place of the recorded ones."""
+        frame = self._renamed(step)
+        params = as_object(frame.get("params")) or {}
+        if step.is_answer:
+            self.answered = True
+            if (result := as_object(frame.get("result"))) is not None:
+                frame = {**frame, "result": self.adapt(step.of, result)}
+            self.send(frame, "error" if "error" in frame else "result")
+        elif step.is_question:
+            self._posed[text(step.frame["id"])] = self.pose(frame)
+        elif step.method == "notifications/progress":
+            if self.reports:
+                self.send(frame, "progress", progress=params.get("progress"))
+        elif step.method != "notifications/message" or self._is_wanted(params.get("level")):
+            self.send(frame, "message")
+
+    def send(self, frame: Object, kind: str, **fields: object) -> bool:
+        """Sends a frame; one that is no response, aside if the call's own way is over."""
+        return super().send(frame, kind, **fields) or ("method" in frame and self.aside.send(frame))
+
+    def _is_wanted(self, level: Json) -> bool:
+        return level not in LOG_LEVELS or self.wants_messages(level)
+
+    def _renamed(self, step: Step) -> Object:
+        frame = _replaced(step.frame, self.names) if self.names else dict(step.frame)
+        if step.is_answer:
+            frame["id"] = _like(frame.get("id"), step.of.id, self.id)
+        for part in ("params", "result"):
+            if (members := as_object(frame.get(part))) is None:
+                continue
+            frame[part] = members = dict(members)
+            if "progressToken" in members:
+                token = step.of.meta.get("progressToken")
+                members["progressToken"] = _like(members["progressToken"], token, self._token)
+            if step.method == "notifications/cancelled":
+                posed = self._posed.get(text(members.get("requestId")))
+                members["requestId"] = members.get("requestId") if posed is None else posed[0]
+            meta = as_object(members.get("_meta"))
+            if meta is not None and SUBSCRIPTION in meta:
+                members["_meta"] = {**meta, SUBSCRIPTION: _like(meta[SUBSCRIPTION], step.of.id, self.id)}
+        return frame
+
+
+def _like(written: Json, recorded: Json, live: Json) -> Json:
+    """Returns the live id or token in the type in which the server wrote the recorded one; one that was wrong stays so."""
+    if type(written) is type(recorded) and written == recorded:
+        return live
+    if written is not None and str(written) == str(recorded):
+        return str(live) if isinstance(written, str) else live
+    return written
+
+
+def _replaced(value: Json, names: dict[str, str]) -> Any:
+    """Returns a value with whole texts replaced."""
+    if (members := as_object(value)) is not None:
+        return {name: _replaced(each, names) for name, each in members.items()}
+    if (items := as_list(value)) is not None:
+        return [_replaced(each, names) for each in items]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+CACHED: Final = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+"""Methods whose results say in 2026-07-28 how long they hold (caching)."""
+
+_MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
+_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+
+
+def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Object:
+    """Returns a recorded result as the caller's protocol version has it. `server` is the ``Implementation``."""
+    if run.modern == caller.modern:
+        return result
+    meta = {
+        name: each for name, each in (as_object(result.get("_meta")) or {}).items() if name != _SERVER_INFO
+    }
+    if caller.modern:
+        hold: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHED else {}
+        return {"resultType": "complete", **hold, **result, "_meta": {**meta, _SERVER_INFO: server}}
+    kept = {name: each for name, each in result.items() if name not in {*_MODERN_ONLY, "_meta"}}
+    return {**kept, "_meta": meta} if meta else kept
+
+
+def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
+    """Returns the capabilities with the instructions, and the ``Implementation``, that a recorded server told of itself."""
+    for run in runs:
+        if run.method in {"initialize", "server/discover"} and (result := run.result):
+            info = as_object(result.get("serverInfo"))
+            meta = as_object(result.get("_meta")) or {}
+            told = {name: result[name] for name in ("capabilities", "instructions") if name in result}
+            return told, info or as_object(meta.get(_SERVER_INFO)) or _ANYBODY
+    parts = {run.method.partition("/")[0] for run in runs}
+    return {
+        "capabilities": {name: {} for name in ("tools", "prompts", "resources") if name in parts}
+    }, _ANYBODY
+
+
+_ANYBODY: Final[Object] = {"name": "mock", "version": "0"}
+
+
+def capabilities(told: Object, caller: DemoCaller) -> Object:
+    """Returns what the server told of itself, without tasks of the other era, which are others."""
+    kept = dict(as_object(told.get("capabilities")) or {})
+    if caller.modern:
+        kept.pop("tasks", None)
+    else:
+        kept.pop("extensions", None)
+    return {**told, "capabilities": kept}
+
+
+def supported(version: str) -> list[str]:
+    """Returns the protocol versions to name, the recorded one first after the newest."""
+    return list(dict.fromkeys((frames.MODERN, version, *frames.HANDSHAKE)))

@@ -1,0 +1,74 @@
+"""The mock as a process, on both transports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli.output import Exit
+from tests.cli.running import MCP_TUI, run
+from tests.mock.recordings import COUNT, answer, call, session, written
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A call of the demo server that was recorded."""
+    path = tmp_path / "demo.jsonl"
+    assert run("call", "echo", "text=hi", "--demo", "--record", str(path)).status == 0
+    return path
+
+
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25", "2024-11-05"])
+def test_a_recorded_call_is_answered_in_every_protocol_version(recording: Path, revision: str):
+    server = ("--protocol", revision, "--", *MCP_TUI, "mock", str(recording))
+    ran = run("call", "echo", "text=hi", "--json", *server)
+    assert (ran.status, ran.outcome["result"]["content"][0]["text"]) == (0, "hi")
+    assert ran.of("violation") == []
+
+
+def test_an_unknown_call_is_refused_with_what_is_recorded_or_gets_the_nearest(recording: Path):
+    words = ("call", "echo", "text=ho", "--json", "--")
+    ran = run(*words, *MCP_TUI, "mock", str(recording))
+    said = 'Not recorded: tools/call echo {"text":"ho"}. Recorded for tools/call: echo {"text":"hi"}.'
+    assert (ran.status, ran.outcome["error"]["message"]) == (Exit.SERVER_ERROR, said)
+    ran = run(*words, *MCP_TUI, "mock", "--nearest", str(recording))
+    assert ran.outcome["result"]["content"][0]["text"] == "hi"
+
+
+def test_strict_answers_once_and_fails_in_the_end(tmp_path: Path):
+    path = written(tmp_path, session(call(1, 0, method="x/y"), answer(1, 0.01)))
+    asked = [
+        {"jsonrpc": "2.0", "id": id_, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+        for id_ in (1,)
+    ]
+    asked += [{"jsonrpc": "2.0", "id": id_, "method": "x/y", "params": COUNT} for id_ in (2, 3)]
+    text = "".join(f"{json.dumps(each)}\n" for each in asked)
+    ran = run("mock", str(path), "--strict", "--speed", "max", input=text)
+    assert ran.status == Exit.BROKEN_RULE
+    assert "Recorded 1 time only: x/y" in ran.err
+    assert run("mock", str(path), input=text).status == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not a recording"),
+        (session(answer(1, 1)), "has no requests to answer"),
+    ],
+)
+def test_a_file_without_requests_is_refused(tmp_path: Path, text: str, said: str):
+    path = written(tmp_path, text)
+    run("mock", str(path)).sentence(Exit.USAGE, said)
+
+
+def test_redacted_values_are_named_with_the_way_to_keep_them(tmp_path: Path):
+    words = ("call", "echo", "text=password=Tr0ub4dor&3x", "--demo", "--record", str(tmp_path / "x.jsonl"))
+    run(*words)
+    ran = run("mock", str(tmp_path / "x.jsonl"))
+    assert "tools/call echo: arguments.text" in ran.err
+    assert "--keep-secrets" in ran.err
+    run(*words, "--keep-secrets")
+    assert "Tr0ub4dor" in (tmp_path / "x.jsonl").read_text()
+    assert run("mock", str(tmp_path / "x.jsonl")).err == ""
