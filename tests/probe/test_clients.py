@@ -108,7 +108,7 @@ def test_a_client_that_leaves_its_server_behind_is_ended_with_everything_that_it
 
 
 TALK: Final = """
-import json, os, sys, threading, urllib.request
+import http.client, json, os, sys, threading, urllib.request
 url, modern, vice = os.environ["MCP_SERVER_URL"], sys.argv[1] == "2026-07-28", sys.argv[2]
 headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 meta = {}
@@ -121,12 +121,27 @@ def post(method, params, **more):
     if meta:
         params["_meta"] = meta
     body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
+    if vice == "closes" and more["id"] == 1:
+        connection = http.client.HTTPConnection(url.split("/")[2], timeout=0.6)
+        connection.request("POST", "/mcp", body, {**headers, **told})
+        try:
+            connection.getresponse().read()
+        except TimeoutError:
+            connection.close()
+        sys.exit()
     answer = urllib.request.urlopen(urllib.request.Request(url, body, {**headers, **told}))
     if answer.headers["Mcp-Session-Id"]:
         headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
     return answer
 if not modern:
     opening = {"protocolVersion": sys.argv[1], "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    if vice == "K-05":
+        threading.Thread(target=post, args=("initialize", opening), kwargs={"id": 0}, daemon=True).start()
+        threading.Event().wait(0.6)
+        try:
+            post("notifications/cancelled", {"requestId": 0})
+        finally:
+            os._exit(1)
     post("initialize", opening, id=0).read()
     post("notifications/initialized", {}).read()
 tool, arguments = os.environ["MCP_TOOL"], json.loads(os.environ["MCP_ARGUMENTS"])
@@ -134,9 +149,9 @@ if vice != "K-14":
     called = {"name": tool, "arguments": arguments}
     call = threading.Thread(target=lambda: post("tools/call", called, id=1).read(), daemon=True)
     call.start()
-    call.join(0.6)
+    call.join(None if vice == "closes" else 0.6)
     id = "1" if vice == "K-04" else 1
-    if vice != "K-01":
+    if vice not in ("K-01", "closes"):
         post("notifications/cancelled", {"requestId": id, "reason": "too slow"}).read()
 post("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}, id=2).read()
 if vice != "K-14" and not modern:
@@ -151,15 +166,26 @@ os._exit(0)
         ("2025-11-25", "good"),
         ("2025-11-25", "K-01"),
         ("2025-11-25", "K-04"),
+        ("2025-11-25", "K-05"),
         ("2025-11-25", "K-14"),
         ("2026-07-28", "K-03"),
     ],
 )
 def test_over_http_a_client_falls_by_its_one_fault(revision: str, vice: str):
-    each = "exit" if vice == "K-14" else "limit"
+    each = {"K-05": "initialize", "K-14": "exit"}.get(vice, "limit")
     report = judged((sys.executable, "-c", TALK, revision, vice), each, transport="http", speaks=revision)
     assert fallen(report) == {vice} - {"good"}, report.findings
     assert (report.info.transport, report.info.revision.name) == ("http", revision)
+
+
+def test_over_http_no_late_result_is_judged_where_the_stream_of_the_call_is_closed():
+    report = judged((sys.executable, "-c", TALK, "2026-07-28", "closes"), "limit", transport="http")
+    assert {rule: report.findings[rule].verdict for rule in ("K-01", "K-03", "K-04", "K-07")} == {
+        "K-01": Verdict.PASS,
+        "K-03": Verdict.PASS,
+        "K-04": ABSENT,
+        "K-07": UNSEEN,
+    }
 
 
 def test_over_http_a_session_that_is_deleted_was_ended():
@@ -171,7 +197,15 @@ def test_over_http_a_session_that_is_deleted_was_ended():
 @pytest.mark.parametrize("revision", ["", "2025-11-25"])
 def test_mcp_tui_draws_no_complaint_over_http(revision: str):
     words = ("call", "{tool}", "--args", "{arguments}", "--timeout", "{timeout}", "--no-journal", "{url}")
-    report = judged([*MCP_TUI, *words], "limit", "exit", limit=0.8, transport="http", speaks=revision)
+    report = judged(
+        [*MCP_TUI, *words],
+        "limit",
+        "exit",
+        limit=0.8,
+        gave_up=re.compile("timed out"),
+        transport="http",
+        speaks=revision,
+    )
     assert fallen(report) == set(), report.findings
     assert report.findings["K-03"].verdict is Verdict.PASS, report.findings
     assert report.findings["K-14"].verdict is (Verdict.PASS if revision else ABSENT)

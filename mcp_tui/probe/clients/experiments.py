@@ -76,7 +76,7 @@ async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool 
         await stage.until(lambda: seen.nexts or gone(), MOMENT)
     if call.cancelled_at is None and seen.sign(call) is None:
         held.answer()  # nobody saw that it gave up
-    elif not gone():
+    elif not gone() and held.reachable:
         seen.acted_at = monotonic()
         act(held)
         call.answered_at = call.answered_at or seen.acted_at
@@ -110,7 +110,8 @@ async def answer_first(stage: Stage) -> None:
     if held is not None and stage.seen.limit:
         wait = held.seen.at + stage.seen.limit - EARLY - monotonic()
         await stage.until(lambda: held.seen.cancelled_at is not None or stage.is_over, max(0.0, wait))
-        stage.seen.acted_at = monotonic()
+        if held.reachable:
+            stage.seen.acted_at = monotonic()
         held.answer()
     stage.gate.set()
     await stage.finish()
@@ -156,7 +157,7 @@ async def question(stage: Stage) -> None:
             if call.caller.revision < "2025-11-25":
                 params.pop("mode", None)
             await _ask_twice(stage, held, QUESTIONS[kind].method, params)
-        if not held.call.channel.gone.is_set():
+        if held.reachable:
             held.answer()
     stage.gate.set()
     await stage.finish()
@@ -175,7 +176,7 @@ async def _ask_twice(stage: Stage, held: Held, method: str, params: Object) -> N
     await asyncio.sleep(0)  # it is asked
     seen.taken_back_at = monotonic()
     call.take_back("the judge takes this question back")
-    await stage.until(lambda: len(seen.answers) > 1 or stage.is_over, 2 * took + GRACE)
+    await stage.until(lambda: len(seen.answers) > 1 or stage.is_over or not held.reachable, 2 * took + GRACE)
     seen.watched = monotonic() - seen.taken_back_at
     second.cancel()
 
@@ -187,7 +188,7 @@ async def _asked(held: Held, method: str, params: Object) -> None:
 async def unknown_cancel(stage: Stage) -> None:
     """The server cancels what nobody asked; then it answers."""
     held = await stage.called()
-    if held is not None:
+    if held is not None and held.reachable:
         stage.seen.acted_at = monotonic()
         for nobody in ("an id of no request", 987_654_321):
             held.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
@@ -213,7 +214,7 @@ async def progress(stage: Stage) -> None:
 
         def over() -> bool:
             gave_up = call.cancelled_at is not None or seen.sign(call) is not None
-            return gave_up or stage.is_over or seen.gone_at(call) is not None
+            return gave_up or stage.is_over or seen.gone_at(call) is not None or not held.reachable
 
         last = call.at
         while monotonic() < end and not over():
@@ -222,7 +223,7 @@ async def progress(stage: Stage) -> None:
             held.report(step)
             await stage.until(over, limit / 4)
         seen.watched = monotonic() - call.at
-    if held is not None and not held.call.channel.gone.is_set():
+    if held is not None and held.reachable:
         held.answer()
     stage.gate.set()
     await stage.finish()

@@ -17,9 +17,10 @@ CAP = 8_000_000
 
 
 class Eyes(Onlooker):
-    """The events of one connection, in order."""
+    """The events of one connection, in order. ``number`` tells it from the others of a run."""
 
-    def __init__(self, transport: str = "stdio") -> None:
+    def __init__(self, transport: str = "stdio", number: int = 0) -> None:
+        self.number = number
         self.events: list[ev.Event] = []
         self.ledger = Ledger(self, transport=transport, observes=True)
         self.observer = Observer(self.ledger)

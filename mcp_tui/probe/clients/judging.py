@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from mcp_tui.probe.clients.rules import BREAKS, CLIENT_RULES
-from mcp_tui.probe.clients.seen import Seen, SeenCall
+from mcp_tui.probe.clients.seen import LOST, REACHED, SIGNALS, Seen, SeenCall
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import Strength
 from mcp_tui.protocol.events import Signal
@@ -35,13 +35,8 @@ RAW: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]"
 GRACE: Final = 3.0
 """Seconds that a client has to cancel after it said that it gave up."""
 
-SAME: Final = 0.75
-"""A stop that comes no sooner than this share of the client's limit may be the limit."""
-
 FEW: Final = 10
 """Calls from which the rule about ids is judged."""
-
-SIGNALS: Final = {"sigint": "SIGINT", "sigterm": "SIGTERM", "sigkill": "SIGKILL"}
 
 
 def judge(runs: Runs, revision: Revision, transport: str) -> dict[str, Finding]:
@@ -123,12 +118,7 @@ class Judging:
         if call is None:
             return self._unseen(rule, not_called(seen))
         told = list(timeline(seen, call))
-        if (
-            call.signal is Signal.STREAM_CLOSED
-            and name not in SIGNALS
-            and seen.gave_up is None
-            and not seen.nexts
-        ):
+        if call.cancelled_at is not None and not seen.cancels(call) and name not in SIGNALS:
             return self._unseen(
                 rule, "its stream was closed, and it made no next call: it may have ended", *told
             )
@@ -141,11 +131,12 @@ class Judging:
         if sign is not None and (gone is None or stayed or went_on_before(seen, call, gone)):
             return self._broken(rule, f"{sign[1]}, and sent no cancel", *told)
         if gone is not None:
-            why = f"it ends the server, {gone - call.at:.2f} s after the call, and sends no cancel"
+            what = "session" if seen.transport == "http" else "server"
+            why = f"it ends the {what}, {gone - call.at:.2f} s after the call, and sends no cancel"
             return self._unseen(rule, f"{why}: neither the one nor the other" if sign else why, *told)
         waited = (seen.ended_at or call.answered_at or call.at) - call.at
         text = f"it was not seen to give the call up: no cancel, no line, and no next call in {waited:.0f} s"
-        return self._unseen(rule, text, *told)
+        return self._unseen(rule, f"{text}{ended(seen)}", *told)
 
     def _stopped(self) -> Finding | None:
         found = self._gives_up("K-02", "stop")
@@ -153,7 +144,7 @@ class Judging:
         if found is None or stop is None or stop.call is None:
             return found
         after, limit = given_up_after(stop, stop.call), max(self.limit(), stop.timeout)
-        if after is not None and limit and after >= SAME * limit:
+        if after is not None and limit and after >= REACHED * limit:
             text = f"it gave the call up after {after:.2f} s, as at its limit: a stop was not seen"
             return self._unseen("K-02", text, *found.evidence)
         return found
@@ -171,10 +162,17 @@ class Judging:
             (name, call)
             for name, seen in self.runs.items()
             for call in seen.calls
-            if call.cancelled_at is not None and call.signal is not None
+            if call.signal is not None and seen.cancels(call)
         ]
         if not cancelled:
             return self._unseen(rule, "it sent no cancel")
+        if rule == "K-04":
+            closes = any(call.signal is Signal.STREAM_CLOSED for _, call in cancelled)
+            cancelled = [each for each in cancelled if each[1].signal is Signal.NOTIFICATION]
+            if not cancelled and closes:
+                return self._inapplicable(rule, "it cancels by closing streams, which names no request")
+        if not cancelled:
+            return self._unseen(rule, "it sent no cancel that names a request")
         told = (
             EvidenceItem(f"{name}: cancelled {way(call)}", (call.cancelled_at or 0) - call.at)
             for name, call in cancelled
@@ -187,21 +185,30 @@ class Judging:
         seen = self.runs.get("initialize")
         if seen is None:
             return None
-        if not seen.uninitialized:
+        if seen.initialize_at is None:
             speaks = (
                 "it speaks 2026-07-28 alone, which has no initialize" if seen.requests else not_called(seen)
             )
             verdict = Verdict.NOT_APPLICABLE if seen.requests else Verdict.NOT_OBSERVABLE
             return self._found("K-05", verdict, speaks)
-        # those before the last one were started to look what it speaks
-        times = [each.over_at for each in seen.servers[-1:] if each.over_at is not None]
-        if seen.stopped and not times and seen.gave_up is None:
+        line, left = seen.gave_up, seen.abandoned_at
+        marks = [] if line is None else [(line.at, f'it printed "{line.text}"')]
+        # servers before the last one were started to look what it speaks
+        over = [each.over_at for each in seen.servers[-1:]]
+        marks += [(at, "it gave up") for at in (*over, left, None if seen.stopped else seen.ended_at) if at]
+        if not marks:
             return self._unseen("K-05", "it was not seen to give up: it waited for the handshake to the end")
-        times += [] if seen.ended_at is None else [seen.ended_at]
-        after = min(times, default=seen.began) - seen.began
-        told = [EvidenceItem("it gave up", after)]
+        gave_up, after = min(marks), min(marks)[0] - seen.began
+        told = [EvidenceItem("it sent initialize", seen.initialize_at - seen.began)]
         if seen.servers:
             told.insert(0, EvidenceItem("it started the server", seen.servers[-1].began - seen.began))
+        told.append(EvidenceItem(gave_up[1], after))
+        if line is None and (crashed(seen) or after < REACHED * seen.timeout):
+            return self._unseen("K-05", f"it was not seen to reach its limit{ended(seen)}", *told)
+        if seen.transport == "http" and left is not None and left - gave_up[0] < LOST:
+            told.append(EvidenceItem("it closed its connection", left - seen.began))
+            text = "it closed its connection as it gave up: a cancel may have been lost with that"
+            return self._unseen("K-05", text, *told)
         return self._passed(
             "K-05", f"it gave up {after:.1f} s after its start, and did not cancel initialize", *told
         )
@@ -220,7 +227,7 @@ class Judging:
         if call.signal is Signal.TASKS_CANCEL:
             told = timeline(seen, call)
             return self._passed("K-06", "the task was cancelled by tasks/cancel", *told)
-        return self._unseen("K-06", "it did not cancel the task")
+        return self._unseen("K-06", "it did not cancel the task", *timeline(seen, call))
 
     # -- what may do harm ----------------------------------------------------------------------------------------
 
@@ -256,9 +263,13 @@ class Judging:
         if seen.call is None:
             return self._unseen(rule, not_called(seen))
         if seen.acted_at is None:
-            return self._unseen(
-                rule, f"no call was given up while its connection stayed: {what} could not come"
+            closed = seen.call.closed_at is not None or seen.call.signal is Signal.STREAM_CLOSED
+            why = (
+                "it closed the stream of its call"
+                if closed
+                else "no call was given up while its connection stayed"
             )
+            return self._unseen(rule, f"{why}: {what} could not come", *timeline(seen, seen.call))
         harm, more = self._harm(seen, ends_only=rule == "K-09")
         items = (*timeline(seen, seen.call), EvidenceItem(what, seen.acted_at - seen.call.at), *more)
         told = sorted(items, key=lambda each: each.at or 0.0)
@@ -299,7 +310,7 @@ class Judging:
             return None
         if seen.call is None:
             return self._unseen("K-10", not_called(seen))
-        if self.revision.modern:
+        if self._era(seen).modern:
             return self._inapplicable(
                 "K-10", "a server of 2026-07-28 asks in its results, and takes nothing back"
             )
@@ -311,6 +322,9 @@ class Judging:
         marks = [(seen.taken_back_at, "a second question was taken back")]
         marks += [(at, f"it answered the {'second' if back else 'first'} one") for at, back in seen.answers]
         told = [EvidenceItem(what, at - seen.call.at) for at, what in sorted(marks)]
+        if not late and seen.watched < seen.answers[0][0] - (seen.asked_at or 0.0):
+            text = "its call was over before it had the time in which it answered the first one"
+            return self._unseen("K-10", text, *told)
         if not late:
             return self._passed(
                 "K-10", f"the question was not answered (watched {seen.watched:.1f} s)", *told
@@ -364,10 +378,9 @@ class Judging:
         if not limit:
             return self._unseen("K-13", "its limit without progress was not seen")
         after = given_up_after(seen, call)
-        gone = seen.gone_at(call)
-        after = (
-            gone - call.at if after is None and gone is not None and gone - call.at < seen.watched else after
-        )
+        gone = min(filter(None, (seen.gone_at(call), call.closed_at)), default=None)
+        if after is None and gone is not None and gone - call.at <= seen.watched:
+            after = gone - call.at
         if after is not None and after < 1.5 * limit:
             if seen.held_up > limit / 2:
                 return self._unseen(
@@ -394,12 +407,10 @@ class Judging:
             return self._unseen("K-14", not_called(seen))
         if seen.stopped:
             return self._unseen("K-14", "it did not end by itself")
+        if seen.exit:
+            return self._unseen("K-14", f"it did not end normally{ended(seen)}")
         if self.transport == "http":
-            if self.revision.modern:
-                return self._inapplicable("K-14", "2026-07-28 has no sessions")
-            if seen.deleted:
-                return self._passed("K-14", "it deleted its session")
-            return self._broken("K-14", "it ended and did not delete its session")
+            return self._session(seen)
         told = tuple(ends(seen))
         if any(each.left for each in seen.servers):
             return self._broken(
@@ -415,6 +426,30 @@ class Judging:
             else "stdin closed, then killed"
         )
         return self._passed("K-14", f"the server was ended: {steps}", *told)
+
+    def _session(self, seen: Seen) -> Finding:
+        """Judges over HTTP whether the client deleted each session that it opened."""
+        if not seen.sessions and self._era(seen).modern:
+            return self._inapplicable("K-14", "2026-07-28 has no sessions")
+        if not seen.sessions:
+            return self._unseen("K-14", f"it opened no session{ended(seen)}")
+        marks = [(seen.ended_at or seen.began, f"the client ended (status {seen.exit})")]
+        for number, each in enumerate(seen.sessions, 1):
+            name = f"session {number}"
+            marks += [
+                (at, f"{name} was {what}")
+                for at, what in ((each.began, "used"), (each.deleted_at, "deleted"))
+                if at
+            ]
+        told = [EvidenceItem(what, at - seen.began) for at, what in sorted(marks)]
+        if left := sum(each.deleted_at is None for each in seen.sessions):
+            of = f" ({left} of {len(seen.sessions)})" if len(seen.sessions) > 1 else ""
+            return self._broken("K-14", f"it ended and did not delete its session{of}", *told)
+        return self._passed("K-14", "it deleted its session", *told)
+
+    def _era(self, seen: Seen) -> Revision:
+        """Returns the protocol version that a run was in."""
+        return REVISIONS.get(seen.revision, self.revision)
 
     def _left(self) -> Finding | None:
         if self.transport == "http" and not self.runs.keys().isdisjoint(SIGNALS):
@@ -482,15 +517,30 @@ class Judging:
 
 def not_called(seen: Seen) -> str:
     """Returns why there was no call to be judged."""
-    end = "" if seen.exit is None or seen.stopped else f", and ended with status {seen.exit}"
+    end = ended(seen)
     if not seen.servers and seen.transport == "stdio":
         return f"it did not start the server{end}"
     if not seen.requests:
         return f"it sent no request{end}"
-    others = [each.tool for each in (*seen.calls, *seen.nexts)]
+    others = seen.tools or [each.tool for each in (*seen.calls, *seen.nexts)]
     if others and seen.tool not in others:
-        return f"it called {others[0]} instead of {seen.tool}{end}"
+        other = others[0] if others[0].isidentifier() else shown(others[0])
+        return f"it called {other} instead of {seen.tool}{end}"
     return f"it did not call {seen.tool or 'a tool'}{end}"
+
+
+def ended(seen: Seen) -> str:
+    """Returns how the client ended, as the end of a sentence; empty where the judge ended it."""
+    if seen.exit is None or seen.stopped:
+        return ""
+    if seen.exit < 0:
+        return f", and was ended by {signal_name(-seen.exit)}"
+    return f", and ended with status {seen.exit}"
+
+
+def crashed(seen: Seen) -> bool:
+    """Whether a signal ended the client that the judge did not send."""
+    return seen.exit is not None and seen.exit < 0 and not seen.stopped and seen.experiment not in SIGNALS
 
 
 def way(call: SeenCall) -> str:
@@ -524,7 +574,12 @@ def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
     if (sign := seen.sign(call)) is not None:
         marks.append(sign)
     if (gone := seen.gone_at(call)) is not None:
-        marks.append((gone, "the client ended the server"))
+        http = seen.transport == "http"
+        marks.append((gone, "the client deleted its session" if http else "the client ended the server"))
+    if call.closed_at is not None:
+        marks.append((call.closed_at, "the client closed the stream of the call"))
+    elif seen.transport == "http" and len(marks) > 1 and call.answered_at is not None:
+        marks.append((call.answered_at, "the stream of the call was still open"))
     for at, what in sorted(marks):
         yield EvidenceItem(what, at - call.at)
 

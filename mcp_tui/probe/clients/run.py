@@ -286,7 +286,7 @@ def _notes(runs: dict[str, Seen]) -> list[str]:
     died: dict[str, Any] = {
         name: judging.signal_name(-seen.exit)
         for name, seen in runs.items()
-        if seen.exit is not None and seen.exit < 0 and not seen.stopped and name not in judging.SIGNALS
+        if seen.exit is not None and judging.crashed(seen)
     }
     notes += [f"The client was ended by {number}: {name}" for name, number in died.items()]
     most = max((seen.output for seen in runs.values()), default=0)
@@ -295,6 +295,9 @@ def _notes(runs: dict[str, Seen]) -> list[str]:
     servers = max((len(seen.servers) for seen in runs.values()), default=0)
     if servers > 1:
         notes.append(f"The client started its server {servers} times in one run")
+    sessions = max((len(seen.sessions) for seen in runs.values()), default=0)
+    if sessions > 1:
+        notes.append(f"The client opened {sessions} sessions in one run")
     eras = sorted({seen.revision for seen in runs.values() if seen.revision})
     if len(eras) > 1:
         notes.append(f"The client spoke {', '.join(eras)}")

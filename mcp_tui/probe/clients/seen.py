@@ -12,6 +12,15 @@ from mcp_tui.protocol.values import frozen
 BESIDE = 0.25
 """Seconds after a call within which another one was made beside it, and not because it was given up."""
 
+REACHED = 0.75
+"""The share of its limit after which a client may have reached it: a call is seen later than it was made."""
+
+LOST = 1.0
+"""Seconds around the end of a connection in which what the client did before cannot be told from that."""
+
+SIGNALS = {"sigint": "SIGINT", "sigterm": "SIGTERM", "sigkill": "SIGKILL"}
+"""The experiments in which the client gets a signal, and the name of that."""
+
 
 @frozen
 class Line:
@@ -27,6 +36,7 @@ class SeenCall:
     """A call of a tool. ``connection`` is the number of the connection that it came on.
 
     ``reports``: it has a progress token. ``answered_at`` is when the judge answered it, or told of progress instead.
+    ``closed_at`` is when the client closed the stream of a call that was not answered, over HTTP.
     """
 
     tool: str
@@ -39,6 +49,16 @@ class SeenCall:
     signal: Signal | None = None
     reason: object = None
     answered_at: float | None = None
+    closed_at: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class SeenSession:
+    """One session over HTTP that the client opened, with the number of its connection."""
+
+    connection: int
+    began: float
+    deleted_at: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +91,8 @@ class Seen:
     ``acted_at`` is when the judge did what the experiment is about (a late result, a signal to the client).
     ``stopped``: the judge had to end the client. ``answers`` are the times at which the client answered a question, each
     with the time since the question was taken back, if it was. ``held_up`` is the longest time between two messages of
-    progress.
+    progress. ``initialize_at`` is when a handshake came that is not answered, and ``abandoned_at`` when the client closed
+    the connection on which it waits for that. ``tools`` are the names of all tools that were called, in order.
     """
 
     experiment: str
@@ -87,7 +108,10 @@ class Seen:
     nexts: list[SeenCall] = field(default_factory=list[SeenCall])
     tool: str = ""
     requests: int = 0
-    uninitialized: bool = False
+    initialize_at: float | None = None
+    abandoned_at: float | None = None
+    sessions: list[SeenSession] = field(default_factory=list[SeenSession])
+    tools: list[str] = field(default_factory=list[str])
     lines: list[Line] = field(default_factory=list[Line])
     gave_up: Line | None = None
     output: int = 0
@@ -102,7 +126,6 @@ class Seen:
     watched: float = 0.0
     held_up: float = 0.0
     asks: str = ""
-    deleted: bool = False
 
     @property
     def call(self) -> SeenCall | None:
@@ -116,7 +139,10 @@ class Seen:
                 yield event
 
     def gone_at(self, call: SeenCall) -> float | None:
-        """When the client ended the server that a call was made on."""
+        """When the client ended what a call was made on: its server, or over HTTP its session."""
+        if self.transport == "http":
+            found = (each.deleted_at for each in self.sessions if each.connection == call.connection)
+            return next(found, None)
         return self.servers[call.connection].over_at if call.connection < len(self.servers) else None
 
     def sign(self, call: SeenCall) -> tuple[float, str] | None:
@@ -129,14 +155,18 @@ class Seen:
         ]
         if self.gave_up is not None and call.at <= self.gave_up.at <= until:
             found.append((self.gave_up.at, f'it printed "{self.gave_up.text}"'))
-        if (
-            self.transport == "http"
-            and self.ended_at is not None
-            and not self.stopped
-            and self.ended_at <= until
-        ):
+        signalled = self.transport == "http" and self.experiment in SIGNALS and not self.stopped
+        if signalled and self.ended_at is not None and self.ended_at <= until:
             found.append((self.ended_at, "it ended"))
         return min(found, default=None)
+
+    def cancels(self, call: SeenCall) -> bool:
+        """Whether the client was seen to cancel a call. Its end closes its streams, too: it has to go on behind that."""
+        at = call.cancelled_at
+        if at is None or call.signal is not Signal.STREAM_CLOSED:
+            return at is not None
+        later = any(each.at >= at for each in (*self.nexts, *filter(None, [self.gave_up])))
+        return later or self.ended_at is None or self.ended_at - at >= LOST
 
     @property
     def went_on(self) -> bool:

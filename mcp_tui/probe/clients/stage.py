@@ -23,7 +23,7 @@ from mcp_tui.demo.server import Lines
 from mcp_tui.demo.tools import TOOLS, Run
 from mcp_tui.probe.clients import stub
 from mcp_tui.probe.clients.eyes import Eyes
-from mcp_tui.probe.clients.seen import Line, Seen, SeenCall, SeenServer
+from mcp_tui.probe.clients.seen import Line, Seen, SeenCall, SeenServer, SeenSession
 from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Signal
@@ -65,6 +65,11 @@ class Held:
         self.seen = seen
         self.over = asyncio.Event()
 
+    @property
+    def reachable(self) -> bool:
+        """Whether what is sent for it can still reach the client."""
+        return not self.call.channel.gone.is_set()
+
     def answer(self) -> None:
         """Answers it."""
         self.seen.answered_at = self.seen.answered_at or monotonic()
@@ -84,6 +89,7 @@ class Overheard(Channel):
         self.gone = channel.gone
         self.drain = channel.drain
         self.end = channel.end
+        self.number = eyes.number
         self._channel = channel
         self._eyes = eyes
 
@@ -139,6 +145,7 @@ class Talk(Lines):
             case b"b":
                 self.seen.pid = int(data)
             case b"o":
+                self._stage.speaking = self.number
                 self.eyes.client_wrote(data)
                 self.take(data)
             case b"c":
@@ -221,8 +228,12 @@ class Stage:
         self._rest = {"stdout": b"", "stderr": b""}
         self._listener: asyncio.Server | HttpServer | None = None
         self.url = ""
+        self.speaking = 0
+        """The number of the connection whose message is being handled."""
         self._sessions: dict[str, Eyes] = {}
-        """What is seen of each HTTP session; that without an id is the one that was opened last, or all of 2026-07-28."""
+        """What is seen of each HTTP session; without an id, of what opens one and of all in 2026-07-28."""
+        self._opening: Eyes | None = None
+        """What is seen of the session that was opened last, until its id is known."""
         self._overheard: list[Eyes] = []
         own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
         self.setting = Setting(
@@ -286,29 +297,50 @@ class Stage:
 
     def posted(self, frame: Object, session: str) -> None:
         """Takes a message that came over HTTP."""
-        if frame.get("method") == "initialize" or (not session and "" not in self._sessions):
-            self._sessions[""] = Eyes("http")
-            self._overheard.append(self._sessions[""])
-        if session not in self._sessions and "" in self._sessions:
-            self._sessions[session] = self._sessions.pop("")
-        if (eyes := self._sessions.get(session)) is not None:
-            self._speaking = eyes
-            eyes.client_wrote(frames.encode(frame) + b"\n")
+        opens = frame.get("method") == "initialize"
+        if opens:
+            self._opening = self._sessions[session] = self._new_eyes()
+        eyes = self._session(session)
+        self.speaking = eyes.number
+        eyes.client_wrote(frames.encode(frame) + b"\n")
 
-    _speaking: Eyes | None = None
-    """What sees the session whose message is being handled."""
+    def _session(self, session: str) -> Eyes:
+        """Returns what sees the messages that name an HTTP session, or none: what names a foreign one is seen alone."""
+        if session not in self._sessions:
+            if session and self._opening is not None:
+                self._sessions.pop("", None)
+                self._sessions[session] = self._opening
+                self.seen.sessions.append(SeenSession(self._opening.number, monotonic()))
+                self._opening = None
+            else:
+                self._sessions[session] = self._new_eyes()
+        return self._sessions[session]
+
+    def _new_eyes(self) -> Eyes:
+        self._overheard.append(Eyes("http", len(self._overheard)))
+        return self._overheard[-1]
 
     def _through(self, frame: Object, channel: Channel) -> Channel | None:
         if not self._answers(frame):
+            self.spawn(self._abandoned(channel))
             return None
         # over HTTP a message is handled as soon as it was posted
-        return channel if self._speaking is None else Overheard(channel, self._speaking)
+        return Overheard(channel, self._overheard[self.speaking]) if self._overheard else channel
+
+    async def _abandoned(self, channel: Channel) -> None:
+        """Notes that the client waits for its last handshake no more."""
+        asked = self.seen.initialize_at
+        await channel.gone.wait()
+        if self.seen.initialize_at == asked and not self.seen.stopped:
+            self.seen.abandoned_at = monotonic()
+            self.news()
 
     def _answers(self, frame: Object) -> bool:
         method = frame["method"]
         self.seen.requests += 1
         if method == "initialize":
-            self.seen.uninitialized = self.silent
+            if self.silent:
+                self.seen.initialize_at, self.seen.abandoned_at = monotonic(), None
             if self._speaks == frames.MODERN:
                 raise DemoRefusal(METHOD_NOT_FOUND, "Method not found: initialize")
             if self._speaks and (params := frames.as_object(frame.get("params"))) is not None:
@@ -319,14 +351,23 @@ class Stage:
         return True
 
     def logged(self, name: str, fields: dict[str, Any]) -> None:
-        """Takes an event of the server's log."""
+        """Takes an event of the server's log, for as long as the client does what it wants."""
+        if self.seen.stopped:
+            return
+        if name == "received" and fields.get("method") == "tools/call":
+            self.seen.tools.append(str((frames.as_object(fields.get("params")) or {}).get("name")))
         if name == "cancelled":
             self._cancelled(fields["id"], _WAYS.get(fields["how"]), fields["reason"])
             if fields["how"] == "stream_closed":
                 for eyes in self._overheard:
                     eyes.client_left(fields["id"])
+        elif name == "disconnected":
+            for each in self.held:
+                if not each.reachable and each.seen.answered_at is None:
+                    each.seen.closed_at = each.seen.closed_at or monotonic()
         elif name == "received" and fields.get("http_method") in ("GET", "DELETE"):
-            self.seen.deleted |= fields["http_method"] == "DELETE"
+            if fields["http_method"] == "DELETE" and (named := fields["headers"].get("mcp-session-id")):
+                self._deleted(self._session(named).number)
         elif name == "received" and "method" not in fields:
             if self.seen.asked_at is not None:
                 self.seen.answers.append((monotonic(), self.seen.taken_back_at is not None))
@@ -335,16 +376,23 @@ class Stage:
             self._cancelled(params.get("requestId"), Signal.NOTIFICATION, params.get("reason"))
         self.news()
 
+    def _deleted(self, connection: int) -> None:
+        for each in self.seen.sessions:
+            if each.connection == connection and each.deleted_at is None:
+                each.deleted_at = monotonic()
+
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
         for each in self.held:
+            here = way is not Signal.NOTIFICATION or each.seen.connection == self.speaking
             # an id of the wrong type is another rule's fault
-            if str(each.call.id) == str(id_) and each.seen.cancelled_at is None:
+            if here and str(each.call.id) == str(id_) and each.seen.cancelled_at is None:
                 each.seen.cancelled_at, each.seen.signal, each.seen.reason = monotonic(), way, reason
 
     # -- its tools -----------------------------------------------------------------------------------------------
 
     def _seen(self, call: Call) -> SeenCall:
-        number = call.channel.number if isinstance(call.channel, Talk) else 0
+        # a task has no channel
+        number = call.channel.number if isinstance(call.channel, (Talk, Overheard)) else self.speaking
         return SeenCall(
             call.tool, monotonic(), number, call.id, reports=call.reports, is_task=isinstance(call, Task)
         )
@@ -424,7 +472,7 @@ class Stage:
         line, seen = Line(monotonic(), name, text), self.seen
         if (
             seen.gave_up is None
-            and seen.call is not None
+            and (seen.call is not None or seen.initialize_at is not None)
             and self._pattern is not None
             and self._pattern.search(text)
         ):

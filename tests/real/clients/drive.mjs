@@ -12,7 +12,16 @@ const unable = 77;
 
 const declines = () => new Promise((done) => setTimeout(() => done({ action: "decline" }), 1500));
 
-async function connected({ Client }, { StdioClientTransport }, { StreamableHTTPClientTransport }, asked, more) {
+// Calls a tool as a task of 2025-11-25; to stop this is to cancel the task.
+async function asTask(client, [made, cancelled], name, words, signal) {
+  const params = { name, arguments: words, task: { ttl: 60_000 } };
+  const { task } = await client.request({ method: "tools/call", params }, made);
+  await new Promise((stopped) => signal.addEventListener("abort", stopped));
+  await client.request({ method: "tasks/cancel", params: { taskId: task.taskId } }, cancelled);
+  throw new Error("the task was cancelled");
+}
+
+async function connected({ Client }, { StdioClientTransport }, { StreamableHTTPClientTransport }, asked, tasks, more) {
   const client = new Client({ name: "driver", version: "1" }, { capabilities: { elicitation: {} } });
   client.onerror = (error) => console.error("onerror:", error.message);
   client.setRequestHandler(asked, declines);
@@ -21,25 +30,30 @@ async function connected({ Client }, { StdioClientTransport }, { StreamableHTTPC
   const given = { onprogress() {}, resetTimeoutOnProgress: experiment === "progress", maxTotalTimeout: most };
   return {
     call: (name, words, timeout, signal) =>
-      client.callTool({ name, arguments: words }, ...more({ ...given, timeout, signal })),
+      experiment === "task" && name !== "add"
+        ? asTask(client, tasks, name, words, signal)
+        : client.callTool({ name, arguments: words }, ...more({ ...given, timeout, signal })),
     close: () => client.close(),
   };
 }
 
 const clients = {
   async sdk() {
+    const types = await import("@modelcontextprotocol/sdk/types.js");
     return connected(
       await import("@modelcontextprotocol/sdk/client/index.js"),
       await import("@modelcontextprotocol/sdk/client/stdio.js"),
       await import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
-      (await import("@modelcontextprotocol/sdk/types.js")).ElicitRequestSchema,
+      types.ElicitRequestSchema,
+      [types.CreateTaskResultSchema, types.CancelTaskResultSchema],
       (options) => [undefined, options],
     );
   },
   async client() {
     const client = await import("@modelcontextprotocol/client");
     const stdio = await import("@modelcontextprotocol/client/stdio");
-    return connected(client, stdio, client, "elicitation/create", (options) => [options]);
+    const tasks = [client.specTypeSchemas.CreateTaskResult, client.specTypeSchemas.CancelTaskResult];
+    return connected(client, stdio, client, "elicitation/create", tasks, (options) => [options]);
   },
   async ai() {
     const ai = await import("@ai-sdk/mcp");
@@ -83,7 +97,7 @@ async function add({ call }) {
 
 async function tried(client) {
   const stop = new AbortController();
-  if (experiment === "stop") setTimeout(() => stop.abort(), 500);
+  if (["stop", "task"].includes(experiment)) setTimeout(() => stop.abort(), 500);
   try {
     const given = JSON.parse(process.env.MCP_ARGUMENTS);
     console.log(JSON.stringify(await client.call(process.env.MCP_TOOL, given, limit, stop.signal)));
@@ -92,7 +106,8 @@ async function tried(client) {
   }
 }
 
-if (experiment === "task" || (experiment === "question" && name === "agents")) process.exit(unable);
+const unables = { task: ["ai", "agents"], question: ["agents"] };
+if (unables[experiment]?.includes(name)) process.exit(unable);
 const client = await clients[name]();
 if (!["", "exit", "ids"].includes(experiment)) await tried(client);
 for (let count = experiment === "ids" ? 20 : 1; count > 0; count--) await add(client);
