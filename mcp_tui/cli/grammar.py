@@ -145,13 +145,14 @@ def _refuse_words(given: Words) -> None:
     """Refuses missing and unexpected words, and a server for a command that connects to none."""
     name, others = given.name, given.words
     spec = None if name is None else COMMANDS[name]
-    if spec is not None and spec.connects and spec.words not in ("", PAIRS):
+    optional = spec is not None and spec.words.startswith("[")
+    if spec is not None and spec.connects and spec.words and not optional:
         subject = spec.words.partition(" ")[0]
         saved = getattr(given.options, "saved", None) is not None
         if not (others or saved):
             raise Failure(f"Missing {subject}. See mcp-tui {name} --help.")
         others = others[0 if saved else 1 :]
-    elif spec is not None and not spec.connects:
+    elif spec is not None and (not spec.connects or spec.words.endswith(" …]")):
         # those with words of their own say best what these are
         others = [] if spec.words else [*others, *filter(None, (given.url, *(given.command or ())))]
     if not others:

@@ -37,6 +37,33 @@ def every(given: Words) -> list[Journal]:
     return list({each.name: each for each in map(_find, given.words)}.values())
 
 
+def with_folders(given: Words) -> list[Journal]:
+    """Returns the sessions that a command names, each once; a folder is all ``*.jsonl`` in it.
+
+    Raises:
+        Failure: there is no such session, a name could mean several, or a folder has none.
+        RecordingError: the folder of journals cannot be read.
+    """
+    found: dict[str, Journal] = {}
+    for named in given.words:
+        folder = Path(named).expanduser()
+        some = _within(folder) if named != "last" and folder.is_dir() else [_find(named)]
+        found |= {str(each.paths[0].absolute()): each for each in some}
+    return list(found.values())
+
+
+def _within(folder: Path) -> list[Journal]:
+    """Returns the recordings in a folder, each with its parts."""
+    try:
+        found = [Journal.at(path) for path in sorted(folder.glob("*.jsonl")) if path.is_file()]
+    except OSError as error:
+        raise Failure(f"Cannot read {folder}: {why(error)}.") from None
+    if not found:
+        raise Failure(f"No recordings (*.jsonl) in {folder}.")
+    parts = {path for each in found for path in each.paths[1:]}
+    return [each for each in found if each.paths[0] not in parts]
+
+
 def _find(named: str) -> Journal:
     path = Path(named).expanduser()
     if path.name != named or path.suffix == ".jsonl":

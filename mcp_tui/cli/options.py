@@ -171,6 +171,7 @@ _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request 
 _LINT: Final = _own(Option("--strict", "", "check them: rule by rule, exit 9 if one is broken"))
 _COUNT: Final = _own(Option("--count", "N", "number of round trips (4)", type=whole, default=4))
 
+_JUNIT: Final = Option("--junit", "FILE", "also write JUnit XML, for CI")
 _TOOL_ARGS_HELP: Final = "all arguments of the tool as a JSON object, also from a file or stdin"
 _PROBE: Final = (
     OptionGroup(
@@ -205,9 +206,29 @@ _PROBE: Final = (
     ),
     OptionGroup(
         "reports",
-        Option("--junit", "FILE", "also write JUnit XML, for CI"),
+        _JUNIT,
         Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
         Option("--badge", "FILE", "also write badge JSON (shields.io endpoint)"),
+    ),
+)
+
+_CHECK: Final = (
+    OptionGroup(
+        "recordings",
+        Option(
+            "--fail-on",
+            "FILTER",
+            "fail if a request matches FILTER, as in the workbench: state:late, name:slow (repeatable)",
+            many="fail_on",
+        ),
+        Option("--expect", "FILTER", "fail if no request matches FILTER (repeatable)", many="expect"),
+        Option("--within", "S", "--expect: the match must have ended within S seconds", type=number),
+        Option("--internal", "", "also the requests that mcp-tui made for itself"),
+    ),
+    OptionGroup(
+        "reports",
+        _JUNIT,
+        Option("--sarif", "FILE", "also write SARIF, for code scanning"),
     ),
 )
 
@@ -374,6 +395,9 @@ COMMANDS: Final = {
     "info": Spec("info", "show transport, protocol version, server, and capabilities"),
     "ping": Spec("info", "measure round-trip times", groups=(_COUNT,)),
     "probe": Spec("probe", "check whether the server stops when a request is cancelled", PAIRS, _PROBE),
+    "check": Spec(
+        "check", "check that recordings show what they should", "[FILE|DIR|SESSION|last …]", _CHECK
+    ),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
     "auth": _local("login", "list stored sign-ins"),

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import sys
 import time
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree as ET
 
+from mcp_tui.cli import reports
 from mcp_tui.cli.grammar import PAIR, Words
 from mcp_tui.cli.output import Exit, Failure, colourful, dump, out
+from mcp_tui.cli.reports import Case
 from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
 from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.report import Finding, Report, Verdict, is_broken
-from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
 from mcp_tui.transport.base import TransportError, sentence
 from mcp_tui.tui.view import probe_report as view
-from mcp_tui.tui.view.text import TO_ASCII, clean
+from mcp_tui.tui.view.text import TO_ASCII
 
 WITHOUT_LIMIT: Final = 600.0
 """Seconds that a tool may take uncancelled with ``--timeout 0``."""
@@ -51,7 +51,7 @@ def run(_: str, given: Words) -> int:
         return Exit.COMPLETED
     wish, before = _wish(given), [_named(words) for words in given.options.before]
     where = required(given)
-    report_files(given)
+    reports.refuse_files(given, "junit", "markdown", "badge")
     return asyncio.run(_run(given, where, wish, before, time.monotonic()))
 
 
@@ -69,22 +69,6 @@ def _named(words: Sequence[str]) -> NamedTool:
         raise Failure(f"--before without a tool. Use --before TOOL {words[0]}")
     pairs = (word.partition("=") for word in words[1:])
     return NamedTool(words[0], tuple((name, value) for name, _, value in pairs))
-
-
-def report_files(given: Words) -> None:
-    """Refuses a file for a report that cannot be written, before the probe starts.
-
-    Raises:
-        Failure: there is one.
-    """
-    for option in ("junit", "markdown", "badge"):
-        name = getattr(given.options, option)
-        if name is None:
-            continue
-        path = Path(name)
-        where = path if path.exists() else path.parent
-        if path.is_dir() or not where.exists() or not os.access(where, os.W_OK):
-            raise Failure(f"Cannot write {name!r} (--{option}). Choose another file.")
 
 
 async def _run(
@@ -184,18 +168,11 @@ def print_report(command: Headless, report: Report) -> None:
         for line in view.table(report, colour=colourful(sys.stdout)):
             printer.out(_fit(line))
     if options.junit:
-        _write("junit", options.junit, junit(report, strict=options.strict))
+        reports.write("junit", options.junit, junit(report, strict=options.strict))
     if options.markdown:
-        _write("markdown", options.markdown, view.markdown(report).encode("utf-8", "replace"))
+        reports.write("markdown", options.markdown, view.markdown(report).encode("utf-8", "replace"))
     if options.badge:
-        _write("badge", options.badge, dump(report.badge()).encode())
-
-
-def _write(option: str, name: str, data: bytes) -> None:
-    try:
-        Path(name).write_bytes(data)
-    except OSError as error:
-        raise Failure(f"Cannot write {name!r} (--{option}): {error.strerror}.") from None
+        reports.write("badge", options.badge, dump(report.badge()).encode())
 
 
 def junit(report: Report, *, strict: bool) -> bytes:
@@ -203,43 +180,27 @@ def junit(report: Report, *, strict: bool) -> bytes:
 
     Broken rules are failures (warnings too if ``strict``), rules that could not be observed are skipped.
     """
-    rows, found = report.rows(), report.counts()
-    counts = {
-        "tests": str(len(rows)),
-        "failures": str(sum(is_broken(clause, finding, strict=strict) for _, clause, finding in rows)),
-        "errors": "0",
-        "skipped": str(sum(found[verdict] for verdict in _SKIPPED)),
-        "time": f"{report.seconds:.3f}",
-    }
-    root = ET.Element("testsuites", counts)
-    suite = ET.SubElement(root, "testsuite", {"name": "mcp-tui probe", **counts})
-    properties = ET.SubElement(suite, "properties")
-    for name, value in (
-        (report.party, clean(report.server_named)),
-        ("mcp-tui", report.probe),
-        ("date", report.date),
-        ("command", clean(report.command)),
-        ("transport", report.info.transport),
-        ("revision", report.info.revision.name),
-        ("tool", clean(report.tool)),
-    ):
-        ET.SubElement(properties, "property", {"name": name, "value": value})
-    for rule, clause, finding in rows:
-        named = {"classname": "mcp-tui.probe", "name": f"{rule.id} {rule.title}", "time": "0.000"}
-        case = ET.SubElement(suite, "testcase", named)
-        said = clean(finding.sentence)
-        told = [f"{clause.level.value}: {clause.text(rule.of(report.info.revision).name)}"]
+    revision = report.info.revision
+
+    def case(rule: Rule, clause: Clause, finding: Finding) -> Case:
+        broken = is_broken(clause, finding, strict=strict)
+        kind = "failure" if broken else "skipped" if finding.verdict in _SKIPPED else ""
+        told = [f"{clause.level.value}: {clause.text(rule.of(revision).name)}"]
         told += [view.evidence_line(each) for each in finding.evidence]
-        if is_broken(clause, finding, strict=strict):
-            attributes = {"message": said, "type": finding.verdict.value}
-            ET.SubElement(case, "failure", attributes).text = "\n".join(told)
-        elif finding.verdict in _SKIPPED:
-            ET.SubElement(case, "skipped", {"message": f"{finding.verdict.value}: {said}"})
-        else:
-            lines = [f"{finding.verdict.value}: {said}", *told]
-            ET.SubElement(case, "system-out").text = "\n".join(lines)
-    ET.SubElement(suite, "system-out").text = "\n".join(
-        (view.headline(report), view.called(report), view.conclusion(report))
+        return Case(f"{rule.id} {rule.title}", kind, finding.verdict.value, finding.sentence, told)
+
+    return reports.junit(
+        "probe",
+        [case(*row) for row in report.rows()],
+        properties=(
+            (report.party, report.server_named),
+            ("mcp-tui", report.probe),
+            ("date", report.date),
+            ("command", report.command),
+            ("transport", report.info.transport),
+            ("revision", revision.name),
+            ("tool", report.tool),
+        ),
+        seconds=report.seconds,
+        said=(view.headline(report), view.called(report), view.conclusion(report)),
     )
-    ET.indent(root)
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"

@@ -9,7 +9,8 @@ from typing import Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out
-from mcp_tui.cli.probe import Told, report_files, reported
+from mcp_tui.cli.probe import Told, reported
+from mcp_tui.cli.reports import refuse_files
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.demo.frames import SUPPORTED
@@ -60,7 +61,7 @@ def run(given: Words) -> int:
         pattern = None if options.gave_up is None else re.compile(options.gave_up)
     except re.error as error:
         raise Failure(f"Invalid --gave-up: {error}.") from None
-    report_files(given)
+    refuse_files(given, "junit", "markdown", "badge")
     judge = Judge(
         given.command,
         chosen=chosen,

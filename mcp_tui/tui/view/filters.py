@@ -265,8 +265,9 @@ def parse(
 
 
 def _spoken(shown: Badge) -> str:
-    # "overdue" is a mark on a state: the style has its name, the word has not.
-    return spaced(f"{shown.word.replace(',', '')} {shown.style}")
+    # "overdue" is a mark on a state: the style has its name, the word has not. A question that was refused has not failed.
+    style = "" if shown in SERVER_BADGES.values() else shown.style
+    return spaced(f"{shown.word.replace(',', '')} {style}")
 
 
 _ALL: Final = (*BADGES, *SERVER_BADGES.values())

@@ -1,0 +1,307 @@
+"""``check``: assertions over recordings, in the filter language of the workbench.
+
+What cannot be read, or is not there, is never a pass: a damaged recording, a file that is none, no request at all.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_tui import clock
+from mcp_tui.cli import journals, reports
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
+from mcp_tui.cli.printer import summary
+from mcp_tui.cli.reports import Case, Result
+from mcp_tui.journal.files import Journal
+from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recording import STRICT, Recording
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.values import frozen
+from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
+from mcp_tui.tui.view.filters import Filter, Shown, parse
+from mcp_tui.tui.view.text import SafeText, brief, clean, join
+
+
+@frozen
+class Match:
+    """A row that a filter matches. ``until`` is the end of its recording, ``wall`` the epoch at which it began."""
+
+    session: str
+    file: str
+    row: Shown
+    until: float
+    wall: float
+
+    @property
+    def seconds(self) -> float | None:
+        """The seconds from the request to its end; ``None`` if it was never sent, or never ended."""
+        row = self.row
+        sent = row.at if isinstance(row, ServerRequest) else row.sent_at
+        return None if sent is None or row.ended_at is None else row.elapsed(row.ended_at)
+
+    def cells(self) -> tuple[SafeText, ...]:
+        """The row for people: session, time, request, state, and what became of it."""
+        row = self.row
+        if isinstance(row, ServerRequest):
+            id, label, word, became = (
+                row.request_id,
+                row.method,
+                server_request_badge(row).word,
+                outcome_of(row),
+            )
+        else:
+            id, label, word = row.id, row.label, badge(row, self.until).word
+            open_ = f"open after {row.elapsed(self.until):.3f} s"
+            became = brief(open_ if row.open else summary(row, self.until))
+        named = join((brief(str(id), 40), brief(label, 80)), " ")
+        return brief(self.session, 200), clean(clock.local_stamp(self.wall)), named, word, became
+
+    def fields(self) -> dict[str, Any]:
+        """The row for programs."""
+        row, seconds = self.row, self.seconds
+        made: dict[str, Any] = {
+            "session": self.session,
+            "file": self.file,
+            "time": clock.utc_stamp(self.wall) or None,
+            "method": row.method,
+            "elapsed": None if seconds is None else round(seconds, 6),
+        }
+        if isinstance(row, ServerRequest):
+            word = server_request_badge(row).word
+            return made | {"id": row.request_id, "question": True, "state": word, "shown": word}
+        return made | {
+            "id": row.id,
+            "question": False,
+            "name": row.name or None,
+            "state": evidence.ended(row),
+            "shown": badge(row, self.until).word,
+            "error": row.error or None,
+            **evidence.as_json(row, self.until),
+        }
+
+
+@dataclass(slots=True)
+class Assertion:
+    """One ``--fail-on`` or ``--expect``, and the rows that match it. ``slow`` matched, but not within the time."""
+
+    option: str
+    filter: str
+    within: float | None = None
+    matches: list[Match] = field(default_factory=list[Match])
+    slow: list[Match] = field(default_factory=list[Match])
+
+    @property
+    def holds(self) -> bool:
+        """Whether a row matches what was expected, or none what must not be."""
+        return bool(self.matches) == (self.option == "expect")
+
+    @property
+    def broken_by(self) -> list[Match]:
+        """The rows that break it."""
+        return [] if self.holds else self.slow if self.option == "expect" else self.matches
+
+    @property
+    def name(self) -> str:
+        """The assertion as it was typed."""
+        return f"--{self.option} {self.filter}"
+
+    def take(self, match: Match, filter: Filter) -> None:
+        """Takes in a row, if it matches."""
+        if filter.matches(match.row):
+            ended = match.seconds
+            late = self.within is not None and (ended is None or ended > self.within)
+            (self.slow if late else self.matches).append(match)
+
+    def sentence(self, checked: int) -> str:
+        """Returns what was found among so many requests."""
+        some = len(self.matches)
+        found = f"{some:,} of {checked:,} requests {'matches' if some == 1 else 'match'}"
+        found = found if some else "no request matches"
+        if self.slow:
+            found += f", {len(self.slow):,} did not end within {self.within:g} s"
+        return found
+
+    def fields(self) -> dict[str, Any]:
+        """The assertion for programs."""
+        return {
+            "option": self.option,
+            "filter": self.filter,
+            "within": self.within,
+            "holds": self.holds,
+            "matches": len(self.matches),
+            "rows": [each.fields() for each in self.broken_by],
+        }
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was checked in which ``files``. ``problems`` are sentences by the file, about those that cannot be judged."""
+
+    assertions: list[Assertion]
+    files: list[str] = field(default_factory=list[str])
+    requests: int = 0
+    internal: int = 0
+    problems: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def status(self) -> Exit:
+        """The exit status: a broken assertion is certain, whatever else could not be read."""
+        if not all(each.holds for each in self.assertions):
+            return Exit.BROKEN_RULE
+        return Exit.USAGE if self.problems else Exit.COMPLETED
+
+
+def run(_name: str, given: Words) -> int:
+    """Checks the recordings; returns the exit status."""
+    options = given.options
+    reports.refuse_files(given, "junit", "sarif")
+    made = assertions(options.fail_on, options.expect, options.within)
+    if not made:
+        raise Failure("Nothing to check. Add --fail-on FILTER or --expect FILTER.")
+    if given.url is not None or given.command is not None:
+        raise Failure("check takes no server. Give recordings.")
+    named = journals.with_folders(given)
+    if not named:
+        raise Failure("Missing recording. Give a file, a folder, the start of a session's name, or last.")
+    findings = _read(named, made, internal=options.internal)
+    _print(findings, as_json=options.json)
+    if options.junit:
+        reports.write("junit", options.junit, reports.junit("check", cases(findings)))
+    if options.sarif:
+        reports.write("sarif", options.sarif, dump(reports.sarif(results(findings)), indent=2).encode())
+    return findings.status
+
+
+def assertions(fail_on: Iterable[str], expect: Iterable[str], within: float | None = None) -> list[Assertion]:
+    """Returns the assertions of these filters.
+
+    Raises:
+        Failure: a filter is empty or not understood, or the time belongs to nothing.
+    """
+    made = [Assertion("fail-on", each) for each in fail_on]
+    made += [Assertion("expect", each, within) for each in expect]
+    for each in made:
+        filter = parse(each.filter)
+        if filter.problem:
+            raise Failure(f"Invalid {each.name}. {filter.problem}")
+        if not filter:
+            raise Failure(f"Empty --{each.option}. Use key:value, or words to search for.")
+    if within is not None and not any(each.option == "expect" for each in made):
+        raise Failure("--within is about --expect. Add --expect FILTER.")
+    return made
+
+
+def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) -> Findings:
+    """Holds every row of the recordings against the assertions."""
+    findings = Findings(made)
+    size = sum(each.size for each in named)
+    if size > STRICT and sys.stderr.isatty():
+        warn(f"Checking {size / 1e6:,.0f} MB of recordings …")
+    for where in named:
+        try:
+            recording = Recording.read(where.paths[0])
+        except RecordingError as error:
+            if len(named) == 1:
+                raise
+            findings.problems[str(where.paths[0])] = str(error)
+            continue
+        judge(findings, recording, where.name, internal=internal)
+        recording.close()
+    if not findings.requests and not findings.problems:
+        hidden = " --internal checks those that mcp-tui made for itself." if findings.internal else ""
+        raise Failure(f"There are no requests to check.{hidden}")
+    return findings
+
+
+def judge(findings: Findings, recording: Recording, name: str, *, internal: bool = False) -> None:
+    """Holds the rows of one recording against the assertions. ``internal`` includes the client's own requests."""
+    file, until = str(recording.path), recording.ended_at
+    holes = recording.skipped + recording.lost
+    if holes:
+        text = f"{holes:,} {'record is' if holes == 1 else 'records are'} unreadable or missing in {file}."
+        findings.problems[file] = f"{text} What they said is not known."
+    findings.files.append(file)
+    origin = recording.wall(0.0)
+    servers = {each.server: each.client for each in recording.connections().values()}
+    server = " ".join((recording.header.target, *servers, *servers.values()))
+    filters = [parse(each.filter, server=lambda: server, now=lambda: until) for each in findings.assertions]
+    for row in _rows(findings, RecordedBook.whole(recording), internal=internal):
+        findings.requests += 1
+        at = row.at if isinstance(row, ServerRequest) else row.called_at
+        match = Match(name, file, row, until, origin + at)
+        for assertion, filter in zip(findings.assertions, filters, strict=True):
+            assertion.take(match, filter)
+
+
+def _rows(findings: Findings, book: RecordedBook, *, internal: bool) -> Iterator[Shown]:
+    """Yields the requests of a recording, then those of its server."""
+    for row in book.order:
+        findings.internal += row.internal
+        if internal or not row.internal:
+            yield row
+    yield from book.server_requests
+
+
+# -- output ----------------------------------------------------------------------------------------------------
+
+
+def _print(findings: Findings, *, as_json: bool) -> None:
+    for text in findings.problems.values():
+        warn(text)
+    if as_json:
+        out(dump(fields(findings), indent=2))
+        return
+    for each in findings.assertions:
+        word = "holds " if each.holds else "broken"
+        out(clean(f"{word}  {each.name}  ({each.sentence(findings.requests)})"))
+        for line in table([match.cells() for match in each.broken_by]) if each.broken_by else ():
+            out(f"  {line}")
+
+
+def fields(findings: Findings) -> dict[str, Any]:
+    """Returns the findings for programs."""
+    return {
+        "holds": findings.status is Exit.COMPLETED,
+        "recordings": findings.files,
+        "requests": findings.requests,
+        "assertions": [each.fields() for each in findings.assertions],
+        "problems": [{"file": file, "text": text} for file, text in findings.problems.items()],
+    }
+
+
+def cases(findings: Findings) -> list[Case]:
+    """Returns the findings as test cases."""
+    made = [
+        Case(
+            each.name,
+            "" if each.holds else "failure",
+            "" if each.holds else each.option,
+            each.sentence(findings.requests),
+            [_line(match) for match in each.broken_by],
+        )
+        for each in findings.assertions
+    ]
+    unread = [Case(file, "failure", "unreadable", text) for file, text in findings.problems.items()]
+    return [*made, *unread]
+
+
+def results(findings: Findings) -> list[Result]:
+    """Returns what is wrong as results of a code scan: a row each, or the expectation that no row met."""
+    made = [Result("unreadable", "error", text, file) for file, text in findings.problems.items()]
+    for each in findings.assertions:
+        broken = [Result(each.name, "error", _line(match), match.file) for match in each.broken_by]
+        if not each.holds and not broken:
+            sentence = each.sentence(findings.requests)
+            broken = [Result(each.name, "error", sentence, file) for file in findings.files[:1]]
+        made += broken
+    return made
+
+
+def _line(match: Match) -> str:
+    return "  ".join(match.cells())

@@ -1,0 +1,144 @@
+"""``check``: what recordings must show, in the filter language of the workbench."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from mcp_tui.cli.check import Findings, assertions, judge
+from mcp_tui.cli.output import Exit, Failure
+from mcp_tui.journal.recording import Recording
+from mcp_tui.protocol import events as ev
+from tests.cli.keeping import ONE, called, cancelled, connected, keep, late, tell
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A recording of a late answer, a quick one, a call that goes on, an internal failure, and a question."""
+    return keep(
+        ONE,
+        connected(),
+        called(1, name="slow_sql"),
+        cancelled(1),
+        late(1, 0.412),
+        ev.Settled(at=102.5, id=1, detail="answered late"),
+        called(2, name="count"),
+        ev.Completed(at=100.5, id=2),
+        called(3, name="endless"),
+        ev.Called(at=100.0, id=4, method="server/discover", internal=True),
+        ev.Failed(at=100.1, id=4, message="no such method", code=-32601),
+        ev.ServerRequestReceived(at=101.0, request_id=1, method="sampling/createMessage"),
+        ev.ServerRequestAnswered(at=104.0, request_id=1, code=-1),
+        path=tmp_path / "one.jsonl",
+    )
+
+
+def judged(path: Path, *, internal: bool = False, **given: object) -> list[list[object]]:
+    """The requests that break each assertion, by their names."""
+    filters = {"fail_on": (), "expect": (), **given}
+    findings = Findings(assertions(**filters))  # pyright: ignore[reportArgumentType] - values of a table
+    judge(findings, Recording.read(path), "one", internal=internal)
+    return [
+        [each.holds, *(match.fields().get("name") or match.row.method for match in each.broken_by)]
+        for each in findings.assertions
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"fail_on": ["state:late"]}, [[False, "slow_sql"]]),
+        ({"fail_on": ["state:failed", "state:late -name:slow"]}, [[True], [True]]),
+        ({"fail_on": ["state:failed"], "internal": True}, [[False, "server/discover"]]),
+        ({"fail_on": ["state:open"]}, [[False, "endless"]]),
+        ({"fail_on": ["state:refused"]}, [[False, "sampling/createMessage"]]),
+        (
+            {"fail_on": ["server:everything"]},
+            [[False, "slow_sql", "count", "endless", "sampling/createMessage"]],
+        ),
+        ({"expect": ["outcome:late_result", "name:other"]}, [[True], [False]]),
+        ({"expect": ["state:completed"], "within": 0.5}, [[True]]),
+        ({"expect": ["state:completed"], "within": 0.4}, [[False, "count"]]),
+        ({"expect": ["name:endless"], "within": 60.0}, [[False, "endless"]]),
+        ({"expect": ["method:sampling"], "within": 2.5}, [[False, "sampling/createMessage"]]),
+    ],
+)
+def test_the_rows_that_break_an_assertion(path: Path, given: dict[str, object], found: object):
+    assert judged(path, **given) == found  # pyright: ignore[reportArgumentType]
+
+
+def test_a_late_answer_exits_with_9_and_is_named_in_every_report(path: Path, tmp_path: Path, capfd: Capture):
+    files = ("--junit", str(tmp_path / "c.xml"), "--sarif", str(tmp_path / "c.sarif"))
+    ran = tell(capfd, "check", str(path), "--fail-on", "state:late", "--expect", "state:completed", *files)
+    assert (ran.status, ran.err) == (Exit.BROKEN_RULE, "")
+    first, row, last = ran.out.splitlines()
+    assert first == "broken  --fail-on state:late  (1 of 4 requests matches)"
+    assert row.startswith(f"  {path}  2023-11-1")
+    assert row.endswith(
+        "  1 tools/call slow_sql  late, ignored  cancelled after 2.000 s: sent; late result at +412 ms, ignored"
+    )
+    assert last == "holds   --expect state:completed  (1 of 4 requests matches)"
+    suite = ET.parse(tmp_path / "c.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert "slow_sql" in (suite.findtext(".//failure") or "")
+    (scan,) = json.loads((tmp_path / "c.sarif").read_text())["runs"]
+    (result,) = scan["results"]
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert (result["level"], place) == ("error", path.as_uri())
+    assert scan["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "--fail-on state:late"
+    told = json.loads(tell(capfd, "check", str(path), "--fail-on", "state:late", "--json").out)
+    assert (told["holds"], told["requests"]) == (False, 4)
+    assert [each["late"][0]["after"] for each in told["assertions"][0]["rows"]] == [0.412]
+
+
+def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: Capture):
+    holds = ("--expect", "state:late", str(path))
+    assert tell(capfd, "check", *holds).status == Exit.COMPLETED
+    (tmp_path / "empty.jsonl").touch()
+    tell(capfd, "check", "--fail-on", "x", str(tmp_path / "empty.jsonl")).sentence(
+        Exit.USAGE, "not a recording"
+    )
+    ran = tell(capfd, "check", "--expect", "state:late", str(tmp_path))
+    assert (ran.status, ran.out[:5]) == (Exit.USAGE, "holds")
+    assert "empty.jsonl is not a recording" in ran.err
+    assert tell(capfd, "check", "--fail-on", "state:late", str(tmp_path)).status == Exit.BROKEN_RULE
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join((*lines[:3], b"not a record\n", *lines[3:])))
+    ran = tell(capfd, "check", *holds)
+    assert ran.status == Exit.USAGE
+    assert "1 record is unreadable or missing in" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--fail-on", "state:lost"), "Missing recording."),
+        (("FILE",), "Nothing to check. Add --fail-on FILTER or --expect FILTER."),
+        (("FILE", "--fail-on", " "), "Empty --fail-on."),
+        (("FILE", "--fail-on", "state:bad"), "Unknown state 'bad'. Choose from: open, done, queued"),
+        (("FILE", "--expect", "stat:late"), "Unknown filter 'stat'. Use key:value, with state, name"),
+        (("FILE", "--fail-on", "x", "--within", "1"), "--within is about --expect."),
+        (("FOLDER", "--fail-on", "x"), "No recordings (*.jsonl) in"),
+        (("FILE", "--fail-on", "x", "--junit", "/no/where"), "Cannot write '/no/where' (--junit)."),
+    ],
+)
+def test_words_that_check_nothing_are_refused(
+    words: tuple[str, ...], said: str, path: Path, tmp_path: Path, capfd: Capture
+):
+    (tmp_path / "folder").mkdir()
+    places = {"FILE": str(path), "FOLDER": str(tmp_path / "folder")}
+    tell(capfd, "check", *(places.get(word, word) for word in words)).sentence(Exit.USAGE, said)
+
+
+def test_a_recording_without_requests_has_nothing_to_check(tmp_path: Path, capfd: Capture):
+    internal = ev.Called(at=100.0, id=1, method="tools/list", internal=True)
+    path = keep(ONE, connected(), internal, path=tmp_path / "none.jsonl")
+    ran = tell(capfd, "check", str(path), "--fail-on", "state:failed")
+    ran.sentence(Exit.USAGE, "There are no requests to check. --internal checks those")
+    with pytest.raises(Failure, match="Invalid --expect"):
+        assertions((), ["/(/"])
