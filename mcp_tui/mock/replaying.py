@@ -3,33 +3,75 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.frames import DemoCaller, Object, as_list, as_object
-from mcp_tui.mock.runs import SUBSCRIPTION, Run, Step
+from mcp_tui.mock.runs import SUBSCRIPTION, Run, Runs, Step
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
+
+CAPABILITIES: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+"""What a client declares that can be asked so."""
 
 Adapt = Callable[[Run, Object], Object]
 """What turns a result into that of the caller's protocol version."""
 
 
-class Replayed(Call):
-    """A call that goes as ``run`` did, and beyond what is known of that, as ``spare``.
+@dataclass(slots=True, eq=False)
+class Part:
+    """A run to play, from the step ``skip`` on, with ``head`` recorded seconds over already.
 
-    ``reaction`` returns the run of which the reaction to a cancel is taken, by the seconds from the call to its cancel.
-    ``pace`` is the length of a recorded second, ``head`` the recorded seconds that are over already. ``names`` are texts to
-    replace: ids of tasks.
+    ``spare`` is a run of the same call that was not cancelled: what came of it comes beyond what is known of ``run``.
     """
 
     run: Run
     spare: Run | None = None
-    pace: float = 1.0
+    skip: int = 0
     head: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class LiveTask:
+    """A task that a call became, its recorded id, and the moments of its start and its cancel."""
+
+    call: Replayed
+    recorded: str
+    began: float
+    cancelled: float | None = None
+
+
+class Memory:
+    """What calls leave to later requests: tasks, and the parts of calls that wait for a round, by what names them."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self.tasks: dict[str, LiveTask] = {}
+        self.waiting: dict[str, Part] = {}
+
+
+class Replayed(Call):
+    """A call that goes as a recorded one did.
+
+    ``reaction`` returns the run of which the reaction to a cancel is taken, by the seconds from the call to its cancel.
+    ``pace`` is the length of a recorded second. ``names`` are texts to replace: ids of tasks. ``stopped`` is when the task
+    that it is was cancelled in the recording.
+    """
+
+    part: Part
+    memory: Memory
+    pace: float = 1.0
+    stopped = math.inf
     aside = Channel()
 
     def __init__(self, *facts: Any) -> None:
@@ -44,28 +86,63 @@ class Replayed(Call):
 
     async def perform(self, _: Call) -> None:
         """Sends what was recorded, each at its time."""
-        began = self.now() - self.head * self.pace
-        rest: list[Step] = []
-        steps = self.run.timeline(self.spare)
-        for index, step in enumerate(steps):
-            if await self.until(began + step.at * self.pace):
-                rest = steps[index:]
-                break
+        began = self.now() - self.part.head * self.pace
+        steps, at = self.part.run.timeline(self.part.spare), self.part.skip
+        while at < len(steps):
+            step = steps[at]
             if step.asked in self._posed:
                 if await self.wait(self._posed[step.asked][1]):
-                    rest = steps[index + 1 :]
                     break
-                began = self.now() - step.at * self.pace  # the client took its own time
+                began = self.now() - step.at * self.pace  # the client takes its own time
+            elif await self.until(began + step.at * self.pace):
+                break
+            at += 1
+            if step.is_question and self.caller.modern:
+                self._ask_in_a_round(step, steps)
+                return
+            elif step.asks_in_a_round and not self.caller.modern:
+                steps, at = await self._ask(step), 0
+                began = self.now()
             elif step.frame:
                 self.show(step)
-        if not self.cancelled.is_set() and not self.answered and self.run.id is not None:
+        if not self.cancelled.is_set() and not self.answered and self.part.run.id is not None:
             await self.wait(self.channel.gone.wait())
         if self.cancelled.is_set():
-            await self._end(rest, began)
+            await self._end(steps[at:], began)
+
+    def _ask_in_a_round(self, question: Step, steps: Sequence[Step]) -> None:
+        """Asks what was asked by a request as 2026-07-28 does: in a result, and goes on with the next round."""
+        capability = CAPABILITIES.get(question.method)
+        if capability is not None and not self.caller.declares(capability):
+            raise frames.missing({capability: {}})
+        asked, state = text(question.frame["id"]), os.urandom(16).hex()
+        gate = next((each for each, step in enumerate(steps) if step.asked == asked), len(steps) - 1)
+        self.memory.waiting[state] = Part(self.part.run, self.part.spare, gate + 1, steps[gate].at)
+        request = {name: question.frame[name] for name in ("method", "params") if name in question.frame}
+        asks: Object = {
+            "resultType": "input_required",
+            "inputRequests": {"answer": request},
+            "requestState": state,
+        }
+        self.answered = True
+        self.send(frames.result_frame(self.id, self.adapt(question.of, asks)), "result")
+
+    async def _ask(self, step: Step) -> list[Step]:
+        """Asks what was asked in a round by requests, as before 2026-07-28; returns what came in the next round."""
+        result = as_object(step.frame.get("result")) or {}
+        for question in (as_object(result.get("inputRequests")) or {}).values():
+            if await self.wait(self.pose(as_object(question) or {})[1]):
+                return []
+        params = {**self.part.run.params, "requestState": result.get("requestState")}
+        found = self.memory.runs.find(step.of.method, params)
+        if found:
+            self.part = Part(found[0])
+        return found[0].steps if found else []
 
     async def _end(self, rest: Sequence[Step], began: float) -> None:
         """Goes on after a cancel, as the recording shows that it did."""
         at = began if self.cancelled_at is None else self.cancelled_at
+        rest = [each for each in rest if not self.names or each.at > self.stopped]
         seen = None if self.answered else self.reaction((at - began) / self.pace if self.pace else 0.0)
         due = [(began + each.at * self.pace, each) for each in rest if seen is None or seen.keeps(each)]
         due += [(at + each.at * self.pace, each) for each in (seen.replies if seen is not None else ())]
@@ -78,6 +155,10 @@ class Replayed(Call):
 
     def show(self, step: Step) -> None:
         """Sends a message, with the ids of this call in place of the recorded ones."""
+        task = step.task if step.is_answer and not self.answered else ""
+        if task:
+            self.names[task] = os.urandom(16).hex()
+            self.memory.tasks[self.names[task]] = LiveTask(self, task, asyncio.get_running_loop().time())
         frame = self._renamed(step)
         params = as_object(frame.get("params")) or {}
         if step.is_answer:

@@ -50,6 +50,24 @@ class Step:
         return bool(self.frame) and not self.method
 
     @property
+    def result(self) -> Object:
+        """The result of an answer; empty without one."""
+        return as_object(self.frame.get("result")) or {}
+
+    @property
+    def task(self) -> str:
+        """The id of the task that it says the call became; empty for none."""
+        handle = (
+            self.result if self.result.get("resultType") == "task" else as_object(self.result.get("task"))
+        )
+        return str((handle or {}).get("taskId", ""))
+
+    @property
+    def asks_in_a_round(self) -> bool:
+        """Whether it asks for input in its result (2026-07-28)."""
+        return self.result.get("resultType") == "input_required"
+
+    @property
     def is_question(self) -> bool:
         """Whether it is a request of the server."""
         return bool(self.method) and "id" in self.frame
@@ -97,7 +115,7 @@ class Run:
     @property
     def result(self) -> Object:
         """The result, empty without one."""
-        return {} if self.answer is None else as_object(self.answer.frame.get("result")) or {}
+        return {} if self.answer is None else self.answer.result
 
     def timeline(self, spare: Run | None) -> list[Step]:
         """Returns the steps without a cancel; beyond what was seen of them, those of ``spare``, which was not cancelled.
@@ -131,6 +149,8 @@ def key_of(method: str, params: Object) -> str:
     kept = {name: value for name, value in params.items() if name not in {"_meta", "inputResponses"}}
     if method == "initialize":
         kept = {}
+    if "task" in kept:  # how long it is kept is the client's choice
+        kept["task"] = {}
     if kept.get("arguments") in ({}, None):
         kept.pop("arguments", None)
     return json.dumps([method, _plain(kept)], sort_keys=True, ensure_ascii=False)
@@ -277,15 +297,12 @@ def _answers_cancel(step: Step, lag: float, others: Sequence[Run]) -> bool:
     usual = [each.answer for each in others if each.answer is not None]
     if usual:
         return not any(_same_kind(step, each) and _fits(step, each) for each in usual)
-    result = as_object(step.frame.get("result"))
-    return result is None or result.get("isError") is True or lag < TRANSIT
+    return "result" not in step.frame or step.result.get("isError") is True or lag < TRANSIT
 
 
 def _same_kind(step: Step, other: Step) -> bool:
-    ours, theirs = (as_object(each.frame.get("result")) for each in (step, other))
-    if ours is None or theirs is None:
-        return ours is theirs
-    return ours.get("isError", False) == theirs.get("isError", False)
+    ours, theirs = (("result" in each.frame, each.result.get("isError", False)) for each in (step, other))
+    return ours == theirs
 
 
 def _fits(step: Step, other: Step) -> bool:
@@ -305,6 +322,7 @@ class _Session:
         self._tokens: dict[str, Run] = {}
         self._waiting: dict[str, Run] = {}
         self._questions: dict[str, Run] = {}
+        self._tasks: dict[str, Run] = {}
         self._at = 0.0
 
     def take(self, head: records.FrameHead, raw: bytes) -> None:
@@ -324,15 +342,24 @@ class _Session:
                 self._came(frame, head.at, head.stream)
 
     def event(self, record: dict[str, Json]) -> None:
-        """Takes an event: that of a stream that was closed to cancel its request, which no frame shows."""
-        at = number(record.get("mono"))
-        if record.get("event") == "connected":
+        """Takes an event that tells what no frame shows: a stream that was closed, and that nothing more could be seen."""
+        at, name, run = (
+            number(record.get("mono")),
+            record.get("event"),
+            self._by_id.get(text(record.get("id"))),
+        )
+        if name == "connected":
             self._over_http = record.get("transport") == "http"
-        elif at is not None and (record.get("event"), record.get("signal")) == (
-            "cancel_signalled",
-            "stream_closed",
-        ):
+        elif at is None:
+            pass
+        elif name == "disconnected":
+            for each in self._waiting.values():
+                each.until = at - each.began
+            self._waiting.clear()
+        elif name == "cancel_signalled" and record.get("signal") == "stream_closed":
             self._cancel(record.get("id"), at)
+        elif name in {"lost", "unwatched"} and run is not None:
+            run.until = at - run.began
 
     def end(self) -> list[Run]:
         """Returns the runs, when all is taken."""
@@ -340,8 +367,8 @@ class _Session:
             if run.cancelled is not None:
                 run.until = run.cancelled
             elif run.answer is None:
-                run.until = self._at - run.began
-                if run.modern and self._over_http and self._is_probe:
+                run.until = min(run.until, self._at - run.began)
+                if self._over_http and self._is_probe:
                     # the probe closed its stream, and no event says when
                     run.until = run.steps[-1].at if run.steps else 0.0
         return self._runs
@@ -384,6 +411,8 @@ class _Session:
             self._waiting.pop(text(run.id), None)
         elif "id" in frame:
             self._questions[text(frame["id"])] = run
+        if run.steps[-1].task:
+            self._tasks[run.steps[-1].task] = run
 
     def _owner(self, frame: Object, stream: Json) -> Run | None:
         """Returns the run that a message is for: the one it names, or the newest that waits, or the last of all."""
@@ -391,7 +420,8 @@ class _Session:
             return _named(self._by_id, frame.get("id"))
         params = as_object(frame.get("params")) or {}
         token, meta = params.get("progressToken"), as_object(params.get("_meta")) or {}
-        named = _named(self._tokens, token) or _named(self._by_id, meta.get(SUBSCRIPTION))
+        named = self._tasks.get(str(params.get("taskId"))) or _named(self._tokens, token)
+        named = named or _named(self._by_id, meta.get(SUBSCRIPTION))
         if named is None and frame["method"] == CANCEL:
             named = self._questions.pop(text(params.get("requestId")), None)
         last = self._runs[-1] if self._runs else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import sys
 import time
 from collections import Counter
@@ -15,7 +17,16 @@ from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, as_object
 from mcp_tui.demo.server import main
-from mcp_tui.mock.replaying import Replayed, adapted, capabilities, introduction, supported
+from mcp_tui.mock.replaying import (
+    LiveTask,
+    Memory,
+    Part,
+    Replayed,
+    adapted,
+    capabilities,
+    introduction,
+    supported,
+)
 from mcp_tui.mock.runs import Run, Runs, key_of, shown
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.states import LOG_LEVELS
@@ -31,6 +42,7 @@ class Mock:
         self, runs: Runs, *, speed: float | None, strict: bool = False, nearest: bool = False
     ) -> None:
         self.runs = runs
+        self.memory = Memory(runs)
         self.pace = 0.0 if speed is None else 1.0 / speed
         self.strict = strict
         self.nearest = nearest
@@ -89,13 +101,19 @@ class MockConversation(Conversation):
         params = as_object(frame.get("params")) or {}
         if runs := self._mock.runs.find(frame["method"], params):
             run = self._turn(runs, frame["method"], params, self.client)
-            call = self._replayed(run, runs, None, params, self.client, self.aside)
+            call = self._replayed(Part(run), runs, None, params, self.client, self.aside)
             self._setting.spawn(call.perform(call))
 
     def handle(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call | None:
         """Begins the recorded run of a request, or answers what every server answers."""
         method, params = frame["method"], frames.params_of(frame)
-        runs = self._mock.runs.find(method, params)
+        runs = [
+            each
+            for each in self._mock.runs.find(method, params)
+            if not caller.modern
+            or each.result.get("resultType") != "task"
+            or caller.extends(frames.TASKS_EXTENSION)
+        ]
         if method == "logging/setLevel" and params.get("level") in LOG_LEVELS:
             self.client = replace(self.client, log_level=params["level"])
         made = None
@@ -110,13 +128,23 @@ class MockConversation(Conversation):
             result = adapted(run, made, caller, self._mock.server)
             channel.send(frames.result_frame(frame["id"], result))
             return None
-        if not runs and self._mock.nearest:
-            runs = self._mock.runs.nearest(method, params)
-        if not runs:
+        part = self._mock.memory.waiting.pop(str(params.get("requestState")), None)
+        task = self._mock.memory.tasks.get(str(params.get("taskId")))
+        if task is not None:
+            told = self._task(task, method, params, caller)
+            if isinstance(told, dict):
+                channel.send(frames.result_frame(frame["id"], {**told, "taskId": params["taskId"]}))
+                return None
+            part = told
+        elif part is None:
+            if not runs and self._mock.nearest:
+                runs = self._mock.runs.nearest(method, params)
+            part = Part(self._turn(runs, method, params, caller), spare(runs)) if runs else None
+        if part is None:
             raise self._mock.refusal(method, params)
-        run = self._turn(runs, method, params, caller)
-        self._check_era(run, caller, method, params)
-        call = self._replayed(run, runs, frame["id"], params, caller, channel)
+        call = self._replayed(part, runs or [part.run], frame["id"], params, caller, channel)
+        if task is not None:
+            call.names = {task.recorded: params["taskId"]}
         if made is not None:
             version = made
             call.adapt = lambda run, result: adapted(run, {**result, **version}, caller, self._mock.server)
@@ -147,14 +175,35 @@ class MockConversation(Conversation):
             return runs, made
         return [], capabilities(self._mock.told, self.client) | made | {"serverInfo": self._mock.server}
 
-    def _check_era(self, run: Run, caller: DemoCaller, method: str, params: Object) -> None:
-        """Raises `DemoRefusal` for a run that asks its client as only the other era can."""
-        if run.modern == caller.modern:
-            return
-        asks = any(each.is_question for each in run.steps) or run.result.get("resultType") == "input_required"
-        if asks:
-            era = "in 2026-07-28" if run.modern else "before 2026-07-28"
-            raise self._mock.refusal(method, params, f"It asks the client, and was recorded {era}")
+    def _task(self, task: LiveTask, method: str, params: Object, caller: DemoCaller) -> Part | Object | None:
+        """Returns the part that answers a request about a task, by its recorded time, or what the task was at first.
+
+        A recorded ``tasks/cancel`` parts what is told before a cancel from what is told after it.
+        """
+        runs, of, now = self._mock.runs, task.call.part.run, asyncio.get_running_loop().time()
+        found = runs.find(method, {**params, "taskId": task.recorded})
+        cancel = next(iter(runs.find("tasks/cancel", {"taskId": task.recorded})), None)
+        if method == "tasks/cancel" and found:
+            task.cancelled = task.cancelled or now
+            task.call.stopped = found[0].began - of.began
+            task.call.cancel("tasks_cancel")
+            return Part(self._turn(found, method, params, caller))
+        over = math.inf if cancel is None else cancel.began
+        known = [each for each in found if (each.began >= over) == (task.cancelled is not None)]
+        since = (
+            over if task.cancelled is not None else of.began + (0.0 if of.answer is None else of.answer.at)
+        )
+        passed = (now - (task.cancelled or task.began)) / self._mock.pace if self._mock.pace else math.inf
+        told = [each for each in known if each.began - since <= passed]
+        if method == "tasks/get" and not told and task.cancelled is None:
+            return as_object(of.result.get("task")) or {**of.result, "resultType": "complete"}
+        chosen = told[-1:] or known[:1]
+        if not chosen:
+            return None
+        waits = (
+            method == "tasks/result"
+        )  # whose answer comes when the task is over, whenever it was asked for
+        return Part(chosen[0], head=passed - (chosen[0].began - since) if waits else 0.0)
 
     def _turn(self, runs: Sequence[Run], method: str, params: Object, caller: DemoCaller) -> Run:
         """Returns the run whose turn it is: each in the recorded order, then the last again."""
@@ -167,14 +216,13 @@ class MockConversation(Conversation):
         return runs[min(turns[key], len(runs)) - 1]
 
     def _replayed(
-        self, run: Run, runs: Sequence[Run], id_: Any, params: Object, caller: DemoCaller, channel: Channel
+        self, part: Part, runs: Sequence[Run], id_: Any, params: Object, caller: DemoCaller, channel: Channel
     ) -> Replayed:
-        mock, log = self._mock, self._setting.log
+        mock, log, run = self._mock, self._setting.log, part.run
         call = Replayed(id_, run.name or run.method, caller, params, channel, log, self._questions)
-        call.run, call.pace, call.aside = run, mock.pace, self.aside
-        call.spare = next((each for each in runs if each.cancelled is None and each.answer is not None), None)
+        call.part, call.pace, call.aside, call.memory = part, mock.pace, self.aside, mock.memory
         call.adapt = lambda run, result: adapted(run, result, caller, mock.server)
-        call.head, mock.head = mock.head, 0.0
+        part.head, mock.head = part.head + mock.head, 0.0
 
         def reaction(after: float) -> Run | None:
             same = [each for each in runs if each.cancelled is not None]
@@ -185,3 +233,8 @@ class MockConversation(Conversation):
 
         call.reaction = reaction
         return call
+
+
+def spare(runs: Sequence[Run]) -> Run | None:
+    """Returns a run that was not cancelled, and answered."""
+    return next((each for each in runs if each.cancelled is None and each.answer is not None), None)

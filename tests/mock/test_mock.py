@@ -10,6 +10,7 @@ import pytest
 from mcp_tui.cli.output import Exit
 from tests.cli.running import MCP_TUI, run
 from tests.mock.recordings import COUNT, answer, call, session, written
+from tests.probe.probing import serving_command
 
 
 @pytest.fixture
@@ -72,3 +73,28 @@ def test_redacted_values_are_named_with_the_way_to_keep_them(tmp_path: Path):
     run(*words, "--keep-secrets")
     assert "Tr0ub4dor" in (tmp_path / "x.jsonl").read_text()
     assert run("mock", str(tmp_path / "x.jsonl")).err == ""
+
+
+def verdicts(*words: str) -> dict[str, str]:
+    ran = run("probe", "--json", *words)
+    return {rule["id"]: rule["verdict"] for rule in json.loads(ran.out)["rules"]}
+
+
+@pytest.mark.slow
+@pytest.mark.clock("the probe judges by the clock")
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_probe_judges_the_mock_as_the_server_that_was_recorded(
+    tmp_path: Path, transport: str, revision: str
+):
+    options = ("--protocol", revision, "--time", "300")
+    recording = ("--record", str(tmp_path / "r.jsonl"))
+    if transport == "stdio":
+        demo = verdicts(*options, *recording, "--demo")
+        files = map(str, tmp_path.glob("r-*.jsonl"))
+        assert verdicts(*options, "--", *MCP_TUI, "mock", *files) == demo
+        return
+    with serving_command(*MCP_TUI, "demo", "--http", "0") as target:
+        demo = verdicts(*options, *recording, target.url)
+    with serving_command(*MCP_TUI, "mock", "--http", "0", *map(str, tmp_path.glob("r-*.jsonl"))) as target:
+        assert verdicts(*options, target.url) == demo

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mcp_tui.demo import log as demo_log
-from mcp_tui.demo.calls import Channel
+from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoCaller
 from mcp_tui.mock.replaying import Replayed
 from mcp_tui.mock.runs import Runs
 from mcp_tui.mock.server import Mock, MockConversation
-from tests.mock.recordings import COUNT, answer, call, cancel, error, progress, session, written
+from tests.mock.recordings import COUNT, Frame, answer, call, cancel, error, progress, session, written
 
-CALLER = DemoCaller("2025-11-25", "debug")
+ASKS: Frame = {"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+CALLER = DemoCaller("2025-11-25", "debug", ASKS)
+MODERN = DemoCaller("2026-07-28", "debug", ASKS)
 
 
 class Sent(Channel):
@@ -25,10 +30,10 @@ class Sent(Channel):
     def __init__(self) -> None:
         super().__init__()
         self.frames: list[tuple[float, dict[str, Any]]] = []
-        self.now: Callable[[], float] = lambda: 0.0
+        self.call: Call | None = None
 
     def send(self, frame: dict[str, Any]) -> bool:
-        self.frames.append((round(self.now(), 3), frame))
+        self.frames.append((0.0 if self.call is None else round(self.call.now(), 3), frame))
         return True
 
     @property
@@ -40,12 +45,7 @@ class Sent(Channel):
 
 
 class Clock(demo_log.TestControl):
-    """Lets every step pass at once, and cancels the call when its time has come."""
-
-    def __init__(self, cancel_at: float) -> None:
-        super().__init__()
-        self.cancel_at = cancel_at
-        self.call: Replayed
+    """Lets every step pass at once."""
 
     async def step(self, tool: str) -> None:
         await asyncio.sleep(0)
@@ -57,7 +57,7 @@ class Clock(demo_log.TestControl):
 class Timed(Replayed):
     """Knows the time of its cancel beforehand, so that the test decides what comes first."""
 
-    cancel_at = float("inf")
+    cancel_at = math.inf
 
     async def until(self, deadline: float) -> bool:
         if deadline >= self.cancel_at and not self.cancelled.is_set():
@@ -66,32 +66,46 @@ class Timed(Replayed):
         return await super().until(deadline)
 
 
-async def replayed(
-    path: Path, *, cancel_at: float = float("inf"), times: int = 1, speed: float = 1.0
-) -> Sent:
+class Talk:
+    """A client of a mock."""
+
+    def __init__(self, path: Path, speed: float = 1.0) -> None:
+        log = demo_log.DemoLog(None, "stdio")
+        log.control = Clock()
+        self.work: asyncio.Task[None]
+        self.setting = Setting(log=log, spawn=self._spawn, end=lambda _: None)
+        self.conversation = MockConversation(self.setting, Mock(Runs([path]), speed=speed))
+        self._ids = count(70)
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        self.work = asyncio.get_running_loop().create_task(work)
+        return self.work
+
+    def begin(self, params: Frame, method: str = "tools/call", caller: DemoCaller = CALLER) -> Sent:
+        sent, token = Sent(), {"_meta": {"progressToken": "t"}}
+        frame = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**token, **params}}
+        call = self.conversation.receive(frame, lambda _: caller, sent)
+        if call is not None:
+            call.__class__ = Timed
+            sent.call = call
+        return sent
+
+    async def finish(self, params: Frame, method: str = "tools/call", caller: DemoCaller = CALLER) -> Frame:
+        """The result of a request."""
+        sent = self.begin(params, method, caller)
+        await self.work
+        return sent.frames[-1][1].get("result", {})
+
+
+async def replayed(path: Path, *, cancel_at: float = math.inf, times: int = 1, speed: float = 1.0) -> Sent:
     """Calls ``count`` some times, each to its end; the last one is cancelled."""
-    log = demo_log.DemoLog(None, "stdio")
-    log.control = Clock(cancel_at)
-    tasks: list[asyncio.Task[None]] = []
-
-    def spawn(work: Any) -> asyncio.Task[None]:
-        tasks.append(asyncio.get_running_loop().create_task(work))
-        return tasks[-1]
-
-    mock = Mock(Runs([path]), speed=speed)
-    conversation = MockConversation(Setting(log=log, spawn=spawn, end=lambda _: None), mock)
-    sent = Sent()
-    for number in range(times):
-        sent = Sent()
-        params = {**COUNT, "_meta": {"progressToken": "t"}}
-        frame = {"jsonrpc": "2.0", "id": 70 + number, "method": "tools/call", "params": params}
-        made = conversation.handle(frame, CALLER, sent)
-        assert isinstance(made, Replayed)
-        made.__class__ = Timed
-        sent.now = made.now
-        if number == times - 1:
-            made.cancel_at = cancel_at  # pyright: ignore[reportAttributeAccessIssue]
-        await tasks[-1]
+    talk = Talk(path, speed)
+    for _ in range(times - 1):
+        await talk.finish(COUNT)
+    sent = talk.begin(COUNT)
+    assert isinstance(sent.call, Timed)
+    sent.call.cancel_at = cancel_at
+    await talk.work
     return sent
 
 
@@ -140,3 +154,85 @@ async def test_a_call_cancelled_in_the_recording_and_not_now_goes_on_as_another_
     path = written(tmp_path, session(*RUN, call(2, 10), progress(2, 11, 1), cancel(2, 11.5)))
     told = [(float(at), "notifications/progress") for at in (1, 2, 3)]
     assert (await replayed(path, times=2)).told == [*told, (4.0, "result")]
+
+
+# -- questions, in both eras -----------------------------------------------------------------------------------------
+
+FORM: Frame = {"method": "elicitation/create", "params": {"message": "Who?"}}
+BY_REQUEST = (
+    call(1, 0),
+    (1.0, "in", {"jsonrpc": "2.0", "id": 9, **FORM}),
+    (5.0, "out", {"jsonrpc": "2.0", "id": 9, "result": {"action": "accept"}}),
+    answer(1, 6),
+)
+VERSION = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+ROUND: Frame = {"resultType": "input_required", "inputRequests": {"who": FORM}, "requestState": "s"}
+BY_ROUND = (
+    call(1, 0, {**COUNT, **VERSION}),
+    (1.0, "in", {"jsonrpc": "2.0", "id": 1, "result": ROUND}),
+    call(2, 5, {**COUNT, **VERSION, "requestState": "s", "inputResponses": {"who": {"action": "accept"}}}),
+    answer(2, 6),
+)
+
+
+@pytest.mark.parametrize("recorded", [BY_REQUEST, BY_ROUND], ids=["by request", "in a round"])
+async def test_a_question_is_asked_by_request_and_the_answer_follows_that_of_the_client(
+    tmp_path: Path, recorded: tuple[Any, ...]
+):
+    talk = Talk(written(tmp_path, session(*recorded)))
+    sent = talk.begin(COUNT)
+    while not sent.frames:
+        await asyncio.sleep(0)
+    ((at, question),) = sent.frames
+    assert (at, question["method"], question["params"]) == (1.0, *FORM.values())
+    assert question["id"] != 9
+    talk.conversation.receive({"jsonrpc": "2.0", "id": question["id"], "result": {}}, lambda _: CALLER, sent)
+    await talk.work
+    assert sent.told[1:] == [(2.0, "result")]
+
+
+@pytest.mark.parametrize("recorded", [BY_REQUEST, BY_ROUND], ids=["by request", "in a round"])
+async def test_a_question_is_asked_in_a_round_and_the_next_round_is_answered(
+    tmp_path: Path, recorded: tuple[Any, ...]
+):
+    talk = Talk(written(tmp_path, session(*recorded)))
+    first = await talk.finish(COUNT, caller=MODERN)
+    assert first["resultType"] == "input_required"
+    assert list(first["inputRequests"].values()) == [FORM]
+    again: Frame = {**COUNT, "requestState": first["requestState"], "inputResponses": {}}
+    assert (await talk.finish(again, caller=MODERN))["content"][0]["text"] == "done"
+
+
+# -- tasks -----------------------------------------------------------------------------------------------------------
+
+
+def told(id_: int, at: float, status: str) -> tuple[float, str, Frame]:
+    return at, "in", {"jsonrpc": "2.0", "id": id_, "result": {"taskId": "T", "status": status}}
+
+
+async def test_a_task_has_a_fresh_id_its_recorded_course_and_its_cancel(tmp_path: Path):
+    task, about = {**COUNT, "task": {"ttl": 1}}, {"taskId": "T"}
+    path = written(
+        tmp_path,
+        session(
+            call(1, 0, task),
+            (
+                0.0,
+                "in",
+                {"jsonrpc": "2.0", "id": 1, "result": {"task": {"taskId": "T", "status": "working"}}},
+            ),
+            *(call(2, 1e5, about, "tasks/get"), told(2, 1e5, "working")),
+            *(call(3, 2e5, about, "tasks/cancel"), told(3, 2e5, "cancelled")),
+            *(call(4, 3e5, about, "tasks/get"), told(4, 3e5, "cancelled")),
+        ),
+    )
+    talk = Talk(path)
+    first, second = [(await talk.finish({**COUNT, "task": {}}))["task"]["taskId"] for _ in range(2)]
+    assert len({first, second, "T"}) == 3
+    for id_, method, status in (
+        (first, "tasks/get", "working"),
+        (first, "tasks/cancel", "cancelled"),
+        (first, "tasks/get", "cancelled"),
+        (second, "tasks/get", "working"),
+    ):
+        assert await talk.finish({"taskId": id_}, method) == {"taskId": id_, "status": status}
