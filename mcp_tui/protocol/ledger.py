@@ -489,13 +489,10 @@ class Ledger(Core):
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
         """Handles one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
-        if (
-            isinstance(frame, (messages.RequestFrame, messages.NotificationFrame, ResponseFrame))
-            and frame.repeats
-        ):
+        if isinstance(frame, (messages.MethodFrame, ResponseFrame)) and frame.repeats:
             text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
-        if isinstance(frame, (messages.RequestFrame, messages.NotificationFrame)) and frame.defect:
+        if isinstance(frame, messages.MethodFrame) and frame.defect:
             self.violation("malformed", f"{frame.method[:METHOD_CHARACTERS]}: {frame.defect}", at, seq)
         match frame:
             case messages.NotificationFrame():

@@ -34,10 +34,9 @@ MISSING: Final = object()
 
 
 @fact
-class RequestFrame:
-    """A request of the server's. ``id`` is a string or an integer; any other makes the frame malformed."""
+class MethodFrame:
+    """A message that names a method. ``size`` is in bytes."""
 
-    id: RequestId
     method: str
     params: Json
     size: int
@@ -48,14 +47,15 @@ class RequestFrame:
 
 
 @fact
-class NotificationFrame:
-    """A notification of the server's."""
+class RequestFrame(MethodFrame):
+    """A request. ``id`` is a string or an integer; any other makes the frame malformed."""
 
-    method: str
-    params: Json
-    size: int
-    repeats: str = ""
-    defect: str = ""
+    id: RequestId
+
+
+@fact
+class NotificationFrame(MethodFrame):
+    """A notification."""
 
 
 @fact

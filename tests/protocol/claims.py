@@ -33,14 +33,12 @@ WORST = [
 ]
 """The outcomes, the worst first."""
 
-NAMES = {
-    Kind.RESULT: "result",
-    Kind.ERROR: "error",
-    Kind.MALFORMED: "malformed message",
-    Kind.OVERSIZE: "message, too large",
-    Kind.INPUT_REQUIRED: "input request",
-    Kind.TASK: "task",
+SPECIAL = {
+    "malformed": "malformed message",
+    "oversize": "message, too large",
+    "input_required": "input request",
 }
+NAMES = {kind: SPECIAL.get(kind.value, kind.value) for kind in Kind if kind is not Kind.PROGRESS}
 
 CONFIRMED = "server confirmed: task cancelled"
 """What the evidence says by itself, and the event that settles the request says, too."""

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import pytest
+
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
@@ -114,6 +116,12 @@ EVERYWHERE = [*NOTIFYING, MODERN_HTTP]
 ON_STDIO = [wire for wire in EVERYWHERE if wire.transport == "stdio"]
 ON_HTTP = [wire for wire in EVERYWHERE if wire.transport == "http"]
 HANDSHAKEN = [wire for wire in EVERYWHERE if wire.revision != MODERN]
+
+everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
+notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
+handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
+modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
+on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
 
 
 # -- what happens ----------------------------------------------------------------------------------------------

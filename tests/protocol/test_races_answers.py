@@ -6,21 +6,9 @@ import pytest
 
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.messages import shown
-from tests.protocol.playbook import (
-    EVERYWHERE,
-    NOTIFYING,
-    ON_HTTP,
-    ON_STDIO,
-    Wire,
-    after,
-    at,
-    play,
-)
+from tests.protocol.playbook import ON_STDIO, Wire, after, at, everywhere, notifying, on_http, play
 
-everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
 on_stdio = pytest.mark.parametrize("wire", ON_STDIO, ids=str)
-on_shared = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
-on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
 
 
 # -- whose a response is ---------------------------------------------------------------------------------------
@@ -121,7 +109,7 @@ def test_a_token_of_another_type_names_the_request_to_which_the_caller_gave_it()
     )
 
 
-@on_shared
+@notifying
 def test_progress_under_an_unknown_token_names_the_only_call_that_is_open_or_watched(wire: Wire) -> None:
     rule = "rule=unknown-progress-token"
     play(
@@ -176,7 +164,7 @@ def test_c28_error_without_id_on_a_shared_stream_belongs_to_the_connection(
     )
 
 
-@on_shared
+@notifying
 def test_c28_right_after_a_cancel_it_rejects_a_message_and_the_late_result_is_the_first(wire: Wire) -> None:
     play(
         wire.cancelled(),

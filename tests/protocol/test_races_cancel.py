@@ -11,21 +11,17 @@ import pytest
 
 from mcp_tui.protocol.events import Cause, Limits, Signal
 from tests.protocol.playbook import (
-    EVERYWHERE,
-    HANDSHAKEN,
     MODERN,
     MODERN_HTTP,
-    NOTIFYING,
     Step,
     Wire,
     after,
     at,
+    everywhere,
+    handshaken,
+    notifying,
     play,
 )
-
-everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
-notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
-handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
 
 NOTIFIED = '-> signal 1 notification {"requestId":1,"reason":"no"}'
 

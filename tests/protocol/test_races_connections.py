@@ -17,21 +17,18 @@ import pytest
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Signal
 from tests.protocol.playbook import (
-    EVERYWHERE,
     HANDSHAKEN,
     MODERN_HTTP,
-    NOTIFYING,
     ON_HTTP,
     Step,
     Wire,
     after,
     at,
+    notifying,
+    on_http,
     play,
 )
 
-everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
-notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
-on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
 legacy_http = pytest.mark.parametrize("wire", [each for each in ON_HTTP if each in HANDSHAKEN], ids=str)
 
 

@@ -10,11 +10,7 @@ import pytest
 
 from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
 from mcp_tui.protocol.messages import Json
-from tests.protocol.playbook import EVERYWHERE, HANDSHAKEN, MODERN, NOTIFYING, Wire, after, at, play
-
-everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
-notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
-handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
+from tests.protocol.playbook import MODERN, Wire, after, at, everywhere, handshaken, notifying, play
 
 MODERN_STDIO = Wire("stdio", MODERN)
 

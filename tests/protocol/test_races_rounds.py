@@ -8,10 +8,8 @@ import pytest
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.tasks import ROUND_CAP
-from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, after, at, play
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, after, at, modern, play
 from tests.protocol.recorded import RecordedLedger
-
-modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
 
 ASK: dict[str, Json] = {"method": "elicitation/create", "params": {"message": "sure?"}}
 WANTED: dict[str, Json] = {

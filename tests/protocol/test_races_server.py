@@ -10,11 +10,8 @@ import pytest
 
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
-from tests.protocol.playbook import HANDSHAKEN, MODERN, MODERN_HTTP, Wire, after, at, play
+from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, after, at, handshaken, modern, play
 from tests.protocol.recorded import RecordedLedger
-
-handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
-modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
 
 ELICIT = "elicitation/create"
 

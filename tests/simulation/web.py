@@ -10,14 +10,14 @@ import asyncio
 import contextlib
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
 import httpx
 
-from mcp_tui.transport.addresses import Address, parse
+from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import RequestToken
-from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, Headers, HttpClient
+from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient
 from tests.simulation.servers import Message, Server, encode
 from tests.simulation.world import TICK, World, here
 
@@ -154,17 +154,7 @@ class SimulatedClient(HttpClient):
 
     @contextlib.asynccontextmanager
     async def request(
-        self,
-        method: str,
-        headers: Mapping[str, str],
-        body: bytes | AsyncIterable[bytes] | None = None,
-        *,
-        exact: Headers | None = None,
-        to: Address | None = None,
-        ip: str = "",
-        urgent: bool = False,
-        starts: Callable[[], None] = _nothing,
-        flushed: Callable[[], None] = _nothing,
+        self, method: str, headers: Mapping[str, str], body: object = None, **told: Any
     ) -> AsyncGenerator[Any]:
         if not self._open:
             raise httpx.UnsupportedProtocol("the connection is closed")
@@ -176,14 +166,14 @@ class SimulatedClient(HttpClient):
         if world.chance(world.plan.refuse):
             world.say("network", f"refuses {exchange}")
             raise httpx.ConnectError("connection refused")
-        starts()
+        told.get("starts", _nothing)()
         world.say("client", exchange)
         if message is not None:
             world.watch.posts(message)
         try:
             if world.chance(0.2):
                 await asyncio.sleep(world.latency())
-            flushed()
+            told.get("flushed", _nothing)()
             self._web.carry(exchange)
             await exchange.headed
             yield exchange
