@@ -31,6 +31,8 @@ from mcp_tui.mock.runs import Run, Runs, key_of, shown
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.states import LOG_LEVELS
 
+OPENING: Final = frozenset({"initialize", "server/discover"})
+
 NAMED: Final = 8
 """Recorded requests that an error names."""
 
@@ -102,7 +104,7 @@ class MockConversation(Conversation):
         if runs := self._mock.runs.find(frame["method"], params):
             run = self._turn(runs, frame["method"], params, self.client)
             call = self._replayed(Part(run), runs, None, params, self.client, self.aside)
-            self._setting.spawn(call.perform(call))
+            self._setting.spawn(_alone(call))
 
     def handle(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call | None:
         """Begins the recorded run of a request, or answers what every server answers."""
@@ -139,7 +141,9 @@ class MockConversation(Conversation):
         elif part is None:
             if not runs and self._mock.nearest:
                 runs = self._mock.runs.nearest(method, params)
-            part = Part(self._turn(runs, method, params, caller), spare(runs)) if runs else None
+            if runs:
+                run = self._turn(runs, method, params, caller, strict=self._mock.strict)
+                part = Part(run, spare(runs))
         if part is None:
             raise self._mock.refusal(method, params)
         call = self._replayed(part, runs or [part.run], frame["id"], params, caller, channel)
@@ -205,12 +209,14 @@ class MockConversation(Conversation):
         )  # whose answer comes when the task is over, whenever it was asked for
         return Part(chosen[0], head=passed - (chosen[0].began - since) if waits else 0.0)
 
-    def _turn(self, runs: Sequence[Run], method: str, params: Object, caller: DemoCaller) -> Run:
+    def _turn(
+        self, runs: Sequence[Run], method: str, params: Object, caller: DemoCaller, *, strict: bool = False
+    ) -> Run:
         """Returns the run whose turn it is: each in the recorded order, then the last again."""
         turns = self._mock.turns if caller.modern else self._turns
         key = key_of(method, params)
         turns[key] += 1
-        if self._mock.strict and turns[key] > len(runs):
+        if strict and turns[key] > len(runs):
             times = "1 time" if len(runs) == 1 else f"{len(runs)} times"
             raise self._mock.refusal(method, params, f"Recorded {times} only")
         return runs[min(turns[key], len(runs)) - 1]
@@ -222,17 +228,26 @@ class MockConversation(Conversation):
         call = Replayed(id_, run.name or run.method, caller, params, channel, log, self._questions)
         call.part, call.pace, call.aside, call.memory = part, mock.pace, self.aside, mock.memory
         call.adapt = lambda run, result: adapted(run, result, caller, mock.server)
-        part.head, mock.head = part.head + mock.head, 0.0
+        if run.method in OPENING:
+            part.head, mock.head = mock.head, 0.0
 
         def reaction(after: float) -> Run | None:
-            same = [each for each in runs if each.cancelled is not None]
-            cancelled = same or [
+            same = (
+                [run] if run.cancelled is not None else [each for each in runs if each.cancelled is not None]
+            )
+            like = same or (
                 each for each in mock.runs.like(run.method, run.name) if each.cancelled is not None
-            ]
-            return min(cancelled, key=lambda each: abs((each.cancelled or 0.0) - after), default=None)
+            )
+            return min(like, key=lambda each: abs((each.cancelled or 0.0) - after), default=None)
 
         call.reaction = reaction
         return call
+
+
+async def _alone(call: Replayed) -> None:
+    """Plays what came after a notification; a question that cannot be asked (HTTP, without a stream for it) is left out."""
+    with suppress(DemoRefusal):
+        await call.perform(call)
 
 
 def spare(runs: Sequence[Run]) -> Run | None:

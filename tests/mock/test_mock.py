@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.cli.output import Exit
-from tests.cli.running import MCP_TUI, run
-from tests.mock.recordings import COUNT, answer, call, session, written
+from tests.cli.running import MCP_TUI, run, running
+from tests.mock.recordings import COUNT, Frame, answer, call, session, written
 from tests.probe.probing import serving_command
 
 
@@ -52,6 +52,23 @@ def test_strict_answers_once_and_fails_in_the_end(tmp_path: Path):
     assert run("mock", str(path), input=text).status == 0
 
 
+async def test_what_came_after_a_notification_comes_again_and_harms_no_session(tmp_path: Path):
+    begun = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    roots = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
+    path = written(tmp_path, session((0.0, "out", begun), (0.0, "in", roots), call(1, 1), answer(1, 1)))
+    asked: list[tuple[str, Frame]] = [
+        ("initialize", {"protocolVersion": "2025-11-25"}),
+        *[("notifications/initialized", {})] * 2,
+    ]
+    frames = [{"jsonrpc": "2.0", "method": method, "params": params} for method, params in asked]
+    text = "".join(f"{json.dumps(each)}\n" for each in [{**frames[0], "id": 1}, *frames[1:]])
+    ran = run("mock", str(path), "--strict", "--speed", "max", input=text)
+    assert (ran.status, ran.err) == (0, "")
+    with serving_command(*MCP_TUI, "mock", "--http", "0", str(path)) as target:
+        words = ("call", "count", "n=3", "--protocol", "2025-11-25", target.url)
+        assert [(await running(*words)).status for _ in range(2)] == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -80,6 +97,7 @@ def verdicts(*words: str) -> dict[str, str]:
     return {rule["id"]: rule["verdict"] for rule in json.loads(ran.out)["rules"]}
 
 
+@pytest.mark.sends_anything
 @pytest.mark.slow
 @pytest.mark.clock("the probe judges by the clock")
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
