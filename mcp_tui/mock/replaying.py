@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.frames import DemoCaller, Object, as_list, as_object
-from mcp_tui.mock.runs import SUBSCRIPTION, Run, Runs, Step
+from mcp_tui.mock.runs import SUBSCRIPTION, Run, Runs, Step, is_odd
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 
@@ -63,7 +63,8 @@ class Memory:
 class Replayed(Call):
     """A call that goes as a recorded one did.
 
-    ``reaction`` returns the run of which the reaction to a cancel is taken, by the seconds from the call to its cancel.
+    ``reaction`` returns the run of which the reaction to a cancel is taken, by the seconds from the call to its cancel, and
+    whether that is odd.
     ``pace`` is the length of a recorded second. ``names`` are texts to replace: ids of tasks. ``stopped`` is when the task
     that it is was cancelled in the recording.
     """
@@ -76,10 +77,17 @@ class Replayed(Call):
 
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
-        self.reaction: Callable[[float], Run | None] = lambda _: None
+        self.reaction: Callable[[float, bool], Run | None] = lambda _after, _odd: None
+        self._is_odd = False
         self.adapt: Adapt = lambda _, result: result
         self.names: dict[str, str] = {}
         self._posed: dict[str, tuple[RequestId, asyncio.Future[Object]]] = {}
+
+    def cancel(self, how: str, reason: object = None) -> None:
+        """Notes the cancel, and whether its reason is one."""
+        if not self.cancelled.is_set():
+            self._is_odd = is_odd(reason)
+        super().cancel(how, reason)
 
     def take_back(self, why: str) -> None:
         """Leaves a question as it is: the recording has what became of it."""
@@ -143,7 +151,8 @@ class Replayed(Call):
         """Goes on after a cancel, as the recording shows that it did."""
         at = began if self.cancelled_at is None else self.cancelled_at
         rest = [each for each in rest if not self.names or each.at > self.stopped]
-        seen = None if self.answered else self.reaction((at - began) / self.pace if self.pace else 0.0)
+        after = (at - began) / self.pace if self.pace else 0.0
+        seen = None if self.answered else self.reaction(after, self._is_odd)
         due = [(began + each.at * self.pace, each) for each in rest if seen is None or seen.keeps(each)]
         due += [(at + each.at * self.pace, each) for each in (seen.replies if seen is not None else ())]
         for moment, step in sorted(due, key=itemgetter(0)):

@@ -78,8 +78,8 @@ class Run:
     """One recorded request, or notification, of a client, with what came for it.
 
     Times are seconds after the request. ``steps`` keep their times, ``replies`` answer its cancel and are timed from that.
-    ``until`` is how long it was seen without a cancel, ``cancelled`` when it was cancelled. ``goes_on``: a cancel does not
-    end its progress.
+    ``until`` is how long it was seen without a cancel, ``cancelled`` when it was cancelled. ``odd``: its cancel
+    had a reason that is not a string, which some servers refuse. ``goes_on``: a cancel does not end its progress.
     """
 
     began: float
@@ -90,6 +90,7 @@ class Run:
     replies: list[Step] = field(default_factory=list[Step])
     until: float = math.inf
     cancelled: float | None = None
+    odd: bool = False
     goes_on: bool = False
 
     @property
@@ -176,6 +177,11 @@ def matches(recorded: Json, given: Json) -> bool:
     if first is not None and second is not None:
         return len(first) == len(second) and all(map(matches, first, second))
     return type(recorded) is type(given) and recorded == given
+
+
+def is_odd(reason: Json) -> bool:
+    """Whether the reason of a cancel is neither left out nor a string."""
+    return reason is not None and not isinstance(reason, str)
 
 
 def redacted(value: Json, path: str = "") -> Iterator[str]:
@@ -379,7 +385,7 @@ class _Session:
         if not isinstance(method, str):
             self._answered(text(frame.get("id")), at)
         elif method == CANCEL:
-            self._cancel(params.get("requestId"), at)
+            self._cancel(params.get("requestId"), at, odd=is_odd(params.get("reason")))
         else:
             run = Run(at, method, params, frame.get("id"))
             self._runs.append(run)
@@ -391,10 +397,10 @@ class _Session:
                 if "progressToken" in run.meta:
                     self._tokens[text(run.meta["progressToken"])] = run
 
-    def _cancel(self, id_: Json, at: float) -> None:
+    def _cancel(self, id_: Json, at: float, *, odd: bool = False) -> None:
         run = self._by_id.get(text(id_))
         if run is not None and run.answer is None and run.cancelled is None:
-            run.cancelled = at - run.began
+            run.cancelled, run.odd = at - run.began, odd
             self._waiting.pop(text(id_), None)
 
     def _answered(self, id_: str, at: float) -> None:

@@ -231,14 +231,15 @@ class MockConversation(Conversation):
         if run.method in OPENING:
             part.head, mock.head = mock.head, 0.0
 
-        def reaction(after: float) -> Run | None:
-            same = (
-                [run] if run.cancelled is not None else [each for each in runs if each.cancelled is not None]
-            )
-            like = same or (
+        def reaction(after: float, odd: bool) -> Run | None:
+            same = [each for each in runs if each.cancelled is not None]
+            known = same or [
                 each for each in mock.runs.like(run.method, run.name) if each.cancelled is not None
-            )
-            return min(like, key=lambda each: abs((each.cancelled or 0.0) - after), default=None)
+            ]
+            fitting = [each for each in known if each.odd is odd] or known
+            if run in fitting:
+                return run
+            return min(fitting, key=lambda each: abs((each.cancelled or 0.0) - after), default=None)
 
         call.reaction = reaction
         return call

@@ -156,6 +156,14 @@ async def test_a_call_cancelled_in_the_recording_and_not_now_goes_on_as_another_
     assert (await replayed(path, times=2)).told == [*told, (4.0, "result")]
 
 
+async def test_a_cancel_with_an_odd_reason_is_not_the_example_of_a_right_one(tmp_path: Path):
+    at, way, refused = cancel(2, 11)
+    refused["params"]["reason"] = 42
+    odd = (call(2, 10), (at, way, refused), answer(2, 14))
+    path = written(tmp_path, session(*odd, call(3, 20), cancel(3, 22), error(3, 22.1)))
+    assert (await replayed(path, cancel_at=1)).told == [(1.1, "error")]
+
+
 # -- questions, in both eras -----------------------------------------------------------------------------------------
 
 FORM: Frame = {"method": "elicitation/create", "params": {"message": "Who?"}}
