@@ -21,9 +21,11 @@ def run(_name: str, given: Words) -> int:
     options = given.options
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
-    found = journals.every(given)
+    found = journals.with_folders(given)
     if not found:
-        raise Failure("Missing FILE. Give a recording, the start of a session's name, or last.")
+        raise Failure(
+            "Missing FILE. Give a recording, a folder of them, the start of a session's name, or last."
+        )
     runs = Runs(each.paths[0] for each in found)
     if not any(each.id is not None for each in runs.all):
         raise Failure(f"{found[0].paths[0]} has no requests to answer.")

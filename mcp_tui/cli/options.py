@@ -418,7 +418,9 @@ COMMANDS: Final = {
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),
     "attach": _silent("live", "open a running session in the workbench", "[SESSION]"),
-    "mock": _silent("mock", "run a server that answers as a recording did", "FILE|SESSION|last …", (_MOCK,)),
+    "mock": _silent(
+        "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)
+    ),
     "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),
 }
 
