@@ -22,6 +22,8 @@ def run(_name: str, given: Words) -> int:
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
     found = journals.with_folders(given)
+    if given.url is not None or given.command is not None:
+        raise Failure("mock takes no server: it is one. Give a recording.")
     if not found:
         raise Failure(
             "Missing FILE. Give a recording, a folder of them, the start of a session's name, or last."
