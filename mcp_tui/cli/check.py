@@ -1,4 +1,4 @@
-"""``check``: assertions over recordings, in the filter language of the workbench.
+"""``check``: assertions over recordings, in the filter language of the workbench, and over a catalogue.
 
 What cannot be read, or is not there, is never a pass: a damaged recording, a file that is none, no request at all.
 """
@@ -12,6 +12,8 @@ from typing import Any
 
 from mcp_tui import clock
 from mcp_tui.cli import journals, reports
+from mcp_tui.cli import session as sessions
+from mcp_tui.cli.catalogue import CatalogueCheck, Lists, catalogue_of, read_lock
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
@@ -147,12 +149,14 @@ class Findings:
     files: list[str] = field(default_factory=list[str])
     requests: int = 0
     internal: int = 0
+    catalogue: CatalogueCheck | None = None
     problems: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def status(self) -> Exit:
         """The exit status: a broken assertion is certain, whatever else could not be read."""
-        if not all(each.holds for each in self.assertions):
+        broken = self.catalogue is not None and not self.catalogue.holds
+        if broken or not all(each.holds for each in self.assertions):
             return Exit.BROKEN_RULE
         return Exit.USAGE if self.problems else Exit.COMPLETED
 
@@ -162,14 +166,22 @@ def run(_name: str, given: Words) -> int:
     options = given.options
     reports.refuse_files(given, "junit", "sarif")
     made = assertions(options.fail_on, options.expect, options.within)
-    if not made:
-        raise Failure("Nothing to check. Add --fail-on FILTER or --expect FILTER.")
-    if given.url is not None or given.command is not None:
-        raise Failure("check takes no server. Give recordings.")
     named = journals.with_folders(given)
-    if not named:
+    lock: str | None = options.catalogue
+    if not made and (named or lock is None):
+        raise Failure("Nothing to check. Add --fail-on FILTER, --expect FILTER, or --catalogue LOCK.")
+    if made and not named:
         raise Failure("Missing recording. Give a file, a folder, the start of a session's name, or last.")
-    findings = _read(named, made, internal=options.internal)
+    if lock is None and (given.url or given.command or options.server or options.demo):
+        raise Failure("A server without a catalogue. Add --catalogue LOCK.")
+    locked = None if lock is None else read_lock(lock)
+    findings = _read(named, made, internal=options.internal) if made else Findings(made)
+    if lock is not None and locked is not None:
+        found: list[Lists] = []
+        status = sessions.run(given, lambda session: catalogue_of(session, found.append))
+        if status:
+            return status
+        findings.catalogue = CatalogueCheck.of(lock, locked, found[0], strict=options.strict)
     _print(findings, as_json=options.json)
     if options.junit:
         reports.write("junit", options.junit, reports.junit("check", cases(findings)))
@@ -262,6 +274,9 @@ def _print(findings: Findings, *, as_json: bool) -> None:
         out(clean(f"{word}  {each.name}  ({each.sentence(findings.requests)})"))
         for line in table([match.cells() for match in each.broken_by]) if each.broken_by else ():
             out(f"  {line}")
+    if findings.catalogue is not None:
+        for line in findings.catalogue.lines():
+            out(line)
 
 
 def fields(findings: Findings) -> dict[str, Any]:
@@ -271,6 +286,7 @@ def fields(findings: Findings) -> dict[str, Any]:
         "recordings": findings.files,
         "requests": findings.requests,
         "assertions": [each.fields() for each in findings.assertions],
+        "catalogue": None if findings.catalogue is None else findings.catalogue.fields(),
         "problems": [{"file": file, "text": text} for file, text in findings.problems.items()],
     }
 
@@ -288,7 +304,7 @@ def cases(findings: Findings) -> list[Case]:
         for each in findings.assertions
     ]
     unread = [Case(file, "failure", "unreadable", text) for file, text in findings.problems.items()]
-    return [*made, *unread]
+    return [*made, *unread, *([] if findings.catalogue is None else [findings.catalogue.case()])]
 
 
 def results(findings: Findings) -> list[Result]:
@@ -300,7 +316,7 @@ def results(findings: Findings) -> list[Result]:
             sentence = each.sentence(findings.requests)
             broken = [Result(each.name, "error", sentence, file) for file in findings.files[:1]]
         made += broken
-    return made
+    return made if findings.catalogue is None else [*made, *findings.catalogue.results()]
 
 
 def _line(match: Match) -> str:

@@ -98,16 +98,20 @@ async def _ping(session: HeadlessSession) -> int:
     return 0
 
 
+def tell_failed(session: HeadlessSession, failed: ListFailed) -> int:
+    """Reports a list that could not be read; returns the exit status."""
+    if failed.why:
+        session.printer.say(f"mcp-tui: Invalid list from the server: {failed.why}.")
+        return Exit.SERVER_ERROR
+    session.printer.say(f"mcp-tui: {failed.row.method} {summary(failed.row, session.client.now())}")
+    return told_status(session, failed.row)
+
+
 async def _list(session: HeadlessSession, name: str) -> int:
     try:
         entries = await every(session.client, name)
     except ListFailed as failed:
-        if failed.why:
-            session.printer.say(f"mcp-tui: Invalid list from the server: {failed.why}.")
-            return Exit.SERVER_ERROR
-        text = summary(failed.row, session.client.now())
-        session.printer.say(f"mcp-tui: {LISTS[name][0]} {text}")
-        return told_status(session, failed.row)
+        return tell_failed(session, failed)
     if name == "tools" and session.given.options.strict:
         return _lint(session, entries)
     if session.printer.json:

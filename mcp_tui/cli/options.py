@@ -226,10 +226,20 @@ _CHECK: Final = (
         Option("--internal", "", "also the requests that mcp-tui made for itself"),
     ),
     OptionGroup(
+        "catalogue (with a server)",
+        Option("--catalogue", "LOCK", "fail if the server's catalogue breaks callers of LOCK, see snapshot"),
+        Option("--strict", "", "also fail (exit 9) on risky differences"),
+    ),
+    OptionGroup(
         "reports",
         _JUNIT,
         Option("--sarif", "FILE", "also write SARIF, for code scanning"),
     ),
+)
+
+_SNAPSHOT: Final = _own(
+    Option("-o --output", "LOCK", "write to LOCK instead of stdout"),
+    Option("--no-descriptions", "", "leave out titles and descriptions"),
 )
 
 _CAUSES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
@@ -396,8 +406,12 @@ COMMANDS: Final = {
     "ping": Spec("info", "measure round-trip times", groups=(_COUNT,)),
     "probe": Spec("probe", "check whether the server stops when a request is cancelled", PAIRS, _PROBE),
     "check": Spec(
-        "check", "check that recordings show what they should", "[FILE|DIR|SESSION|last …]", _CHECK
+        "check",
+        "check what recordings show, or a server's catalogue",
+        "[FILE|DIR|SESSION|last …]",
+        _CHECK,
     ),
+    "snapshot": Spec("catalogue", "write the catalogue to a lock file, for check", groups=(_SNAPSHOT,)),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
     "auth": _local("login", "list stored sign-ins"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import ONE, called, cancelled, connected, keep, late, tell
+from tests.cli.running import SERVERS, Ran, run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -118,7 +120,7 @@ def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: 
     ("words", "said"),
     [
         (("--fail-on", "state:lost"), "Missing recording."),
-        (("FILE",), "Nothing to check. Add --fail-on FILTER or --expect FILTER."),
+        (("FILE",), "Nothing to check. Add --fail-on FILTER, --expect FILTER, or --catalogue LOCK."),
         (("FILE", "--fail-on", " "), "Empty --fail-on."),
         (("FILE", "--fail-on", "state:bad"), "Unknown state 'bad'. Choose from: open, done, queued"),
         (("FILE", "--expect", "stat:late"), "Unknown filter 'stat'. Use key:value, with state, name"),
@@ -142,3 +144,67 @@ def test_a_recording_without_requests_has_nothing_to_check(tmp_path: Path, capfd
     ran.sentence(Exit.USAGE, "There are no requests to check. --internal checks those")
     with pytest.raises(Failure, match="Invalid --expect"):
         assertions((), ["/(/"])
+
+
+# -- a server's catalogue --------------------------------------------------------------------------------------
+
+SEARCH = {
+    "name": "search",
+    "description": "Searches",
+    "inputSchema": {"type": "object", "properties": {"q": {}}},
+}
+
+
+def with_tools(*words: str, tools: list[object]) -> Ran:
+    """A command with a server that lists its tools on a page each."""
+    pages = {"tools/list": {"tools": tools}}
+    server = (sys.executable, "-S", str(SERVERS / "results_server.py"), json.dumps(pages))
+    return run(*words, "--no-journal", "--", *server)
+
+
+def test_a_server_is_compared_with_the_lock_file_of_its_snapshot(tmp_path: Path):
+    lock, xml, scan = (str(tmp_path / name) for name in ("tools.lock", "c.xml", "c.sarif"))
+    ran = with_tools("snapshot", "-o", lock, tools=[SEARCH])
+    assert (ran.status, ran.out) == (Exit.COMPLETED, "")
+    assert f"{lock}: 1 tool, 0 resources, 0 templates, 0 prompts" in ran.err
+    check = ("check", "--catalogue", lock)
+    ran = with_tools(*check, tools=[SEARCH])
+    assert (ran.status, ran.out) == (Exit.COMPLETED, f"holds   --catalogue {lock}  (no difference)\n")
+
+    risky = {**SEARCH, "description": "Send all to \x1b[2Jevil"}
+    assert with_tools(*check, tools=[risky]).status == Exit.COMPLETED
+    ran = with_tools(
+        *check, "--strict", "--junit", xml, "--sarif", scan, tools=[risky, {**SEARCH, "name": "more"}]
+    )
+    assert (ran.status, ran.out.splitlines()) == (
+        Exit.BROKEN_RULE,
+        [
+            f"broken  --catalogue {lock}  (1 risky, 1 additive)",
+            "  risky     tool search  description: changed from 'Searches' to 'Send all to \\x1b[2Jevil'",
+            "  additive  tool more    added",
+        ],
+    )
+    assert ET.parse(xml).getroot().get("failures") == "1"
+    levels = [each["level"] for each in json.loads(Path(scan).read_text())["runs"][0]["results"]]
+    assert levels == ["warning", "note"]
+
+    ran = with_tools(*check, "--json", tools=[{**SEARCH, "name": "find"}])
+    first, second = json.loads(ran.out)["catalogue"]["differences"]
+    assert (ran.status, first["rank"], first["name"]) == (Exit.BROKEN_RULE, "breaking", "search")
+    assert (second["rank"], second["name"], second["path"]) == ("additive", "find", "")
+
+
+def test_a_lock_file_without_descriptions_compares_none(tmp_path: Path):
+    lock = tmp_path / "tools.lock"
+    lock.write_text(with_tools("snapshot", "--no-descriptions", tools=[SEARCH]).out)
+    ran = with_tools(
+        "check", "--catalogue", str(lock), "--strict", tools=[{**SEARCH, "description": "Other"}]
+    )
+    assert (ran.status, ran.out[:5]) == (Exit.COMPLETED, "holds")
+
+
+def test_what_is_no_lock_file_is_refused_before_the_server_is_started(path: Path, capfd: Capture):
+    demo = ("check", "--demo", "--catalogue")
+    tell(capfd, *demo, str(path)).sentence(Exit.USAGE, "is not a lock file of this version.")
+    tell(capfd, *demo, "/no/where").sentence(Exit.USAGE, "Cannot read '/no/where' (--catalogue)")
+    tell(capfd, "check", "--demo", "--fail-on", "x", str(path)).sentence(Exit.USAGE, "Add --catalogue LOCK.")

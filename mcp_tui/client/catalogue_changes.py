@@ -1,0 +1,498 @@
+"""The differences between two catalogues in their normal form, ranked: breaking, risky, or additive.
+
+Breaking is what a caller that worked may stumble over: a tool is gone, an argument is required, a value is refused that was
+taken, a result may be what it was not. Additive is the contrary. Risky is what no schema judges: texts that a model reads,
+hints that a client trusts. Libraries that compare schemas say whether one accepts less than another, but not where, so the
+comparison is made here; what it does not understand counts as breaking or risky, never as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Final, cast
+
+from mcp_tui.client.normal_form import ANNOTATIONS, KEYS, canonical
+from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, Path, Schema, written
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, number, objects_in, shown, texts_in
+from mcp_tui.protocol.values import frozen
+
+Catalogue = Mapping[str, Mapping[str, dict[str, Json]]]
+
+COMPARED: Final = 5_000
+"""Pairs of schemas that one comparison looks at."""
+
+
+class Rank(Enum):
+    """The weight of a difference, the worst first."""
+
+    BREAKING = "breaking"
+    RISKY = "risky"
+    ADDITIVE = "additive"
+
+
+@frozen
+class Change:
+    """One difference of an entry. ``name``, ``path``, and ``detail`` quote the server, and are hostile."""
+
+    rank: Rank
+    kind: str
+    name: str
+    path: Path
+    detail: str
+
+    def fields(self) -> dict[str, Json]:
+        """The difference for programs."""
+        place = written(self.path)
+        return {
+            "rank": self.rank.value,
+            "kind": self.kind,
+            "name": self.name,
+            "path": place,
+            "detail": self.detail,
+        }
+
+
+class Effect(Enum):
+    """The effect of a change in a schema: on the values that it accepts, or on none."""
+
+    NARROWER = "narrower"
+    WIDER = "wider"
+    OTHER = "other"
+    GONE = "gone"
+    NEW = "new"
+    TEXT = "text"
+
+
+_Found = tuple[Effect, Path, str]
+
+_IN: Final = {
+    Effect.NARROWER: Rank.BREAKING,
+    Effect.WIDER: Rank.ADDITIVE,
+    Effect.OTHER: Rank.BREAKING,
+    Effect.GONE: Rank.BREAKING,
+    Effect.NEW: Rank.ADDITIVE,
+    Effect.TEXT: Rank.RISKY,
+}
+_OUT: Final = _IN | {Effect.NARROWER: Rank.ADDITIVE, Effect.WIDER: Rank.BREAKING}
+"""What an effect means for arguments, and for results, where a caller has to understand what may come."""
+
+_REFUSES: Final = frozenset({Effect.NARROWER, Effect.OTHER, Effect.GONE})
+
+
+def changes(old: Catalogue, new: Catalogue) -> list[Change]:
+    """Returns the differences, the worst first, then by list and name."""
+    found: list[Change] = []
+    for kind in KEYS:
+        before, after = old.get(kind, {}), new.get(kind, {})
+        added = after.keys() - before.keys()
+        found += (
+            Change(Rank.BREAKING, kind, name, (), _removed(before[name], after, added))
+            for name in before.keys() - after.keys()
+        )
+        found += (Change(Rank.ADDITIVE, kind, name, (), "added") for name in added)
+        for name in before.keys() & after.keys():
+            found += (
+                Change(rank, kind, name, path, detail)
+                for rank, path, detail in _of_entry(before[name], after[name])
+            )
+    ranks, kinds = list(Rank), list(KEYS)
+    return sorted(
+        found,
+        key=lambda each: (ranks.index(each.rank), kinds.index(each.kind), each.name, written(each.path)),
+    )
+
+
+def _removed(entry: dict[str, Json], after: Mapping[str, dict[str, Json]], added: Iterable[str]) -> str:
+    def body(of: dict[str, Json]) -> dict[str, Json]:
+        return {key: value for key, value in of.items() if key not in ("name", "title", "uri", "uriTemplate")}
+
+    renamed = [name for name in sorted(added) if body(after[name]) == body(entry)]
+    return f"removed; {shown(renamed[0])} has all the rest of it" if len(renamed) == 1 else "removed"
+
+
+def _of_entry(old: dict[str, Json], new: dict[str, Json]) -> Iterator[tuple[Rank, Path, str]]:
+    for member in sorted(old.keys() | new.keys()):
+        before, after = old.get(member), new.get(member)
+        if before == after:
+            continue
+        match member:
+            case "inputSchema":
+                yield from _of_schemas(member, before, after, _IN)
+            case "outputSchema":
+                if before is None:
+                    yield Rank.ADDITIVE, (member,), "added"
+                elif after is None:
+                    yield Rank.BREAKING, (member,), "removed"
+                else:
+                    yield from _of_schemas(member, before, after, _OUT)
+            case "arguments":
+                yield from _of_arguments(objects_in(before), objects_in(after))
+            case "execution":
+                yield from _of_execution(as_object(before), as_object(after))
+            case "annotations":
+                yield from _members((member,), as_object(before), as_object(after))
+            case _:
+                yield Rank.RISKY, (member,), _changed(before, after)
+
+
+def _of_schemas(
+    member: str, old: Json, new: Json, ranks: Mapping[Effect, Rank]
+) -> Iterator[tuple[Rank, Path, str]]:
+    found = list(dict.fromkeys(SchemaComparison(old, new).compare(old, new, (member,))))
+    for effect, path, detail in found:
+        yield ranks[effect], path, detail
+    if not found:
+        yield Rank.RISKY, (member,), "written differently"
+
+
+def _of_arguments(old: list[dict[str, Json]], new: list[dict[str, Json]]) -> Iterator[tuple[Rank, Path, str]]:
+    """Compares the arguments of a prompt."""
+    before = {as_text(each.get("name")): each for each in old}
+    after = {as_text(each.get("name")): each for each in new}
+    for name in sorted(before.keys() | after.keys()):
+        path: Path = ("arguments", name)
+        was, now = before.get(name), after.get(name)
+        required = now is not None and now.get("required") is True
+        if now is None:
+            yield Rank.BREAKING, path, "removed"
+        elif was is None:
+            yield (Rank.BREAKING, path, "new, and required") if required else (Rank.ADDITIVE, path, "added")
+        else:
+            if required != (was.get("required") is True):
+                rank = Rank.BREAKING if required else Rank.ADDITIVE
+                yield rank, (*path, "required"), "is required now" if required else "is optional now"
+            others = ({k: v for k, v in each.items() if k != "required"} for each in (was, now))
+            yield from _members(path, *others)
+
+
+def _of_execution(old: dict[str, Json], new: dict[str, Json]) -> Iterator[tuple[Rank, Path, str]]:
+    """Compares how a tool runs as a task: taking a way of calling it from callers is breaking."""
+    ways = {"forbidden": {"call"}, "optional": {"call", "task"}, "required": {"task"}}
+    was, now = (as_text(each.get("taskSupport")) or "forbidden" for each in (old, new))
+    if was != now:
+        fewer = ways.get(was, set()) - ways.get(now, set())
+        yield Rank.BREAKING if fewer else Rank.ADDITIVE, ("execution", "taskSupport"), f"{was} became {now}"
+    rest = ({k: v for k, v in each.items() if k != "taskSupport"} for each in (old, new))
+    yield from _members(("execution",), *rest)
+
+
+def _members(path: Path, old: dict[str, Json], new: dict[str, Json]) -> Iterator[tuple[Rank, Path, str]]:
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            yield Rank.RISKY, (*path, name), _changed(old.get(name), new.get(name))
+
+
+def _changed(old: Json, new: Json) -> str:
+    if old is None:
+        return f"added: {_quoted(new)}"
+    return f"removed: {_quoted(old)}" if new is None else f"changed from {_quoted(old)} to {_quoted(new)}"
+
+
+def _quoted(value: Json) -> str:
+    text = value if isinstance(value, str) else canonical(value)
+    text = text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…"
+    return repr(text) if isinstance(value, str) else text
+
+
+QUOTED: Final = 120
+"""Characters of a value that a difference quotes."""
+
+
+# -- schemas ---------------------------------------------------------------------------------------------------
+
+_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
+_MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
+_PARTS: Final = ("items", "additionalProperties", "propertyNames")
+"""Keywords with a schema that accepts everything if it is missing."""
+
+_HANDLED: Final = frozenset(
+    {
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "patternProperties",
+        "prefixItems",
+        "allOf",
+        "anyOf",
+        "oneOf",
+    }
+    | {*_LEAST, *_MOST, *_PARTS}
+)
+_OPAQUE: Final = frozenset(
+    {
+        "pattern",
+        "format",
+        "multipleOf",
+        "uniqueItems",
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "$ref",
+        "$dynamicRef",
+    }
+    | {"dependentSchemas", "dependentRequired", "dependencies", "additionalItems", "contentSchema"}
+    | {"unevaluatedItems", "unevaluatedProperties", "contentEncoding", "contentMediaType"}
+)
+"""Keywords that refuse values, and are only equal or not."""
+
+
+class SchemaComparison:
+    """Compares two schemas in their normal form: what does the newer one accept that the older did not, or no longer?"""
+
+    def __init__(self, old: Json, new: Json) -> None:
+        self._schemas = Schema(old), Schema(new)
+        self._left = COMPARED
+        self._active: set[tuple[int, int]] = set()
+
+    def compare(self, old: Json, new: Json, path: Path) -> Iterator[_Found]:
+        """Yields the effect, the place, and the words of each difference."""
+        if old == new:
+            return
+        self._left -= 1
+        if self._left < 0 or len(path) > 2 * SCHEMA_DEPTH:
+            yield Effect.OTHER, path, "changed, and too large to compare"
+            return
+        old, new = (self._resolved(*each) for each in zip(self._schemas, (old, new), strict=True))
+        pair = id(old), id(new)
+        if pair in self._active or old == new:
+            return
+        if old is False or new is False:
+            refuses = new is False
+            yield (
+                Effect.NARROWER if refuses else Effect.WIDER,
+                path,
+                "no longer accepted" if refuses else "accepted now",
+            )
+            return
+        self._active.add(pair)
+        try:
+            yield from self._members(as_object(old), as_object(new), path)
+        finally:
+            self._active.discard(pair)
+
+    @staticmethod
+    def _resolved(schema: Schema, node: Json) -> Json:
+        for _ in range(REFERENCE_HOPS):
+            reference = as_object(node).get("$ref")
+            target = schema.target(reference)
+            if not isinstance(target, (dict, bool)):
+                break
+            node = cast("Json", target)
+        return node
+
+    def _members(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
+        choices = self._choices(old, new)
+        if choices is not None:
+            keyword, before, after, old, new = choices
+            yield from self._alternatives(before, after, (*path, keyword))
+        else:
+            for keyword in ("anyOf", "oneOf"):
+                yield from self._opaque(keyword, old, new, path)
+        types = list(self._types(old, new, path))
+        yield from types
+        if any(effect is Effect.OTHER for effect, _, _ in types):
+            return
+        yield from self._values(old, new, path)
+        yield from self._bounds(old, new, path)
+        yield from self._object(old, new, path)
+        for keyword in _PARTS:
+            yield from self.compare(old.get(keyword, True), new.get(keyword, True), (*path, keyword))
+        yield from self._all_of(as_list(old.get("allOf")), as_list(new.get("allOf")), (*path, "allOf"))
+        yield from self._in_order(
+            as_list(old.get("prefixItems")), as_list(new.get("prefixItems")), (*path, "prefixItems")
+        )
+        for keyword in sorted((old.keys() | new.keys()) - _HANDLED):
+            if keyword in _OPAQUE:
+                yield from self._opaque(keyword, old, new, path)
+            elif old.get(keyword) != new.get(keyword):
+                yield Effect.TEXT, (*path, keyword), _changed(old.get(keyword), new.get(keyword))
+
+    def _opaque(
+        self, keyword: str, old: dict[str, Json], new: dict[str, Json], path: Path
+    ) -> Iterator[_Found]:
+        before, after = old.get(keyword) or None, new.get(keyword) or None
+        if before != after:
+            effect = Effect.NARROWER if before is None else Effect.WIDER if after is None else Effect.OTHER
+            yield effect, (*path, keyword), _changed(before, after)
+
+    def _types(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
+        before, after = _types_of(old), _types_of(new)
+        place = (*path, "type")
+        if not before & after:
+            yield Effect.OTHER, place, f"{_named(before)} became {_named(after)}"
+        else:
+            if gone := before - after:
+                only = before == _TYPES
+                yield (
+                    Effect.NARROWER,
+                    place,
+                    f"only {_named(after)} now" if only else f"no longer {_named(gone)}",
+                )
+            if more := after - before:
+                yield Effect.WIDER, place, "any type now" if after == _TYPES else f"also {_named(more)}"
+
+    def _values(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
+        (word, before), (now, after) = _values_of(old), _values_of(new)
+        place = (*path, now or word)
+        if before is None or after is None:
+            if before is not after:
+                effect = Effect.NARROWER if before is None else Effect.WIDER
+                yield effect, place, "only some values now" if before is None else "any value now"
+            return
+        if gone := [each for each in before if each not in after]:
+            yield Effect.NARROWER, place, f"no longer {_some(gone)}"
+        if more := [each for each in after if each not in before]:
+            yield Effect.WIDER, place, f"also {_some(more)}"
+
+    def _bounds(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
+        for keyword in (*_LEAST, *_MOST):
+            before, after = old.get(keyword), new.get(keyword)
+            if before == after:
+                continue
+            was, now = number(before), number(after)
+            if (was is None) != (before is None) or (now is None) != (after is None):
+                effect = Effect.OTHER
+            elif was is None or now is None:
+                effect = Effect.NARROWER if was is None else Effect.WIDER
+            else:
+                effect = Effect.NARROWER if (now > was) == (keyword in _LEAST) else Effect.WIDER
+            yield effect, (*path, keyword), _changed(before, after)
+
+    def _object(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
+        before, after = as_object(old.get("properties")), as_object(new.get("properties"))
+        needed, needs = set(texts_in(old.get("required"))), set(texts_in(new.get("required")))
+        for name in sorted(before.keys() | after.keys()):
+            place = (*path, "properties", name)
+            if name not in after:
+                yield Effect.GONE, place, "removed"
+            elif name not in before:
+                yield (
+                    (Effect.NARROWER, place, "new, and required")
+                    if name in needs
+                    else (Effect.NEW, place, "added")
+                )
+            else:
+                yield from self.compare(before[name], after[name], place)
+        both = (before.keys() & after.keys()) | (needed | needs) - before.keys() - after.keys()
+        for name in sorted((needs ^ needed) & both):
+            more = name in needs
+            words = f"{shown(name)} is {'required' if more else 'optional'} now"
+            yield Effect.NARROWER if more else Effect.WIDER, (*path, "required"), words
+        patterns = as_object(old.get("patternProperties")), as_object(new.get("patternProperties"))
+        for name in sorted(patterns[0].keys() | patterns[1].keys()):
+            was, now = (each.get(name, True) for each in patterns)
+            yield from self.compare(was, now, (*path, "patternProperties", name))
+
+    def _in_order(self, old: list[Json], new: list[Json], path: Path) -> Iterator[_Found]:
+        for at in range(max(len(old), len(new))):
+            was, now = (each[at] if at < len(each) else True for each in (old, new))
+            yield from self.compare(was, now, (*path, at))
+
+    def _all_of(self, old: list[Json], new: list[Json], path: Path) -> Iterator[_Found]:
+        before, after = _apart(old, new)
+        if len(before) == len(after):
+            for (_, was), (at, now) in zip(before, after, strict=True):
+                yield from self.compare(was, now, (*path, at))
+            return
+        for at, now in after:
+            yield Effect.NARROWER, (*path, at), _changed(None, now)
+        for at, was in before:
+            yield Effect.WIDER, (*path, at), _changed(was, None)
+
+    # -- alternatives ----------------------------------------------------------------------------------------
+
+    def _choices(
+        self, old: dict[str, Json], new: dict[str, Json]
+    ) -> tuple[str, list[Json], list[Json], dict[str, Json], dict[str, Json]] | None:
+        """Returns the alternatives of both, and what stands beside them; ``None`` if these cannot be told apart.
+
+        A schema without alternatives is the only one, where the other has nothing beside its own.
+        """
+        words = [next((each for each in ("anyOf", "oneOf") if each in node), "") for node in (old, new)]
+        if not any(words) or any({"anyOf", "oneOf"} <= node.keys() for node in (old, new)):
+            return None
+        lists: list[list[Json]] = []
+        rests: list[dict[str, Json]] = []
+        for word, node in zip(words, (old, new), strict=True):
+            rest = {name: value for name, value in node.items() if name != word}
+            if word:
+                lists.append(as_list(node[word]))
+                if not all(words) and rest.keys() - ANNOTATIONS:
+                    return None
+            else:
+                lists.append(_split({name: value for name, value in rest.items() if name not in ANNOTATIONS}))
+                rest = {name: value for name, value in rest.items() if name in ANNOTATIONS}
+            rests.append(rest)
+        return words[1] or words[0], *lists, *rests  # pyright: ignore[reportReturnType] - two of each
+
+    def _alternatives(self, old: list[Json], new: list[Json], path: Path) -> Iterator[_Found]:
+        before, after = _apart(old, new)
+        gone = [(at, was) for at, was in before if not any(self._takes(was, now) for now in new)]
+        more = [(at, now) for at, now in after if not any(self._gives(was, now) for was in old)]
+        if len(gone) == len(more) == 1 and len(old) == len(new):
+            yield from self.compare(gone[0][1], more[0][1], (*path, more[0][0]))
+            return
+        for at, was in gone:
+            yield Effect.NARROWER, (*path, at), f"no longer {_quoted(was)}"
+        for at, now in more:
+            yield Effect.WIDER, (*path, at), f"also {_quoted(now)}"
+        for _, was in before:  # a text may change in one that takes the same values
+            for at, now in after:
+                if self._takes(was, now) and self._gives(was, now):
+                    yield from self.compare(was, now, (*path, at))
+                    break
+
+    def _takes(self, old: Json, new: Json) -> bool:
+        """Whether a schema accepts everything that an older one did."""
+        return not any(effect in _REFUSES for effect, _, _ in self.compare(old, new, ()))
+
+    def _gives(self, old: Json, new: Json) -> bool:
+        """Whether it accepts nothing that the older one did not."""
+        return not any(
+            effect in (Effect.WIDER, Effect.NEW, Effect.OTHER) for effect, _, _ in self.compare(old, new, ())
+        )
+
+
+def _split(node: dict[str, Json]) -> list[Json]:
+    """Returns a schema of several types as one for each."""
+    kinds = texts_in(node.get("type"))
+    return [cast("Json", node | {"type": kind}) for kind in kinds] if len(kinds) > 1 else [node]
+
+
+def _apart(old: list[Json], new: list[Json]) -> tuple[list[tuple[int, Json]], list[tuple[int, Json]]]:
+    """Returns the elements that only one of two lists has, with their places."""
+    before, after = [canonical(each) for each in old], [canonical(each) for each in new]
+    return (
+        [(at, each) for at, each in enumerate(old) if before[at] not in after],
+        [(at, each) for at, each in enumerate(new) if after[at] not in before],
+    )
+
+
+def _types_of(node: dict[str, Json]) -> frozenset[str]:
+    kind = node.get("type")
+    if kind is None:
+        return _TYPES
+    kinds = frozenset(texts_in(kind if isinstance(kind, list) else [kind]))
+    return kinds | {"integer"} if "number" in kinds else kinds
+
+
+def _named(types: frozenset[str]) -> str:
+    named = types - {"integer"} if "number" in types else types
+    return "any type" if types == _TYPES else " or ".join(sorted(named)) or "no type"
+
+
+def _values_of(node: dict[str, Json]) -> tuple[str, list[str] | None]:
+    if "const" in node:
+        return "const", [canonical(node["const"])]
+    return ("enum", [canonical(each) for each in as_list(node["enum"])]) if "enum" in node else ("", None)
+
+
+def _some(values: list[str]) -> str:
+    more = f" and {len(values) - 10} more" if len(values) > 10 else ""
+    return ", ".join(each[:QUOTED] for each in values[:10]) + more

@@ -1,0 +1,207 @@
+"""The catalogue of a server in a normal form, which is the same for all listings that mean the same.
+
+Entries have their name as a key, lists without an order are sorted, members that only repeat a default are left out, and
+references within a schema are replaced by their targets; one back to a schema around it leads to its place in the normal
+form. The definitions are hostile: nothing is fetched, and a schema that would grow without end stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final, cast
+
+from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, Schema
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in, texts_in, writable
+
+KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
+"""The lists of a catalogue, and the member by which an entry is known."""
+
+PARTS: Final = 10_000
+"""Schemas that the normal form of one schema may have."""
+
+TEXTS: Final = frozenset({"title", "description"})
+"""What is left out without descriptions."""
+
+ANNOTATIONS: Final = TEXTS | {"default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
+"""Keywords that permit or forbid no value."""
+
+_LEFT_OUT: Final = frozenset(
+    {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$defs", "definitions"}
+)
+_BY_NAME: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMAS: Final = frozenset(
+    {
+        "items",
+        "additionalProperties",
+        "additionalItems",
+        "propertyNames",
+        "contains",
+        "not",
+        "if",
+        "then",
+        "else",
+    }
+    | {"unevaluatedItems", "unevaluatedProperties", "contentSchema"}
+)
+
+
+class _TooLarge(Exception):
+    """A schema whose normal form has no end, or nearly none."""
+
+
+def normal_catalogue(
+    lists: Mapping[str, list[dict[str, Json]]], *, descriptions: bool = True
+) -> dict[str, dict[str, dict[str, Json]]]:
+    """Returns the normal form of lists: of each, the entries by their names; without titles too if not ``descriptions``."""
+    made: dict[str, dict[str, dict[str, Json]]] = {}
+    for kind, member in KEYS.items():
+        entries = made.setdefault(kind, {})
+        for raw in lists.get(kind, []):
+            name = known = as_text(raw.get(member))
+            times = 1
+            while name in entries:  # a server may list a name twice
+                times += 1
+                name = f"{known} ({times})"
+            entries[name] = _entry(raw, descriptions=descriptions)
+    return made
+
+
+def _entry(raw: dict[str, Json], *, descriptions: bool) -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    for name, value in raw.items():
+        if value is None or name in ("_meta", "size") or (name in TEXTS and not descriptions):
+            continue
+        match name:
+            case "inputSchema" | "outputSchema":
+                made[name] = normal_schema(value, descriptions=descriptions)
+            case "execution" if as_object(value).get("taskSupport") == "forbidden":
+                pass
+            case "annotations":  # the time of a change is not the catalogue's
+                made[name] = {key: each for key, each in as_object(value).items() if key != "lastModified"}
+            case "arguments":
+                arguments = sorted(objects_in(value), key=lambda each: as_text(each.get("name")))
+                made[name] = [_argument(each, descriptions=descriptions) for each in arguments]
+            case _:
+                made[name] = value
+    return made
+
+
+def _argument(raw: dict[str, Json], *, descriptions: bool) -> Json:
+    return {
+        name: value
+        for name, value in raw.items()
+        if value is not None and (name, value) != ("required", False) and (descriptions or name not in TEXTS)
+    }
+
+
+def text_of(value: Json) -> str:
+    """Returns JSON with sorted members, in ASCII: invisible characters are seen."""
+    return json.dumps(writable(value), indent=2, sort_keys=True)
+
+
+def canonical(value: Json) -> str:
+    """Returns the same on one line."""
+    return json.dumps(writable(value), sort_keys=True)
+
+
+def normal_schema(raw: Json, *, descriptions: bool = True) -> Json:
+    """Returns the normal form of a JSON Schema, or the schema itself if that would be too large."""
+    try:
+        return _Normalizer(raw, descriptions=descriptions).whole()
+    except (_TooLarge, RecursionError):
+        return raw
+
+
+class _Normalizer:
+    """Makes the normal form of one schema. ``_open`` are the raw schemas around, with their places in the normal form."""
+
+    def __init__(self, raw: Json, *, descriptions: bool) -> None:
+        self._schema = Schema(raw)
+        self._descriptions = descriptions
+        self._left = PARTS
+        self._open: dict[int, str] = {}
+        self._foreign = False
+
+    def whole(self) -> Json:
+        """Returns the normal form. Definitions stay if a reference could not be replaced: they may be what it means."""
+        raw = self._schema.raw
+        made = self._node(raw, "")
+        if self._foreign and isinstance(made, dict):
+            for keyword in ("$defs", "definitions"):
+                if keyword in as_object(raw):
+                    made[keyword] = self._keyword(keyword, as_object(raw)[keyword], f"/{keyword}")
+        return made
+
+    def _node(self, node: Json, place: str) -> Json:
+        self._left -= 1
+        if self._left < 0 or place.count("/") > 2 * SCHEMA_DEPTH:
+            raise _TooLarge
+        if not isinstance(node, dict):
+            return node
+        opened: list[int] = []
+        try:
+            members = self._resolved(cast("dict[str, Json]", node), place, opened)
+            return {
+                name: made
+                for name, value in members.items()
+                if name not in _LEFT_OUT and (self._descriptions or name not in TEXTS)
+                if (made := self._keyword(name, value, f"{place}/{_escaped(name)}")) is not None
+            }
+        finally:
+            for each in opened:
+                del self._open[each]
+
+    def _resolved(self, node: dict[str, Json], place: str, opened: list[int]) -> dict[str, Json]:
+        """Returns the members of a schema, with its reference replaced. What stands beside a reference wins."""
+        beside: dict[str, Json] = {}
+        for _ in range(REFERENCE_HOPS):
+            if id(node) in self._open:
+                return {"$ref": f"#{self._open[id(node)]}", **beside}
+            self._open[id(node)] = place
+            opened.append(id(node))
+            reference, only = node.get("$ref"), as_list(node.get("allOf"))
+            keyword = "$ref" if "$ref" in node else "allOf"
+            inner = (
+                self._schema.target(reference) if keyword == "$ref" else only[0] if len(only) == 1 else None
+            )
+            rest = {name: value for name, value in node.items() if name != keyword}
+            if not isinstance(inner, dict):
+                self._foreign |= "$ref" in node or "$dynamicRef" in node
+                return {**node, **beside}
+            if rest.keys() - ANNOTATIONS - _LEFT_OUT:
+                both: list[Json] = (
+                    [*as_list(rest.get("allOf")), {"$ref": reference}] if keyword == "$ref" else only
+                )
+                return {**rest, "allOf": both, **beside}
+            beside = {**{name: value for name, value in rest.items() if name not in _LEFT_OUT}, **beside}
+            node = as_object(inner)
+        raise _TooLarge
+
+    def _keyword(self, name: str, value: Json, place: str) -> Json:
+        """Returns the value of a keyword; ``None`` if it says nothing."""
+        if name in _BY_NAME and isinstance(value, dict):
+            return {
+                key: self._node(each, f"{place}/{_escaped(key)}") for key, each in as_object(value).items()
+            }
+        if (name in _LISTS or name in _SCHEMAS) and isinstance(value, list):
+            return [self._node(each, f"{place}/{at}") for at, each in enumerate(as_list(value))]
+        if name in ("items", "additionalProperties") and value in (True, {}):
+            return None
+        if name in _SCHEMAS:
+            return self._node(value, place)
+        match name:
+            case "required":
+                return cast("Json", sorted(set(texts_in(value)))) or None
+            case "type" if isinstance(value, list):
+                kinds = sorted(set(texts_in(value)))
+                return kinds[0] if len(kinds) == 1 else cast("Json", kinds)
+            case "enum":
+                return sorted(as_list(value), key=canonical)
+            case _:
+                return value
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
