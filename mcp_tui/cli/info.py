@@ -11,13 +11,14 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
+from mcp_tui.client import Client
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.client.lint import CUT, LINT_RULES, lint
 from mcp_tui.client.parameters import schema_of, usage
 from mcp_tui.client.schemas import written
 from mcp_tui.protocol.events import Connected, Pollution, Violation
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.view.text import clean
 
 
@@ -32,12 +33,17 @@ def run(name: str, given: Words) -> int:
     return sessions.run(given, _ping)
 
 
+def started_after(session: HeadlessSession) -> float:
+    """Returns the seconds that starting, probing, and the handshake took."""
+    log = session.client.store.log
+    return next((event.at for event in log if isinstance(event, Connected)), log[0].at) - log[0].at
+
+
 async def _info(session: HeadlessSession) -> int:
-    info, log = session.client.info, session.client.store.log
+    info = session.client.info
     if info is None:
         return 0
-    connected = next((event.at for event in log if isinstance(event, Connected)), log[0].at)
-    started = connected - log[0].at
+    started = started_after(session)
     fields: dict[str, object] = {
         "transport": info.transport,
         "revision": info.revision.name,
@@ -46,7 +52,7 @@ async def _info(session: HeadlessSession) -> int:
         "instructions": info.instructions or None,
         "pid": info.pid,
         "started": round(started, 3),
-        "stdout": _pollution(session),
+        "stdout": pollution(session),
         "stderr": session.client.stderr.newest,
     }
     if session.printer.json:
@@ -64,7 +70,7 @@ async def _info(session: HeadlessSession) -> int:
     return 0
 
 
-def _pollution(session: HeadlessSession) -> str | None:
+def pollution(session: HeadlessSession) -> str | None:
     """The lines on stdout that are not messages, which a server must not write."""
     noise = [event.line for event in session.client.store.log if isinstance(event, Pollution)]
     if not noise:
@@ -73,15 +79,21 @@ def _pollution(session: HeadlessSession) -> str | None:
     return f"{count} (a MUST is broken): {noise[0][:200]}"
 
 
+async def round_trip(client: Client) -> Request:
+    """Asks for an answer that costs the server nothing; returns the request, which is over."""
+    revision = client.revision
+    modern = revision is not None and revision.modern
+    id_ = client.call("server/discover", {}, internal=True) if modern else client.call("ping", internal=True)
+    await client.wait(id_)
+    return client.ledger.row(id_)
+
+
 async def _ping(session: HeadlessSession) -> int:
     client = session.client
-    revision = client.revision
-    method = "server/discover" if revision is not None and revision.modern else "ping"
-    times: list[float] = []
+    times, method = list[float](), ""
     for _ in range(session.given.options.count):
-        id_ = client.call(method, {} if method != "ping" else None, internal=True)
-        await client.wait(id_)
-        row = client.ledger.row(id_)
+        row = await round_trip(client)
+        method = row.method
         if row.state is not State.COMPLETED:
             session.printer.say(f"mcp-tui: {method} {summary(row, client.now())}")
             return status_of(session, row)
@@ -124,12 +136,16 @@ async def _list(session: HeadlessSession, name: str) -> int:
     return 0
 
 
+def cuts(session: HeadlessSession) -> list[str]:
+    """Returns what made a list shorter than the server may have meant."""
+    log = session.client.store.log
+    return [each.detail for each in log if isinstance(each, Violation) and each.rule in CUT]
+
+
 def _lint(session: HeadlessSession, tools: list[dict[str, Json]]) -> int:
     """Prints which rules a list of tools breaks, and where."""
     printer, revision = session.printer, session.client.revision
-    log = session.client.store.log
-    cut = [each.detail for each in log if isinstance(each, Violation) and each.rule in CUT]
-    found = lint(tools, any_output=revision is not None and revision.modern, cut=cut)
+    found = lint(tools, any_output=revision is not None and revision.modern, cut=cuts(session))
     if printer.json:
         fields = ("rule", "tool", "path", "detail")
         values = ((each.rule, each.tool or None, written(each.path), each.detail) for each in found)

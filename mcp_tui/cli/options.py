@@ -242,6 +242,8 @@ _SNAPSHOT: Final = _own(
     Option("--no-descriptions", "", "leave out titles and descriptions"),
 )
 
+_DOCTOR: Final = _own(Option("--strict", "", "also fail (exit 9) on warnings"))
+
 _CAUSES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
 _LOG: Final = (
     OptionGroup(
@@ -412,6 +414,9 @@ COMMANDS: Final = {
         _CHECK,
     ),
     "snapshot": Spec("catalogue", "write the catalogue to a lock file, for check", groups=(_SNAPSHOT,)),
+    "doctor": Spec(
+        "doctor", "examine a server: start, output, lists, lint, ping, and stopping", groups=(_DOCTOR,)
+    ),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
     "auth": _local("login", "list stored sign-ins"),

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.cli import reports
 from mcp_tui.cli.grammar import PAIR, Words
@@ -71,11 +71,9 @@ def _named(words: Sequence[str]) -> NamedTool:
     return NamedTool(words[0], tuple((name, value) for name, _, value in pairs))
 
 
-async def _run(
-    given: Words, where: Target, wish: NamedTool, before: Sequence[NamedTool], began: float
-) -> int:
-    options, command = given.options, Headless(given, where, began)
-    tokens = tokens_for(where)
+def probe_for(command: Headless, where: Target, **how: Any) -> Probe:
+    """Returns a run of the probe against a server, with a store for each of its connections; ``how`` is as for the probe."""
+    given, tokens = command.given, tokens_for(where)
 
     def store(experiment: str) -> Store:
         """Returns the store of one connection, with a journal, and with a recording of its own if wanted."""
@@ -85,17 +83,22 @@ async def _run(
         command.opened(made)
         return made
 
-    probe = Probe(
+    patience = limits(given).timeout or WITHOUT_LIMIT
+    return Probe(where, settings(given), store=store, patience=patience, tokens=tokens, **how)
+
+
+async def _run(
+    given: Words, where: Target, wish: NamedTool, before: Sequence[NamedTool], began: float
+) -> int:
+    options, command = given.options, Headless(given, where, began)
+    probe = probe_for(
+        command,
         where,
-        settings(given),
         wish=wish,
         before=before,
         limit=options.time or 0.0,
         heartbeat=Path(options.heartbeat) if options.heartbeat else None,
-        store=store,
         tell=Told(command),
-        patience=limits(given).timeout or WITHOUT_LIMIT,
-        tokens=tokens,
     )
     try:
         return await reported(command, probe.run(), "Running calls were cancelled and the servers stopped.")
@@ -149,11 +152,11 @@ class Told:
                 if news.sentence in self._told:
                     return  # the report lists all rules that share a reason
                 self._told.add(news.sentence)
-            news = f"  {news.rule} {_fit(view.word(news.verdict))}: {news.sentence}"
+            news = f"  {news.rule} {fitted(view.word(news.verdict))}: {news.sentence}"
         self._command.printer.say(f"{at}  {news}", dim=True)
 
 
-def _fit(line: str) -> str:
+def fitted(line: str) -> str:
     """Returns a line in characters that stdout's encoding has."""
     wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
     return line if wide else line.translate(TO_ASCII)
@@ -166,7 +169,7 @@ def print_report(command: Headless, report: Report) -> None:
         printer.value(report.fields())
     else:
         for line in view.table(report, colour=colourful(sys.stdout)):
-            printer.out(_fit(line))
+            printer.out(fitted(line))
     if options.junit:
         reports.write("junit", options.junit, junit(report, strict=options.strict))
     if options.markdown:

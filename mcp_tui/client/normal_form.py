@@ -128,11 +128,12 @@ class _Normalizer:
         """Returns the normal form. Definitions stay if a reference could not be replaced: they may be what it means."""
         raw = self._schema.raw
         made = self._node(raw, "")
-        if self._foreign and isinstance(made, dict):
-            for keyword in ("$defs", "definitions"):
-                if keyword in as_object(raw):
-                    made[keyword] = self._keyword(keyword, as_object(raw)[keyword], f"/{keyword}")
-        return made
+        kept: dict[str, Json] = {
+            keyword: self._keyword(keyword, value, f"/{keyword}")
+            for keyword, value in as_object(raw).items()
+            if self._foreign and keyword in ("$defs", "definitions")
+        }
+        return as_object(made) | kept if kept else made
 
     def _node(self, node: Json, place: str) -> Json:
         self._left -= 1
@@ -158,7 +159,8 @@ class _Normalizer:
         beside: dict[str, Json] = {}
         for _ in range(REFERENCE_HOPS):
             if id(node) in self._open:
-                return {"$ref": f"#{self._open[id(node)]}", **beside}
+                back: dict[str, Json] = {"$ref": f"#{self._open[id(node)]}"}
+                return back | beside
             self._open[id(node)] = place
             opened.append(id(node))
             reference, only = node.get("$ref"), as_list(node.get("allOf"))
@@ -169,7 +171,7 @@ class _Normalizer:
             rest = {name: value for name, value in node.items() if name != keyword}
             if not isinstance(inner, dict):
                 self._foreign |= "$ref" in node or "$dynamicRef" in node
-                return {**node, **beside}
+                return node | beside
             if rest.keys() - ANNOTATIONS - _LEFT_OUT:
                 both: list[Json] = (
                     [*as_list(rest.get("allOf")), {"$ref": reference}] if keyword == "$ref" else only

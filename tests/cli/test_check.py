@@ -6,6 +6,7 @@ import json
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,7 +149,7 @@ def test_a_recording_without_requests_has_nothing_to_check(tmp_path: Path, capfd
 
 # -- a server's catalogue --------------------------------------------------------------------------------------
 
-SEARCH = {
+SEARCH: dict[str, Any] = {
     "name": "search",
     "description": "Searches",
     "inputSchema": {"type": "object", "properties": {"q": {}}},

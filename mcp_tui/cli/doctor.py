@@ -1,0 +1,174 @@
+"""``doctor``: one page about a server, one exit status, by what ``info``, ``tools --strict``, ``ping``, ``probe`` see."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+from mcp_tui.cli import session as sessions
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.info import cuts, pollution, round_trip, started_after
+from mcp_tui.cli.output import Exit, dump, out, table, warn
+from mcp_tui.cli.printer import summary
+from mcp_tui.cli.probe import fitted, probe_for
+from mcp_tui.cli.session import Headless, HeadlessSession
+from mcp_tui.cli.target import required
+from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
+from mcp_tui.client.connection import ServerInfo
+from mcp_tui.client.lint import LINT_RULES, lint
+from mcp_tui.client.settings import Target
+from mcp_tui.probe.connection import Unprepared
+from mcp_tui.probe.experiments import EXPERIMENTS
+from mcp_tui.probe.report import Finding, Report, Verdict
+from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.tools import Unsuitable
+from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.values import frozen
+from mcp_tui.transport.base import TransportError
+from mcp_tui.tui.view.probe_report import word
+from mcp_tui.tui.view.text import brief, clean
+
+SLOW_START: Final = 10.0
+"""Seconds after which a start is slow: some clients give up then."""
+
+ROUND_TRIPS: Final = 3
+
+_WORST: Final = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
+
+
+@frozen
+class Row:
+    """One line of the page. ``sentence`` may quote the server."""
+
+    name: str
+    verdict: Verdict
+    sentence: str
+
+
+def run(_name: str, given: Words) -> int:
+    """Examines a server, prints the page; returns the exit status."""
+    where, began = required(given), time.monotonic()
+    rows: list[Row] = []
+    infos: list[ServerInfo] = []
+
+    async def examine(session: HeadlessSession) -> int:
+        if (info := session.client.info) is not None:
+            infos.append(info)
+            rows.extend([row async for row in _examined(session, info)])
+        return Exit.COMPLETED
+
+    status = sessions.run(given, examine)
+    if status or not infos:
+        return status
+    status = asyncio.run(_probed(given, where, began, rows))
+    if status:
+        return status
+    rows.sort(key=lambda row: _PAGE.index(row.name))
+    bad = {Verdict.FAIL, Verdict.WARNING} if given.options.strict else {Verdict.FAIL}
+    sound = all(row.verdict not in bad for row in rows)
+    _print(infos[0], rows, sound=sound, as_json=given.options.json)
+    return Exit.COMPLETED if sound else Exit.BROKEN_RULE
+
+
+_PAGE: Final = ("start", "stdout", "stderr", *LISTS, "lint", "ping", "cancel", "exit")
+"""The lines of the page, in order."""
+
+
+async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator[Row]:
+    """Yields what one connection shows."""
+    client, started = session.client, started_after(session)
+    verdict = Verdict.WARNING if started > SLOW_START else Verdict.PASS
+    yield Row("start", verdict, f"ready after {started:.2f} s")
+    tools: list[dict[str, Json]] = []
+    for kind in filter(lambda kind: offers(client, kind), LISTS):
+        method, before = LISTS[kind][0], len(client.book.order)
+        try:
+            entries = await every(client, kind)
+        except ListFailed as failed:
+            if failed.row.code != METHOD_NOT_FOUND or kind != "templates":
+                yield Row(kind, Verdict.FAIL, failed.why or f"{method} {summary(failed.row, client.now())}")
+            continue
+        pages = len(client.book.order) - before
+        yield Row(kind, Verdict.PASS, f"{len(entries):,} on {pages:,} page{'s'[: pages != 1]}")
+        tools = entries if kind == "tools" else tools
+    broken = lint(tools, any_output=info.revision.modern, cut=cuts(session))
+    rules = dict.fromkeys(each.rule for each in broken)
+    said = "; ".join(f"{rule} {LINT_RULES[rule]}" for rule in rules)
+    if rules:
+        yield Row("lint", Verdict.FAIL, f"broken: {said} (tools --strict says where)")
+    elif tools:
+        yield Row("lint", Verdict.PASS, f"none of {len(LINT_RULES)} rules is broken")
+    trips = [await round_trip(client) for _ in range(ROUND_TRIPS)]
+    failed = next((row for row in trips if row.state is not State.COMPLETED), None)
+    if failed is not None:
+        yield Row("ping", Verdict.FAIL, f"{failed.method} {summary(failed, client.now())}")
+    else:
+        middle = statistics.median(row.elapsed(client.now()) for row in trips)
+        yield Row("ping", Verdict.PASS, f"{trips[0].method} is answered in {middle * 1000:.1f} ms")
+    if info.transport == "stdio":
+        if noise := pollution(session):
+            yield Row("stdout", Verdict.FAIL, noise)
+        newest = client.stderr.newest
+        yield Row("stderr", Verdict.PASS, "no output" if newest is None else f"the last line is {newest!r}")
+
+
+async def _probed(given: Words, where: Target, began: float, rows: list[Row]) -> int:
+    """Adds what cancelling the slow tool and closing stdin show; returns the exit status if it was interrupted."""
+    command = Headless(given, where, began)
+    shows = sys.stderr.isatty() and not given.options.json
+
+    def tell(news: str | Finding) -> None:
+        if shows and isinstance(news, str):
+            command.printer.status(f"{news} …")
+
+    chosen = [each for each in EXPERIMENTS if each.name in ("cancelled mid-work", "stdin closed")]
+    try:
+        rows += _of_probe(await probe_for(command, where, tell=tell, experiments=chosen).run(), rows)
+    except (TransportError, Unprepared, Unsuitable) as error:
+        rows.append(Row("cancel", Verdict.NOT_OBSERVABLE, str(error)))
+    except asyncio.CancelledError:
+        warn("Interrupted. Running calls were cancelled and the servers stopped.")
+        return command.stopped or Exit.INTERRUPTED
+    finally:
+        command.printer.status("")
+        await command.finish()
+        await command.end()
+    return command.stopped or Exit.COMPLETED
+
+
+def _of_probe(report: Report, rows: list[Row]) -> Iterator[Row]:
+    answer, why = report.stops()
+    found = [each for rule, each in report.findings.items() if RULES[rule].experiment == "cancelled mid-work"]
+    verdicts = {each.verdict for each in found}
+    worst = next((each for each in _WORST if each in verdicts), Verdict.NOT_OBSERVABLE)
+    if answer == "not observable":
+        worst = worst if worst is Verdict.FAIL else Verdict.NOT_OBSERVABLE
+    called = f"{report.tool} stops" if report.tool else "stops"
+    hint = "" if report.tool else " (mcp-tui probe)"
+    yield Row("cancel", worst, f"{called} when told to: {answer}, {why}{hint}")
+    for name, rule in (("exit", "P-21"), ("stdout", "P-32")):
+        finding = report.findings.get(rule)
+        absent = finding is None or finding.verdict is Verdict.NOT_APPLICABLE
+        if finding is not None and not absent and not any(row.name == name for row in rows):
+            of = f"{RULES[rule].title}: " if name == "exit" else ""
+            yield Row(name, finding.verdict, f"{of}{finding.sentence}")
+
+
+def _print(info: ServerInfo, rows: list[Row], *, sound: bool, as_json: bool) -> None:
+    server = f"{info.name} {info.version}".strip()
+    if as_json:
+        checks = [
+            {"check": each.name, "verdict": each.verdict.value, "sentence": each.sentence} for each in rows
+        ]
+        about = {"server": server, "transport": info.transport, "revision": info.revision.name}
+        out(dump({**about, "holds": sound, "checks": checks}, indent=2))
+        return
+    out(fitted(brief(f"{server} · {info.transport} · {info.revision.name}")))
+    for line in table([(clean(each.name), word(each.verdict), brief(each.sentence, 400)) for each in rows]):
+        out(fitted(line))

@@ -1,0 +1,49 @@
+"""``doctor``: one page about a server, and one exit status."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from mcp_tui.cli.output import Exit
+from tests.cli.running import HANDSHAKE, SERVERS, run
+
+
+def test_each_thing_that_is_wrong_with_a_server_is_told_on_one_page():
+    results = json.dumps({"tools/list": {"tools": [{"name": "a b", "inputSchema": {"type": "object"}}]}})
+    server = ("--", sys.executable, "-S", str(SERVERS / "results_server.py"), results)
+    ran = run("doctor", "--json", "--no-journal", *server)
+    made = json.loads(ran.out)
+    verdicts = {each["check"]: each["verdict"] for each in made["checks"]}
+    said = {each["check"]: each["sentence"] for each in made["checks"]}
+    assert (ran.status, made["holds"], made["server"]) == (Exit.BROKEN_RULE, False, "results 1")
+    assert verdicts == {
+        "start": "pass",
+        "stdout": "pass",
+        "stderr": "pass",
+        "tools": "pass",
+        "lint": "fail",
+        "ping": "fail",
+        "cancel": "not observable",
+        "exit": "pass",
+    }
+    assert said["tools"] == "1 on 1 page"
+    assert said["lint"].startswith("broken: L-01 a tool has a name")
+    assert "no such method (error -32601)" in said["ping"]
+    assert "it exited after" in said["exit"]
+
+
+@pytest.mark.slow
+def test_a_server_that_stops_when_told_to_is_sound():
+    ran = run("doctor", "--demo", "--no-journal", "--strict", "--protocol", HANDSHAKE)
+    first, *lines = ran.out.splitlines()
+    assert (ran.status, ran.err) == (Exit.COMPLETED, "")
+    assert first.startswith("mcp-tui-demo ")
+    assert [line.split()[2] for line in lines] == ["pass"] * 11
+    assert "count stops when told to: yes" in ran.out
+
+
+def test_a_server_that_cannot_be_started_is_4():
+    run("doctor", "--", "no-such-server").sentence(Exit.UNREACHABLE, "Command not found: no-such-server")
