@@ -10,7 +10,7 @@ from contextlib import suppress
 def run() -> None:
     """Run the command line and leave the process with its exit status."""
     if sys.argv[1:2] == ["tap"]:  # a client waits for its server: what reads any command line comes later
-        from mcp_tui.tap.relay import quick, serve
+        from mcp_tui.tap.start import quick, serve
 
         if (tapped := quick(sys.argv[1:])) is not None:
             serve(*tapped)

@@ -25,7 +25,7 @@ def _relay(given: Words) -> NoReturn:
         raise Failure("No server to tap. Use mcp-tui tap -- COMMAND, as the client would start it.")
     if given.words or given.url:
         raise Failure("A tap takes its options and, after --, the server's command. See mcp-tui tap --help.")
-    from mcp_tui.tap.relay import serve
+    from mcp_tui.tap.start import serve
 
     serve(_begin(given), given.command)
 

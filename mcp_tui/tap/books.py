@@ -46,11 +46,12 @@ FOLDERS: Final = ("PWD", "OLDPWD")
 
 
 class Books(Account):
-    """The books of one tap. ``link`` is the socket to its relay."""
+    """The books of one tap, with the pipes from and to its relay."""
 
-    def __init__(self, link: socket.socket) -> None:
+    def __init__(self, records: int, orders: int) -> None:
         super().__init__("stdio", Store(), "")
-        self.link = link
+        self._records = records
+        self._orders = orders
         self.over = False
         self._data = bytearray()
         self._more = False
@@ -74,8 +75,7 @@ class Books(Account):
 
     def run(self) -> None:
         """Keeps the books until the relay is gone and everything is written."""
-        self.link.setblocking(False)
-        self._selector.register(self.link, selectors.EVENT_READ, self._read)
+        self._selector.register(self._records, selectors.EVENT_READ, self._read)
         while not self.over:
             for key, _ in self._selector.select(self._wait()):
                 key.data()
@@ -96,16 +96,11 @@ class Books(Account):
     def _read(self) -> None:
         if len(self._data) > relay.QUEUE_BYTES:
             return
-        try:
-            piece = self.link.recv(1 << 20)
-        except BlockingIOError:
-            return
-        except OSError:
-            piece = b""
+        piece = os.read(self._records, relay.PIPE_BYTES)
         if piece:
             self._data += piece
         else:
-            self._selector.unregister(self.link)
+            self._selector.unregister(self._records)
             self._work(until=float("inf"))
             if not self.over:
                 self._end("the tap was killed", expected=False)
@@ -145,9 +140,7 @@ class Books(Account):
         """Gives an order to the relay, which may be gone."""
         data = messages.encode(order) + b"\n"
         with suppress(OSError):
-            self.link.setblocking(True)
-            self.link.sendall(data)
-            self.link.setblocking(False)
+            relay.write(self._orders, data)
 
     # -- records ---------------------------------------------------------------------------------------------
 
@@ -358,10 +351,9 @@ def _ended(code: int) -> str:
 
 
 def main() -> None:
-    """Runs ``books.py DESCRIPTOR``."""
+    """Runs ``books.py RECORDS ORDERS``, the descriptors of two pipes."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    link = socket.socket(fileno=int(sys.argv[1]))
-    books = Books(link)
+    books = Books(int(sys.argv[1]), int(sys.argv[2]))
     try:
         books.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the traffic goes on

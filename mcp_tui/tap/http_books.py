@@ -34,7 +34,7 @@ from mcp_tui.tap.books import opened_store
 from mcp_tui.tap.event_pipe import LONGEST, fields_of
 from mcp_tui.tap.http_session import HttpSession
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.relay import HOLD, LATER, QUEUE_BYTES
+from mcp_tui.tap.relay import HOLD, QUEUE_BYTES
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks
@@ -49,6 +49,9 @@ SESSIONS: Final = 64
 
 SWITCH: Final = 0.0005
 """Seconds after which the thread of the books gives way to the bytes."""
+
+LATER: Final = 0.01
+"""Seconds that the books wait, so that they do not run beside an answer that comes at once."""
 
 DECODED: Final = 1 << 20
 """Bytes that are decompressed at once."""

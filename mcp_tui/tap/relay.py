@@ -1,7 +1,7 @@
 """The relay: the process that a client starts in place of its server. It moves bytes, and acts only when the books say so.
 
 Three processes belong to a tap. This one stands where the server stood: its standard streams are the client's, its exit
-status and its signals the server's. The guard (:mod:`mcp_tui.transport.guard`, forked from here) owns the server, so that it
+status and its signals the server's. The guard (:mod:`mcp_tui.transport.guard`, forked before) owns the server, so that it
 never outlives this process. The books (:mod:`mcp_tui.tap.books`) get a copy of every byte: they parse, keep the journal,
 and decide what has run out. Whatever becomes of them, the bytes go on.
 
@@ -21,18 +21,17 @@ Every import here is paid for at each start of a server: keep them few.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
-import socket
 import sys
 from collections import deque
 from struct import Struct
-from threading import Condition, Thread
+from threading import Condition, Event, Lock, RLock, Thread
 from time import monotonic, sleep
 
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.transport import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,20 +39,30 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
+    from mcp_tui.tap.start import Server
+
 RECORD = Struct("!cdI")
 """The head of a record: its kind, the time in monotonic seconds, and the number of bytes that follow."""
 
 STDERR = 2
-PIECE_BYTES = 1 << 18
-"""Bytes read at a time."""
+PIECE_BYTES = 1 << 16
+"""Bytes read at a time: what a pipe holds. For more, each read takes new memory from the system, which costs more."""
+PIPE_BYTES = 1 << 20
+"""Bytes that our own pipes hold, where the system permits it."""
+MOVED = (b"o", b"i", b"e")
+"""The kinds of records with bytes of the traffic."""
 QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the books."""
 BUNDLE = 1 << 18
 """Bytes that are handed to the books at a time."""
-LATER = 0.01
-"""Seconds that the books are told later, so that nothing runs beside an answer that comes at once."""
+PIECES = 256
+"""Pieces of them that are written at a time."""
+LATER = 0.1
+"""Seconds that the books are told later: nothing runs beside an answer that comes at once, or a flood that soon ends."""
 AWAKE = 20
 """Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
+NICE = 5
+"""How far the books stand back behind the traffic: further, and limits would be late on a machine with much to do."""
 HOLD = 2.0
 """Seconds that the books have to decide while the answers wait."""
 SIFTED_BYTES = 128 * 1024 * 1024
@@ -121,26 +130,29 @@ def end(number: int) -> None:
 
 
 class Queue:
-    """The records on their way to the books."""
+    """The records on their way to the books. ``sink`` is a pipe that does not block."""
 
-    def __init__(self, link: socket.socket) -> None:
-        self.link = link
+    def __init__(self, sink: int) -> None:
         self.dead = False
-        self._there = Condition()
+        self.asleep = False
+        """The thread that hands the records on waits until it is woken."""
+        self._sink = sink
+        self._lock = Lock()
+        self._there = Event()
         self._records: deque[tuple[bytes, float, bytes]] = deque()
         self._bytes = 0
         self._missed: dict[bytes, int] = {}
+        self._urgent = False
         self._closed = False
-        self._asleep = False
         self._stopped = False
-        self._unsent = b""
+        self._unsent: list[bytes | memoryview] = []
 
     def put(self, kind: bytes, data: bytes = b"") -> None:
-        """Adds a record, without waiting for anything."""
+        """Adds a record, without waiting for anything. The books soon have it, or at once if it is not of the traffic."""
         if self.dead:
             return
-        with self._there:
-            if self._bytes > QUEUE_BYTES and kind in b"oie":
+        with self._lock:
+            if self._bytes > QUEUE_BYTES and kind in MOVED:
                 self._missed[kind] = self._missed.get(kind, 0) + len(data)
                 return
             if self._missed:
@@ -149,58 +161,84 @@ class Queue:
                 self._missed.clear()
             self._records.append((kind, monotonic(), data))
             self._bytes += len(data)
-            if self._asleep:
-                self._there.notify()
+        if kind not in MOVED:
+            self._hurry()
+
+    def wake(self) -> None:
+        """Wakes the thread that hands the records on."""
+        self._there.set()
+
+    def _hurry(self) -> None:
+        self._urgent = True
+        self._there.set()
 
     def close(self) -> None:
         """Ends the queue behind what is in it."""
-        with self._there:
-            self._closed = True
-            self._there.notify()
+        self._closed = True
+        self._hurry()
 
-    def run(self) -> None:
-        """Hands the records to the books, until they are gone."""
+    def run(self, begin: dict[str, Any] | None = None) -> None:
+        """Hands the records to the books, until they are gone. The first one is the beginning."""
+        if begin is not None:
+            from json import dumps
+
+            data = dumps(begin).encode()
+            self._unsent = [RECORD.pack(b"b", begin["at"], len(data)), data]
         looks = 0
         try:
             while not self._stopped:
-                with self._there:
-                    if not (self._records or self._unsent):
-                        if self._closed:
-                            self.link.shutdown(socket.SHUT_WR)
-                            return
-                        looks += 1
-                        if looks > AWAKE:
-                            self._asleep = True
-                            self._there.wait()
-                            self._asleep = False
-                    bundle: list[bytes] = [self._unsent]
-                    size = 0
-                    while self._records and size < BUNDLE:
-                        kind, at, data = self._records.popleft()
-                        bundle += (RECORD.pack(kind, at, len(data)), data)
-                        size += len(data)
-                    self._unsent = b"".join(bundle)
+                size = self._bundle()
                 if self._unsent:
                     looks = 0
                     self._send()
-                    with self._there:
+                    with self._lock:
                         self._bytes -= size
+                elif self._closed:
+                    os.close(self._sink)
+                    return
                 if size < BUNDLE and not self._closed:
-                    sleep(LATER)
+                    looks += 1
+                    if looks > AWAKE:
+                        self.asleep = True
+                        self._rest()
+                        self.asleep = False
+                    self._rest(LATER)
         except OSError:
             self.fail("the books ended")
 
+    def _bundle(self) -> int:
+        """Takes the next records as they are sent; returns the number of their bytes."""
+        size = 0
+        with self._lock:
+            self._urgent = False
+            while self._records and size < BUNDLE:
+                kind, at, data = self._records.popleft()
+                self._unsent += (RECORD.pack(kind, at, len(data)), data)
+                size += len(data)
+        return size
+
+    def _rest(self, seconds: float | None = None) -> None:
+        """Waits until there is something urgent, or for so long; else until there is anything."""
+        self._there.clear()
+        if not (self._urgent or (seconds is None and self._records)):
+            self._there.wait(seconds)
+
     def _send(self) -> None:
         """Sends what is bundled, as the books take it; stops between two pieces when it shall."""
-        view = memoryview(self._unsent)
+        pieces = self._unsent
         until = monotonic() + BOOKS_SECONDS
-        while view and not self._stopped:
-            if select.select([], [self.link], [], LOOK)[1]:
-                view = view[self.link.send(view, socket.MSG_DONTWAIT) :]
+        while pieces and not self._stopped:
+            if select.select([], [self._sink], [], LOOK)[1]:
+                size, whole = os.writev(self._sink, pieces[:PIECES]), 0
+                while pieces[whole:] and size >= len(pieces[whole]):
+                    size -= len(pieces[whole])
+                    whole += 1
+                del pieces[:whole]
+                if size:
+                    pieces[0] = memoryview(pieces[0])[size:]
                 until = monotonic() + BOOKS_SECONDS
             elif self._closed and monotonic() > until:
                 raise OSError
-        self._unsent = bytes(view)
 
     def finish(self, feeding: Thread) -> None:
         """Ends the queue. What the books do not take at once is left to a process of its own: the client must not wait."""
@@ -210,7 +248,7 @@ class Queue:
         feeding.join(LAST_BUNDLE_SECONDS)
         if self.dead or not (self._records or self._unsent) or feeding.is_alive():
             return
-        with self._there:  # no other thread has it where there is none any more
+        with self._lock:  # no other thread has it where there is none any more
             if os.fork():
                 return
             for number in range(3):
@@ -221,7 +259,7 @@ class Queue:
 
     def fail(self, why: str) -> None:
         """Goes on without books, and says so once."""
-        with self._there:
+        with self._lock:
             said, self.dead = self.dead, True
             self._records.clear()
         if not said and not self._closed:
@@ -240,7 +278,8 @@ class ByteStream:
         self.broken = False
         """Nobody reads it any more."""
         self.reading = False
-        self.turn = Condition()
+        self._lock = RLock()
+        self._turn = Condition(self._lock)
         self._boundary = True
         self._waiting = 0
         self._pieces: list[bytes] = []
@@ -255,14 +294,16 @@ class ByteStream:
             self.reading = False
             if not data:
                 break
-            with self.turn:
+            with self._lock:
                 self.queue.put(self.kind, data)
                 self._move(data)
-        with self.turn:
+            if self.queue.asleep:
+                self.queue.wake()
+        with self._lock:
             self._write(b"".join(self._pieces))
             self.ended = True
             self.queue.put(b"c", self.kind)
-            self.turn.notify_all()
+            self._turn.notify_all()
         if self.broken:
             end(self.source)
         if self.sink != STDERR:  # on which the tap itself may have something to say
@@ -275,8 +316,8 @@ class ByteStream:
                 self._hand_on(data[:cut])
                 data = data[cut:]
             if self._boundary:
-                self.turn.notify_all()
-                self.turn.wait_for(lambda: not self._waiting)
+                self._turn.notify_all()
+                self._turn.wait_for(lambda: not self._waiting)
         if data:
             self._hand_on(data)
 
@@ -308,14 +349,14 @@ class ByteStream:
 
     def __enter__(self) -> None:
         """Waits for the end of a line, and holds the direction there."""
-        self.turn.acquire()
+        self._lock.acquire()
         self._waiting += 1
-        self.turn.wait_for(lambda: self._boundary or self.ended or self.broken)
+        self._turn.wait_for(lambda: self._boundary or self.ended or self.broken)
 
     def __exit__(self, *_: object) -> None:
         self._waiting -= 1
-        self.turn.notify_all()
-        self.turn.release()
+        self._turn.notify_all()
+        self._lock.release()
 
     def say(self, line: bytes) -> None:
         """Writes a message of the tap's own."""
@@ -328,25 +369,17 @@ class ByteStream:
 class Relay:
     """A running tap."""
 
-    def __init__(self, command: list[str], begin: dict[str, Any]) -> None:
-        self.command = command
-        self.begin = begin
-        self.server = 0
+    def __init__(self, server: Server, begin: dict[str, Any]) -> None:
+        self.server = server
+        self.begin = {**begin, "command": server.command, "path": server.path, "at": monotonic()}
+        self.pid = 0
+        """That of the server."""
         self.code: int | None = None
         self._parent = os.getppid()
 
     def run(self) -> int:
-        """Runs the server between two copies of its streams; returns its exit code, negative for a signal."""
-        path = find(self.command[0])
-        pipes = [os.pipe() for _ in range(3)]
-        control = self._start_guard(path, pipes)
-        books = self._start_books()
-        for number, (reader, writer) in enumerate(pipes):
-            os.close(writer if number else reader)
-        queue = Queue(books)
-        up = ByteStream(0, pipes[0][1], b"o", queue)
-        down = ByteStream(pipes[1][0], 1, b"i", queue)
-        errors = ByteStream(pipes[2][0], 2, b"e", queue)
+        """Moves the bytes between client and server; returns the server's exit code, negative for a signal."""
+        server = self.server
         woken, wake = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(wake, False)
@@ -355,7 +388,7 @@ class Relay:
             signal.signal(getattr(signal, name), self._pass_on)
         reports = b""
         while b"\n" not in reports:
-            piece = control.recv(4096)
+            piece = os.read(server.reports, 4096)
             if not piece:
                 break
             reports += piece
@@ -363,19 +396,21 @@ class Relay:
         word, _, value = first.partition(b" ")
         if word != b"started":
             why = os.strerror(int(value)) if value else "its guard process ended"
-            tell(f"cannot start {self.command[0]}: {why}.")
+            tell(f"cannot start {server.command[0]}: {why}.")
             return 127
-        self.server = int(value)
-        from json import dumps
-
-        begin = {**self.begin, "command": self.command, "path": path, "pid": self.server}
-        queue.put(b"b", dumps(begin).encode())
-        self._spawn(up.run)
-        self._spawn(down.run)
-        self._spawn(errors.run)
-        feeding = self._spawn(queue.run)
-        self._spawn(lambda: obey(queue, up, down))
-        self._watch(control, woken, reports, up)
+        self.pid = self.begin["pid"] = int(value)
+        records, orders = start_books()
+        for each in (server.stdin, server.stdout, records):
+            widen(each)
+        queue = Queue(records)
+        up = ByteStream(0, server.stdin, b"o", queue)
+        down = ByteStream(server.stdout, 1, b"i", queue)
+        errors = ByteStream(server.stderr, 2, b"e", queue)
+        for each in (down, up, errors):
+            self._spawn(each.run)
+        feeding = self._spawn(lambda: queue.run(self.begin))
+        self._spawn(lambda: obey(Orders(orders), queue, up, down))
+        self._watch(woken, reports, up)
         for each in (down, errors):
             wait_for_rest(each)
         queue.put(b"x", str(self.code).encode())
@@ -390,45 +425,17 @@ class Relay:
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
         if self.code is not None:
             leave(self.code)  # the client waits no longer for what it did not read
-        if self.server:
+        if self.pid:
             try:
-                os.killpg(self.server, number)
+                os.killpg(self.pid, number)
             except OSError:
                 return
 
-    # -- processes -------------------------------------------------------------------------------------------
-
-    def _start_guard(self, path: str, pipes: list[tuple[int, int]]) -> socket.socket:
-        """Forks the guard; returns the socket to it. When that closes, it ends the server."""
-
-        def watch(link: int) -> None:
-            for number, (reader, writer) in enumerate(pipes):
-                os.dup2(writer if number else reader, number)
-                os.close(reader)
-                os.close(writer)
-            guard.run(link, path, self.command, os.environb)
-
-        return fork(watch)
-
-    def _start_books(self) -> socket.socket:
-        """Forks the process with the books; returns the socket to it."""
-
-        def keep(link: int) -> None:
-            # the client waits for the ends of its streams, and the books may take longer
-            for number in range(3):
-                end(number)
-            os.closerange(3, link)
-            os.closerange(link + 1, 1 << 16)
-            os.set_inheritable(link, True)
-            arguments = [sys.executable, "-P", "-m", "mcp_tui.tap.books", str(link)]
-            os.execv(sys.executable, arguments)
-
-        return fork(keep)
-
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def _watch(self, control: socket.socket, woken: int, reports: bytes, up: ByteStream) -> None:
+    def _watch(self, woken: int, reports: bytes, up: ByteStream) -> None:
         """Waits for the end of the server, or ends it when the client is gone."""
+        control = self.server.reports
         steps: list[tuple[float, bytes]] = []
         while True:
             for line in reports.splitlines():
@@ -440,13 +447,13 @@ class Relay:
                 now = monotonic()
                 steps = [(now + END_SECONDS, b"T0"), (now + 2 * END_SECONDS, b"K0")]
             if steps and steps[0][0] <= monotonic():
-                control.sendall(steps.pop(0)[1])
+                write(self.server.requests, steps.pop(0)[1])
             ready = select.select([control, woken], [], [], CLIENT_LOOK_SECONDS)[0]
             if woken in ready:
                 os.read(woken, 512)
             reports = b""
             if control in ready:
-                reports = control.recv(4096)
+                reports = os.read(control, 4096)
                 if not reports:  # somebody killed the guard, and the server with it
                     self._pass_on(signal.SIGKILL, None)
                     return
@@ -463,6 +470,52 @@ class Relay:
         return (input_over and (unread or orphaned)) or (unread and orphaned)
 
 
+def start_books() -> tuple[int, int]:
+    """Starts the process with the books; returns the pipe to it, which does not block, and the one from it."""
+    (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        try:
+            os.setsid()
+            # the client waits for the ends of its streams, and the books may take longer
+            for number in range(3):
+                end(number)
+            at = 3
+            for number in sorted((its_records, its_orders)):
+                os.closerange(at, number)
+                os.set_inheritable(number, True)
+                at = number + 1
+            os.closerange(at, 1 << 16)
+            stand_back()
+            words = ["-P", "-m", "mcp_tui.tap.books", str(its_records), str(its_orders)]
+            os.execv(sys.executable, [sys.executable, *words])
+        finally:
+            os._exit(0)
+    os.close(its_records)
+    os.close(its_orders)
+    os.set_blocking(records, False)
+    return records, orders
+
+
+def stand_back() -> None:
+    """Lets the traffic have the processor first."""
+    os.nice(NICE)
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # does not interrupt what runs
+    try:  # where Linux shares the processor between sessions, a process's own niceness counts in its session only
+        with open("/proc/self/autogroup", "wb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
+            file.write(b"%d" % NICE)
+    except OSError:
+        return
+
+
+def widen(pipe: int) -> None:
+    """Makes a pipe hold more, so that a flood changes between processes less often."""
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except (AttributeError, OSError):  # not on Linux, or more than a user may have
+        return
+
+
 def wait_for_rest(direction: ByteStream) -> None:
     """Waits until the last bytes of a server that has ended were handed on, however slowly they are read.
 
@@ -477,37 +530,11 @@ def wait_for_rest(direction: ByteStream) -> None:
             return
 
 
-def fork(work: Callable[[int], None]) -> socket.socket:
-    """Forks a process that does ``work`` with one end of a socket and then ends; returns the other end."""
-    link, its_link = socket.socketpair()
-    if os.fork():
-        its_link.close()
-        return link
-    try:
-        os.setsid()
-        link.close()
-        work(its_link.fileno())
-    finally:
-        os._exit(0)
-
-
-def find(program: str) -> str:
-    """Returns the path of a program, as ``execvp`` finds it; to import ``shutil`` for that takes too long."""
-    if "/" in program:
-        return program
-    for folder in os.get_exec_path():
-        path = os.path.join(folder, program)  # noqa: PTH118 - pathlib is a costly import
-        if os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112
-            return path
-    return program
-
-
 # -- orders of the books ---------------------------------------------------------------------------------------
 
 
-def obey(queue: Queue, up: ByteStream, down: ByteStream) -> None:
+def obey(orders: Orders, queue: Queue, up: ByteStream, down: ByteStream) -> None:
     """Carries out the orders of the books: to hold, to end a request for the client, to say something to the server."""
-    orders = Orders(queue.link)
     while (order := orders.next()) is not None:
         if "warn" in order:
             tell(order["warn"])
@@ -538,20 +565,17 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
 class Orders:
     """The orders of the books, read as they come."""
 
-    def __init__(self, link: socket.socket) -> None:
-        self._link = link
+    def __init__(self, source: int) -> None:
+        self._source = source
         self._data = b""
 
     def next(self, until: float | None = None) -> dict[str, Any] | None:
         """Returns the next one; ``None`` if the books are gone, or it did not come in time."""
         while b"\n" not in self._data:
             wait = None if until is None else max(0.0, until - monotonic())
-            if not select.select([self._link], [], [], wait)[0]:
+            if not select.select([self._source], [], [], wait)[0]:
                 return None
-            try:
-                piece = self._link.recv(65536)
-            except OSError:
-                return None
+            piece = os.read(self._source, 65536)
             if not piece:
                 return None
             self._data += piece
@@ -559,48 +583,6 @@ class Orders:
         from json import loads
 
         return loads(line)
-
-
-# -- the command line ------------------------------------------------------------------------------------------
-
-NUMBERS = ("--timeout", "--max-timeout")
-TEXTS = ("--record", "--name")
-
-
-def options(words: list[str]) -> dict[str, Any] | None:
-    """Returns the options before ``--``, if they are plainly written; else the whole command line must be read."""
-    found: dict[str, Any] = {}
-    rest = deque(words)
-    while rest:
-        name, equals, value = rest.popleft().partition("=")
-        if name not in NUMBERS + TEXTS or not (equals or rest):
-            return None
-        value = value if equals else rest.popleft()
-        key = name[2:].replace("-", "_")
-        if name in TEXTS:
-            found[key] = value
-            continue
-        try:
-            found[key] = float(value)
-        except ValueError:
-            return None
-        if not 0 <= found[key] < 1e9:
-            return None
-    return found
-
-
-def quick(words: list[str]) -> tuple[dict[str, Any], list[str]] | None:
-    """Returns options and command of ``tap OPTIONS -- COMMAND``, without what reads any command line (0.1 s)."""
-    if words[:1] != ["tap"] or "--" not in words[1:-1]:
-        return None
-    cut = words.index("--")
-    found = options(words[1:cut])
-    return None if found is None else (found, words[cut + 1 :])
-
-
-def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
-    """Runs a tap and leaves this process as the server left its own."""
-    leave(Relay(command, found).run())
 
 
 def leave(code: int) -> NoReturn:

@@ -19,14 +19,13 @@ Every import here is paid for at each start of a server: keep them few.
 from __future__ import annotations
 
 import os
-import select
-import signal
 import sys
 from time import monotonic, sleep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 REQUESTED_GRACE = 2.0
 """Seconds that processes left behind by a server have to exit after a SIGTERM of the client's."""
@@ -36,6 +35,18 @@ GIVE_UP = 5.0
 """Seconds after which the guard gives up on what SIGKILL does not end (another user's, uninterruptible)."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 9, 13, 15, 25
+"""Signals by their numbers: to import ``signal`` takes longer than to start a server."""
+
+
+def libc() -> Any:
+    """Returns the C library, or ``None`` for a Python that cannot call it."""
+    try:
+        from ctypes import CDLL
+
+        return CDLL(None)
+    except (ImportError, OSError):
+        return None
 
 
 def prctl(option: int, value: int) -> bool:
@@ -43,11 +54,21 @@ def prctl(option: int, value: int) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        from ctypes import CDLL
-
-        return CDLL(None).prctl(option, value, 0, 0, 0) == 0
-    except (ImportError, OSError, AttributeError):
+        return libc().prctl(option, value, 0, 0, 0) == 0
+    except AttributeError:
         return False
+
+
+def heed_signals() -> None:
+    """Undoes what Python ignores, and exec would pass on."""
+    library = libc()
+    for number in (SIGPIPE, SIGXFSZ):
+        if library is not None:
+            library.signal(number, None)
+        else:
+            import signal
+
+            signal.signal(number, signal.SIG_DFL)
 
 
 def receive(control: int) -> dict[bytes, bytes] | None:
@@ -75,9 +96,8 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
     if pid == 0:
         try:
             os.setsid()
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, which exec would pass on
-                signal.signal(number, signal.SIG_DFL)
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            heed_signals()
+            prctl(PR_SET_PDEATHSIG, SIGKILL)
             if os.getppid() == guard:
                 os.execve(path, command, environment)
         except OSError as error:
@@ -123,14 +143,15 @@ def descendants() -> dict[int, int]:
 class Guard:
     """One server, from its start until nothing of it is left."""
 
-    def __init__(self, control: int, server: int, woken: int, *, reaper: bool) -> None:
+    def __init__(self, control: int, reports: int, server: int, woken: int, *, reaper: bool) -> None:
         self.control = control
+        self.reports = reports
         self.server = server
         self.woken = woken
         self.reaper = reaper
         self.exited = False
         self.asked = False
-        self.steps: list[tuple[float, signal.Signals]] = []
+        self.steps: list[tuple[float, int]] = []
         """The signals for processes that the server left behind, each with its time, soonest first."""
         self.ready = 0
         self.ended: set[int] = set()
@@ -138,11 +159,13 @@ class Guard:
 
     def watch(self) -> None:
         """Waits for the client's requests, its end, and the server's end; returns when nothing is left to do."""
+        import select
+
         while self.left():
             wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
             ready = select.select([self.control, self.woken], [], [], wait)[0]
-            if self.woken in ready and signal.SIGTERM in os.read(self.woken, 512):
-                report(self.control, "told", signal.SIGTERM)
+            if self.woken in ready and SIGTERM in os.read(self.woken, 512):
+                report(self.reports, "told", SIGTERM)
                 return
             if self.control in ready and not self.obey():
                 return
@@ -160,7 +183,7 @@ class Guard:
             self.kill()
         elif b"T" in requests:
             self.asked = True
-            self.signal(signal.SIGTERM)
+            self.signal(SIGTERM)
         return bool(requests)
 
     def left(self) -> bool:
@@ -176,10 +199,10 @@ class Guard:
                 self.exited = True
                 now = monotonic()
                 if self.asked:
-                    self.steps = [(now + REQUESTED_GRACE, signal.SIGKILL)]
+                    self.steps = [(now + REQUESTED_GRACE, SIGKILL)]
                 else:
-                    self.steps = [(now + LEFT_GRACE, signal.SIGTERM), (now + 2 * LEFT_GRACE, signal.SIGKILL)]
-                report(self.control, "exited", os.waitstatus_to_exitcode(status))
+                    self.steps = [(now + LEFT_GRACE, SIGTERM), (now + 2 * LEFT_GRACE, SIGKILL)]
+                report(self.reports, "exited", os.waitstatus_to_exitcode(status))
 
     def count(self) -> None:
         """Notes what is about to be ended, without the server.
@@ -191,9 +214,9 @@ class Guard:
             if pid != self.server and (self.exited or 0 < self.ready <= start):
                 self.ended.add(pid)
 
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number: int) -> None:
         """Sends a signal to the server's group, or to its descendants if the server itself has ended."""
-        if number is signal.SIGKILL:
+        if number == SIGKILL:
             self.kill()
             return
         self.count()
@@ -217,9 +240,9 @@ class Guard:
         until = monotonic() + GIVE_UP
         while monotonic() < until:
             if not (self.exited and self.reaper):  # else its number may be another's by now
-                self.group(signal.SIGKILL)
+                self.group(SIGKILL)
             for pid in descendants() if self.reaper else ():
-                send(pid, signal.SIGKILL)
+                send(pid, SIGKILL)
             sleep(0.005)
             if not self.left():
                 return
@@ -233,10 +256,10 @@ def send(pid: int, number: int) -> None:
         return
 
 
-def report(control: int, word: str, value: int) -> None:
+def report(reports: int, word: str, value: int) -> None:
     """Reports to the client, which may be gone."""
     try:
-        os.write(control, b"%s %d\n" % (word.encode(), value))
+        os.write(reports, b"%s %d\n" % (word.encode(), value))
     except OSError:
         return
 
@@ -249,26 +272,40 @@ def main() -> None:
     """Runs ``guard.py DESCRIPTOR PATH COMMAND [ARGUMENT…]``."""
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     os.set_inheritable(control, False)
+    import signal
+
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
     environment = receive(control)
     if environment is not None:
         run(control, path, command, environment)
 
 
-def run(control: int, path: str, command: list[str], environment: Mapping[bytes, bytes]) -> None:
-    """Starts a server and guards it to its end. The standard streams of this process become the server's."""
-    woken, wake = os.pipe()
-    os.set_blocking(woken, False)
-    os.set_blocking(wake, False)
-    signal.signal(signal.SIGCHLD, woken_only)
-    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
+def run(
+    control: int,
+    path: str,
+    command: list[str],
+    environment: Mapping[bytes, bytes],
+    reports: int | None = None,
+) -> None:
+    """Starts a server and guards it to its end. The standard streams of this process become the server's.
+
+    Where the client cannot write and read on the same descriptor, it has another one for the ``reports``.
+    """
+    reports = control if reports is None else reports
     reaper = prctl(PR_SET_CHILD_SUBREAPER, 1)
     server, failure = start(path, command, environment)
     if failure:
-        report(control, "failed", failure)
+        report(reports, "failed", failure)
         return
-    guard = Guard(control, server, woken, reaper=reaper)
+    woken, wake = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(wake, False)
+    guard = Guard(control, reports, server, woken, reaper=reaper)
     try:
+        import signal  # while the server starts
+
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, woken_only)
         signal.signal(signal.SIGTERM, woken_only)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
@@ -276,13 +313,13 @@ def run(control: int, path: str, command: list[str], environment: Mapping[bytes,
         for descriptor in range(3):  # the server's own: its pipes end when it ends
             os.dup2(nothing, descriptor)
         os.chdir("/")
-        report(control, "started", server)
+        report(reports, "started", server)
         guard.watch()
     finally:
         if guard.left():
             guard.kill()
         if guard.ended:
-            report(control, "ended", len(guard.ended))
+            report(reports, "ended", len(guard.ended))
 
 
 if __name__ == "__main__":
