@@ -103,6 +103,12 @@ _ANYWHERE: Final = 8
 _LEARNED: Final = 500
 """Known secrets at most: each is searched in every frame."""
 
+_SHORT: Final = 64
+"""Characters of a short text."""
+
+_SHORT_TEXTS: Final = 1000
+"""Short texts that are remembered to be without a secret, at most."""
+
 _SHORTEST: Final = 4
 """Characters of a known secret at least: a shorter one would be found everywhere."""
 
@@ -225,6 +231,8 @@ class Redactor:
         self._tagged = tagged
         self._spared = 0
         self._values: set[str] = set()
+        self._harmless: set[str] = set()
+        """Short texts without a secret: names of methods and levels come with every message."""
         self._known: tuple[_Known, ...] = ()
         self._finders: tuple[_Finder, ...] = (
             *(_Finder(hint, re.compile(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
@@ -242,6 +250,7 @@ class Redactor:
             self._know(values, _ANYWHERE)
 
     def _know(self, values: Iterable[str], shortest: int) -> None:
+        self._harmless.clear()
         bare = {value.rstrip("\\") for value in values}  # a backslash may be half of an escape that follows
         new = {value for value in bare if len(value) >= shortest} - self._values
         self._values |= new
@@ -264,7 +273,10 @@ class Redactor:
 
     def redact(self, raw: bytes) -> bytes:
         """Removes the secrets from bytes; returns the same object if there are none."""
-        return b"".join(self.pieces(raw))
+        if len(raw) > REDACTED_BYTES:
+            return b"".join(self.pieces(raw))
+        spans = self.spans(raw, 0, len(raw))
+        return replace_spans(raw, spans, 0, len(raw))[0] if spans else raw
 
     def pieces(self, raw: bytes) -> Iterator[bytes]:
         """Removes the secrets from bytes in pieces of about 256 kB, so that other work can go on between them."""
@@ -276,7 +288,13 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Removes the secrets from a text."""
+        if text in self._harmless:
+            return text
         if not any(map(text.lower().__contains__, self._needles)):
+            if len(text) <= _SHORT:
+                self._harmless.add(text)
+                if len(self._harmless) > _SHORT_TEXTS:
+                    self._harmless.clear()
             return text
         raw = text.encode("utf-8", "surrogatepass")
         clean = self.redact(raw)
