@@ -43,7 +43,11 @@ PEER_PACKAGES = (
 CLIENT_PACKAGES = (
     *PEER_PACKAGES,
     "@ai-sdk/mcp@2.0.99",
+    "@langchain/core@1.4.0",
+    "@langchain/mcp-adapters@1.1.4",
+    "@mastra/mcp@2.0.0",
     "@openai/agents@0.20.0",
+    "mcporter@0.12.3",
     "zod@4.6.7",
 )
 
@@ -265,7 +269,7 @@ CLIENT_NPM = Part(
     fill_packages(*CLIENT_PACKAGES),
     no_npm,
 )
-CLIENT_FASTMCP, CLIENT_AGENTS, CLIENT_LANGCHAIN = (
+_PYTHON_CLIENTS = tuple(
     Part(
         name,
         f"{package}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}",
@@ -277,9 +281,15 @@ CLIENT_FASTMCP, CLIENT_AGENTS, CLIENT_LANGCHAIN = (
         ("client_fastmcp", "fastmcp==4.2.3"),
         ("client_agents", "openai-agents==0.24.0"),
         ("client_langchain", "langchain-mcp-adapters==0.3.2"),
+        ("client_pydantic", "pydantic-ai-slim[mcp]==2.68.0"),
+        ("client_strands", "strands-agents==1.62.0"),
+        ("client_mcp_use", "mcp-use==1.7.1"),
     )
 )
-CLIENTS = (MCP1, MCP2, CLIENT_FASTMCP, CLIENT_NPM, CLIENT_AGENTS, CLIENT_LANGCHAIN)
+CLIENT_FASTMCP, CLIENT_AGENTS, CLIENT_LANGCHAIN, CLIENT_PYDANTIC, CLIENT_STRANDS, CLIENT_MCP_USE = (
+    _PYTHON_CLIENTS
+)
+CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS)
 """For the tap's comparison and the judge of clients: installed with --clients."""
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART)
 
@@ -298,7 +308,7 @@ def bring(part: Part) -> str:
         return "there already"
     try:
         part.install()
-    except OSError as error:
+    except (OSError, subprocess.SubprocessError) as error:
         raise Failed(str(error)) from error
     return "installed"
 

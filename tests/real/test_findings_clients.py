@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
 from mcp_tui.probe.clients.rules import CLIENT_RULES
+from tests.real.clients import findings
 from tests.real.clients.findings import DATA, PAGE, TRANSPORTS, page, title
-from tests.real.clients.table import JUDGED
+from tests.real.clients.table import JUDGED, Client
+from tests.real.install import Part
 
 FOUND = json.loads(DATA.read_text(encoding="utf-8"))
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -38,3 +42,14 @@ def test_every_cell_leads_to_evidence_and_no_verdict_is_without_it():
             seen = rule["evidence"] or rule["verdict"] not in ("pass", "fail", "warning")
             assert rule["sentence"], (run["name"], rule["id"])
             assert seen, (run["name"], rule["id"])
+
+
+def test_a_client_that_cannot_be_judged_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(findings, "PARTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["findings"])
+    absent = Part("absent", "", "nothing", lambda _: None, lambda: "npm is not on the PATH")
+    assert findings.make(Client("some", "", absent, ("some",)), "stdio") == "npm is not on the PATH"
+    unstartable = findings.make(Client("mcp-tui", "", None, ("/no/such",)), "http")
+    assert "Cannot start '/no/such': program not found" in unstartable
+    told = page({"with": "Python", "clients": [], "not run": {"some over stdio": "it hung"}})
+    assert "- Not run: some over stdio: it hung." in told

@@ -19,7 +19,7 @@ from mcp_tui.probe.clients.stage import NEXT, START, Held, Stage
 from mcp_tui.protocol.values import frozen
 
 MOMENT: Final = 1.0
-"""Seconds that a client has to make its next call after a cancel."""
+"""Seconds that a client has to make its next call after a cancel, and to read over HTTP what comes late."""
 
 EARLY: Final = 0.01
 """Seconds by which an answer comes before the client's limit, where both are to cross."""
@@ -80,6 +80,8 @@ async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool 
         seen.acted_at = monotonic()
         act(held)
         call.answered_at = call.answered_at or seen.acted_at
+        if stage.url:  # what follows comes on another connection, and may be read first
+            await stage.until(lambda: stage.is_over, MOMENT)
     stage.gate.set()
     await stage.finish()
 

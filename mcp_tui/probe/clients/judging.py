@@ -35,6 +35,9 @@ RAW: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]"
 GRACE: Final = 3.0
 """Seconds that a client has to cancel after it said that it gave up."""
 
+TIE: Final = 0.1
+"""Seconds in which the end of stdin and a signal come at the same time: they reach a process on different ways."""
+
 FEW: Final = 10
 """Calls from which the rule about ids is judged."""
 
@@ -382,7 +385,7 @@ class Judging:
         if after is None and gone is not None and gone - call.at <= seen.watched:
             after = gone - call.at
         if after is not None and after < 1.5 * limit:
-            if seen.held_up > limit / 2:
+            if seen.held_up > REACHED * limit:
                 return self._unseen(
                     "K-13", f"progress was held up for {seen.held_up:.1f} s: the machine is busy"
                 )
@@ -408,7 +411,7 @@ class Judging:
         if seen.stopped:
             return self._unseen("K-14", "it did not end by itself")
         if seen.exit:
-            return self._unseen("K-14", f"it did not end normally{ended(seen)}")
+            return self._unseen("K-14", f"no normal exit: it{ended(seen).removeprefix(', and')}")
         if self.transport == "http":
             return self._session(seen)
         told = tuple(ends(seen))
@@ -418,7 +421,7 @@ class Judging:
             )
         for each in seen.servers:
             closed, first = each.stdin_closed_at, min((at for at, _ in each.signals), default=each.ended_at)
-            if closed is None or (first is not None and first < closed):
+            if closed is None or (first is not None and first < closed - TIE):
                 return self._broken("K-14", "its server was ended before its stdin was closed", *told)
         steps = (
             "stdin closed, then SIGTERM, then killed"

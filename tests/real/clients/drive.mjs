@@ -77,6 +77,27 @@ const clients = {
       close: () => client.close(),
     };
   },
+  async mastra() {
+    const { MCPClient } = await import("@mastra/mcp");
+    const server = url ? { url: new URL(url) } : { command, args };
+    const client = new MCPClient({ servers: { demo: { ...server, connectTimeout: connecting?.timeout } }, timeout: limit });
+    const tools = await client.listTools();
+    await tools.demo_add.execute(words); // its first call takes a while to leave
+    return {
+      call: (name, words, timeout, signal) => tools[`demo_${name}`].execute(words, { abortSignal: signal }),
+      close: () => client.disconnect(),
+    };
+  },
+  async langchain() {
+    const { MultiServerMCPClient } = await import("@langchain/mcp-adapters");
+    const server = url ? { url } : { transport: "stdio", command, args };
+    const client = new MultiServerMCPClient({ mcpServers: { demo: server }, onProgress() {} });
+    const tools = await client.getTools();
+    return {
+      call: (name, words, timeout, signal) => tools.find((each) => each.name === name).invoke(words, { timeout, signal }),
+      close: () => client.close(),
+    };
+  },
   async agents() {
     const { MCPServerStdio, MCPServerStreamableHttp } = await import("@openai/agents");
     const limits = { clientSessionTimeoutSeconds: limit / 1000, timeout: limit };
@@ -97,7 +118,8 @@ async function add({ call }) {
 
 async function tried(client) {
   const stop = new AbortController();
-  if (["stop", "task"].includes(experiment)) setTimeout(() => stop.abort(), 500);
+  const moment = { stop: limit / 4, task: 500 }[experiment];
+  if (moment) setTimeout(() => stop.abort(), moment);
   try {
     const given = JSON.parse(process.env.MCP_ARGUMENTS);
     console.log(JSON.stringify(await client.call(process.env.MCP_TOOL, given, limit, stop.signal)));
@@ -106,7 +128,7 @@ async function tried(client) {
   }
 }
 
-const unables = { task: ["ai", "agents"], question: ["agents"] };
+const unables = { task: ["ai", "agents", "mastra", "langchain"], question: ["agents", "mastra", "langchain"] };
 if (unables[experiment]?.includes(name)) process.exit(unable);
 const client = await clients[name]();
 if (!["", "exit", "ids"].includes(experiment)) await tried(client);

@@ -122,6 +122,45 @@ async def agents():
 
 
 @asynccontextmanager
+async def pydantic():
+    from fastmcp.client.transports import StdioTransport
+    from pydantic_ai.mcp import MCPToolset
+
+    server = URL or StdioTransport(COMMAND[0], COMMAND[1:])
+    limited = {"init_timeout": CONNECTING, "read_timeout": LIMIT}
+    async with MCPToolset(server, elicitation_handler=declines, progress_handler=told, **limited) as tools:
+        yield lambda tool, given, limit: tools.direct_call_tool(tool, given)
+
+
+@asynccontextmanager
+async def strands():
+    from strands.tools.mcp import MCPClient
+
+    asks = {"startup_timeout": CONNECTING or 30, "elicitation_callback": declines}
+    with MCPClient(pipes, **asks) as client:
+
+        async def call(tool: str, given: dict, limit: float | None) -> object:
+            span = limit and timedelta(seconds=limit)
+            done = await client.call_tool_async("1", tool, given, span, progress_callback=told)
+            if done["status"] == "error":
+                raise TimeoutError(done["content"][0]["text"])
+            return done
+
+        yield call
+
+
+@asynccontextmanager
+async def mcp_use():
+    from mcp_use import MCPClient
+
+    server = {"url": URL} if URL else {"command": COMMAND[0], "args": COMMAND[1:]}
+    client = MCPClient.from_dict({"mcpServers": {"demo": server}}, elicitation_callback=declines)
+    session = await client.create_session("demo")
+    yield lambda tool, given, limit: session.call_tool(tool, given, timedelta(seconds=limit or 30))
+    await client.close_all_sessions()
+
+
+@asynccontextmanager
 async def langchain():
     from langchain_mcp_adapters.client import MultiServerMCPClient
 

@@ -11,27 +11,26 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_tui.probe.clients.rules import CLIENT_RULES
-from mcp_tui.protocol.revisions import REVISIONS
-from tests.real.clients.table import JUDGED, Client
+from tests.real.clients.table import COLUMNS, JUDGED, Client
 from tests.real.findings import FINDINGS, GLYPHS, PARTS, ROOT, row
 from tests.real.install import REAL
 
 PAGE: Final = FINDINGS.with_name("findings-clients.md")
 DATA: Final = PAGE.with_suffix(".json")
-TRANSPORTS: Final = {"stdio": "stdio"}
-SHORT: Final = (
-    *("limit", "stop", "signal", "id", "initialize", "task", "late result", "late progress", "crossing", "question"),
-    *("unknown id", "ids in use", "maximum", "exit", "left behind", "interrupted", "reason"),
-)  # fmt: skip
+TRANSPORTS: Final = {"stdio": "stdio", "http": "streamable HTTP"}
+SHORT: Final = {"K-01": "limit", "K-02": "stop"}
+HEADS: Final = (*COLUMNS[:-1], *(f"{COLUMNS[-1]} {each}" for each in SHORT.values()))
+"""The columns of the short table."""
 CELLS: Final = {**GLYPHS, "not applicable": "·"}
-EARLIER: Final = {"+": ("pass",), "-": ("fail", "warning"), "?": ("not observable", "not applicable")}
-WORDS: Final = {"+": "passed", "-": "was broken", "?": "was not seen"}
+SECONDS: Final = 1200
+"""Seconds that one client may take; the judge itself ends every run long before."""
 
 Run = dict[str, Any]
 
@@ -42,17 +41,32 @@ INTRODUCTION: Final = """\
 does it bear what comes late, and does it leave its server behind?
 
 **How to read a row.** A row is one client with its version. "speaks" is the protocol version of its runs: the newest that
-it knows, or the only one that its server had. Each further column is a rule; its number leads to [its
-clause](rules.md#clients). Each cell leads to what was seen. For example, ✓ below K-01 and ↯ below K-15 say: the client
-cancels a call that reached its limit, and left a server behind that ignores the end of its stdin, and SIGTERM.
+it knows, or the only one that its server had. Each cell leads to what was seen. The columns, over stdio where they do not
+say HTTP:
 
-✓ pass; ✗ a MUST is broken; ↯ a SHOULD is not followed (K-17: only information); ∅ not observable; · not applicable.
+- *limit*, *stop*, *interrupted*: what the client does with a call that reached its limit, that was stopped, or that was
+  running at SIGINT. **n** sends `notifications/cancelled`, **stream** closes the stream of the call, **ends** ends its
+  server or its session, **none** sends nothing. After it, over HTTP: whether it left the stream of the call *open*.
+- *reason*: is the reason of the cancel text for a person? *late result*: does it harm nothing? *initialize*: is that never
+  cancelled? *left behind*: after which signals to the client a server still runs that ignores the end of its stdin, and
+  SIGTERM.
+
+✓ yes; ✗ a MUST is broken; ↯ a SHOULD is not followed (reason: only information); ∅ not observable; · not applicable.
+
+For example, n below limit and "term, kill" below left behind say: the client cancels a call that reached its limit by
+`notifications/cancelled`, and left a server behind after SIGTERM and SIGKILL.
 """
 
-LIMITS: Final = """\
+RULES: Final = """\
+A column is a rule, K-01 to K-17. Its number leads to [its clause](rules.md#clients), each cell to what was seen. The signs
+are those above.
+"""
+
+LIMITS: Final = """
 **What a cell rests on.** Each client is a [small program](../tests/real/clients) on its package's usual API. A verdict is
 about what that program does with it, in one run. ∅ says nothing about the package: its evidence says why. @ai-sdk/mcp has no
-limit for a tool: an abort signal is its limit here. Judge your own client: [clients.md](clients.md).
+limit for a tool: an abort signal is its limit here. mcp 2.x and fastmcp can call no tool as a task. Judge your own client:
+[clients.md](clients.md).
 """
 
 REPEAT: Final = """\
@@ -73,38 +87,44 @@ def slug(*words: str) -> str:
 
 def command(client: Client, transport: str) -> list[str]:
     """What judges a client."""
-    options = ["--gave-up", "^gave up", "--timeout", f"{client.limit:g}"]
+    options = ["--gave-up", client.gave_up, "--timeout", f"{client.limit:g}"]
     options += ["--max-timeout", f"{client.most:g}"] if client.most else []
     options += ["--protocol", client.speaks] if client.speaks else []
     options += [] if transport == "stdio" else ["--http"]
     return ["probe", "--client", *options, "--", *client.command]
 
 
-def make(client: Client, transport: str) -> Run | None:
-    """The report on a client, from an earlier call where there is one."""
+def make(client: Client, transport: str) -> Run | str:
+    """The report on a client, from an earlier call where there is one; in a sentence why there is none."""
     file = PARTS / f"client-{slug(client.name, transport)}.json"
-    if file.exists() and "--again" not in sys.argv[1:]:
-        return json.loads(file.read_text())
-    if "--kept" in sys.argv[1:]:
-        return None
-    words = command(client, transport)
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_tui", *words[:2], "--json", *words[2:]],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
+    kept: Run | None = (
+        json.loads(file.read_text()) if file.exists() and "--again" not in sys.argv[1:] else None
     )
+    missing = client.part.missing() if client.part is not None else None
+    if kept is not None and ("--kept" in sys.argv[1:] or missing or kept["version"] == client.version):
+        return kept
+    if missing or "--kept" in sys.argv[1:]:
+        return missing or "it was not judged yet"
+    words = command(client, transport)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "mcp_tui", *words[:2], "--json", *words[2:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the judge did not end within {SECONDS} s"
     if not done.stdout.startswith("{"):
-        print(f"{client.name} over {transport}: {done.stderr.strip()}", file=sys.stderr, flush=True)
-        return None
+        return (done.stderr.strip().splitlines() or [f"the judge ended with status {done.returncode}"])[-1]
     known = {"name": client.name, "package": client.package, "version": client.version}
     told = {**known, "registry": client.registry, "command": shlex.join(["mcp-tui", *words])}
     text = json.dumps({**json.loads(done.stdout), **told}, ensure_ascii=False)
     text = text.replace(str(REAL), ".real").replace(f"{ROOT}/", "")
     file.write_text(text, encoding="utf-8")
-    print(f"{client.name} over {transport}: {json.loads(text)['why']}", file=sys.stderr, flush=True)
     return json.loads(text)
 
 
@@ -129,12 +149,76 @@ def heading(rule: str) -> str:
 
 def table(runs: list[Run]) -> Iterator[str]:
     """One line a client, each rule."""
-    heads = (f"{heading(rule)} {short}" for rule, short in zip(CLIENT_RULES, SHORT, strict=True))
-    yield row(("client", "speaks", *heads))
+    yield row(
+        (
+            "client",
+            "speaks",
+            *(f"[{rule.removeprefix('K-')}](rules.md#{rule.lower()})" for rule in CLIENT_RULES),
+        )
+    )
     yield "|---" * (len(CLIENT_RULES) + 2) + "|"
     for run in runs:
         cells = (f"[{CELLS[rule['verdict']]}](#{anchor(run, rule['id'])})" for rule in run["rules"])
         yield row((f"[{title(run)}](#{anchor(run)})", run["revision"], *cells))
+
+
+def word(rule: Run) -> str:
+    """What a client does with a call that it gives up, in one word; the sign of the verdict where that is not known."""
+    said = rule["sentence"]
+    words = {
+        "by notifications/cancelled": "n",
+        "by closing its stream": "stream",
+        ", and sent no cancel": "none",
+    }
+    found = next((each for end, each in words.items() if said.endswith(end)), "")
+    found = found or ("ends" if said.startswith("it ends the") else CELLS[rule["verdict"]])
+    streams = {
+        "the stream of the call was still open": ", open",
+        "the client closed the stream of the call": ", closed",
+    }
+    return found + next((streams[each["what"]] for each in rule["evidence"] if each["what"] in streams), "")
+
+
+def left(rule: Run) -> str:
+    """The signals after which a server was left behind."""
+    found = re.match(r"left behind at ([^:]*):", rule["sentence"])
+    return (
+        found[1].replace("SIG", "").lower()
+        if found
+        else "none"
+        if rule["verdict"] == "pass"
+        else CELLS[rule["verdict"]]
+    )
+
+
+def cells(run: Run, http: Run | None) -> dict[str, tuple[str, str]]:
+    """The cells of the short table, each with the place of its evidence, by their columns."""
+    rules = {rule["id"]: rule for rule in run["rules"]}
+    made = {"speaks": (run["revision"], anchor(run))}
+    for column, rule in (("limit", "K-01"), ("stop", "K-02"), ("interrupted", "K-16")):
+        made[column] = word(rules[rule]), anchor(run, rule)
+    for column, rule in (("reason", "K-17"), ("late result", "K-07"), ("initialize", "K-05")):
+        made[column] = CELLS[rules[rule]["verdict"]], anchor(run, rule)
+    made["left behind"] = left(rules["K-15"]), anchor(run, "K-15")
+    for rule in (each for each in (http or {"rules": ()})["rules"] if each["id"] in ("K-01", "K-02")):
+        made[f"HTTP {SHORT[rule['id']]}"] = word(rule), anchor(http or {}, rule["id"])
+    return {column: made[column] for column in HEADS if column in made}
+
+
+def in_short(runs: list[Run]) -> Iterator[str]:
+    """One line a client: what people ask first, over both transports."""
+    yield row(("client", *HEADS))
+    yield "|---" * (len(HEADS) + 1) + "|"
+    for run, http in beside(runs):
+        found = cells(run, http)
+        told = (f"[{found[each][0]}](#{found[each][1]})" if each in found else "" for each in HEADS)
+        yield row((f"[{title(run)}](#{anchor(run)})", *told))
+
+
+def beside(runs: list[Run]) -> Iterator[tuple[Run, Run | None]]:
+    """Each run over stdio, with that over HTTP."""
+    over_http = {run["name"]: run for run in runs if run["transport"] == "http"}
+    yield from ((run, over_http.get(run["name"])) for run in runs if run["transport"] == "stdio")
 
 
 def plain(sentence: str) -> str:
@@ -151,18 +235,43 @@ def broken(runs: list[Run]) -> Iterator[str]:
                 yield f"- {heading(rule['id'])} {rule['title']}. {where}: {plain(rule['sentence'])}"
 
 
-def different(runs: list[Run]) -> Iterator[str]:
-    """Everything that is not as in the earlier look."""
-    earlier = {client.name: client.earlier.split() for client in JUDGED}
-    for run in runs:
-        rules = {rule["id"].removeprefix("K-"): rule for rule in run["rules"]}
-        for mark in earlier[run["name"]] if run["transport"] == "stdio" else ():
-            if mark in REVISIONS:
-                if mark != run["revision"]:
-                    yield f"- {title(run)}: it spoke {mark}; now it speaks {run['revision']}"
-            elif (rule := rules[mark[:2]])["verdict"] not in EARLIER[mark[2]]:
-                now = f"now {CELLS[rule['verdict']]} {plain(rule['sentence'])}"
-                yield f"- {title(run)}, {heading(rule['id'])}: it {WORDS[mark[2]]}; {now}"
+def compared(runs: list[Run]) -> Iterator[tuple[str, str, str, str, str]]:
+    """Every cell that a look by hand had: the client, the column, what it was, what it is, and the place of the evidence."""
+    earlier = {client.name: client.earlier.split(" | ") for client in JUDGED if client.earlier}
+    for run, http in beside(runs):
+        now = cells(run, http)
+        for column, was in zip(COLUMNS, earlier.get(run["name"], ()), strict=False):
+            for each in (column,) if column in now else (f"HTTP {short}" for short in SHORT.values()):
+                if was != "–" and each in now:
+                    yield title(run), each, was, *now[each]
+
+
+def same(column: str, was: str, now: str) -> bool:
+    """Whether a cell is what it was: the look by hand knew less of streams, and looked at two signals."""
+    if column == "left behind":
+        now = ", ".join(each for each in now.split(", ") if each in ("int", "term", "none")) or "none"
+    return now == was or now.startswith(f"{was},")
+
+
+def different(data: Run) -> Iterator[str]:
+    """Every cell that is not as in the look by hand, with what was seen now."""
+    told = {anchor(run, rule["id"]): rule["sentence"] for run in data["clients"] for rule in run["rules"]}
+    found = list(compared(data["clients"]))
+    other = [each for each in found if not same(each[1], *each[2:4])]
+    yield f"On 2026-11-25, a look by hand came to {len(found)} of these cells. {len(other)} of them differ now:"
+    yield ""
+    yield row(("client", "column", "was", "is", "seen now"))
+    yield "|---" * 5 + "|"
+    for client, column, was, now, place in other:
+        yield row(
+            (
+                client,
+                column,
+                was,
+                f"[{now}](#{place})",
+                plain(told.get(place, "its server had the newest version that it knows")),
+            )
+        )
 
 
 def evidence(run: Run) -> Iterator[str]:
@@ -186,19 +295,17 @@ def evidence(run: Run) -> Iterator[str]:
 def page(data: Run) -> str:
     """The whole page."""
     runs: list[Run] = data["clients"]
-    dates = sorted({run["date"][:10] for run in runs})
+    dates = sorted({run["date"][:10] for run in runs}) or ["no client was judged"]
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     made = ", ".join(sorted({run["mcp_tui"] for run in runs}))
-    lines = [INTRODUCTION]
-    for transport, name in TRANSPORTS.items():
-        lines += [f"## Over {name}", "", *table([run for run in runs if run["transport"] == transport]), ""]
-    lines += [f"{when}, mcp-tui {made}; {data['with']}. {len(runs)} rows, all rules, over stdio.", ""]
-    if data["not run"]:
-        lines += [f"Not run: {', '.join(data['not run'])}.", ""]
+    lines = [INTRODUCTION, *in_short(runs), ""]
+    lines += [f"{when}, mcp-tui {made}; {data['with']}.", ""]
+    lines += [f"- Not run: {name}: {plain(why)}." for name, why in data["not run"].items()]
     lines += [LIMITS, "## Every MUST that was broken", "", *(list(broken(runs)) or ["None."]), ""]
-    changes = list(different(runs))
-    told = "A look on 2026-11-25 by hand came to the same in all cells that it had"
-    lines += ["## Beside an earlier look", "", f"{told}{', but:' if changes else '.'}", "", *changes, ""]
+    lines += ["## All rules", "", RULES]
+    for transport, name in TRANSPORTS.items():
+        lines += [f"### Over {name}", "", *table([run for run in runs if run["transport"] == transport]), ""]
+    lines += ["## Beside an earlier look", "", *different(data), ""]
     lines += [REPEAT, "## Evidence", ""]
     for run in runs:
         lines += evidence(run)
@@ -215,12 +322,21 @@ def main() -> int:
     """Make what is missing, and write the page."""
     PARTS.mkdir(parents=True, exist_ok=True)
     wanted = [(client, transport) for transport in TRANSPORTS for client in JUDGED]
-    made = [(client, transport, make(client, transport)) for client, transport in wanted]
-    node = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    made: list[Run] = []
+    not_run: dict[str, str] = {}
+    for client, transport in wanted:
+        run, name = make(client, transport), f"{client.name} over {transport}"
+        if isinstance(run, str):
+            not_run[name] = run
+        else:
+            made.append(run)
+        print(f"{name}: {run if isinstance(run, str) else run['why']}", file=sys.stderr, flush=True)
+    node = shutil.which("node")
+    version = subprocess.check_output([node, "--version"], text=True).strip() if node else "none"
     data = {
-        "with": f"Python {sys.version_info[0]}.{sys.version_info[1]}, Node {node}",
-        "not run": [f"{client.name} over {transport}" for client, transport, run in made if run is None],
-        "clients": [run for _, _, run in made if run is not None],
+        "with": f"Python {sys.version_info[0]}.{sys.version_info[1]}, Node {version}",
+        "not run": not_run,
+        "clients": made,
     }
     DATA.write_text(lines_of(data), encoding="utf-8")
     PAGE.write_text(page(data), encoding="utf-8")

@@ -13,7 +13,10 @@ from tests.real.install import (
     CLIENT_AGENTS,
     CLIENT_FASTMCP,
     CLIENT_LANGCHAIN,
+    CLIENT_MCP_USE,
     CLIENT_NPM,
+    CLIENT_PYDANTIC,
+    CLIENT_STRANDS,
     MCP1,
     MCP2,
     Part,
@@ -33,8 +36,8 @@ class Client:
 
     ``speaks`` is the one protocol version of its server, empty for the newest that it knows. ``limit`` is the limit in
     seconds that it is given: more where that covers the start of the server as well; ``most`` is its maximum, where it has
-    one. ``earlier`` is what an earlier look saw over stdio: the version that it spoke, and verdicts, each as the number of a
-    rule and ``+`` passed, ``-`` broken, or ``?`` not seen.
+    one. ``gave_up`` finds the line in which it says that it gave up. ``earlier`` is what a look by hand saw on 2026-11-25: a
+    cell for each of :data:`COLUMNS`, in the words of the page; ``–`` where it did not look.
     """
 
     package: str
@@ -44,6 +47,7 @@ class Client:
     speaks: str = ""
     limit: float = 2.0
     most: float = 0.0
+    gave_up: str = "^gave up"
     earlier: str = ""
 
     @property
@@ -79,32 +83,67 @@ def _node(name: str) -> tuple[str, ...]:
     return ("node", *links, str(CLIENT_NPM.folder / "clients" / "drive.mjs"), name, SERVER)
 
 
-_SENDS = "2026-07-28 01+ 02+ 07+ 15- 16+ 17+"
-_RAW = "2025-11-25 01+ 02+ 07- 15- 16? 17-"
+COLUMNS: Final = (
+    "speaks",
+    "limit",
+    "stop",
+    "reason",
+    "late result",
+    "initialize",
+    "interrupted",
+    "left behind",
+    "HTTP",
+)
+"""The columns of the short table, and those of the look by hand. The last one has one cell there for limit and stop."""
+
+_SENDS: Final = "2026-07-28 | n | n | ✓ | ✓ | – | n | term | stream"
+_RAW: Final = "2025-11-25 | n | n | ↯ | ↯ | – | ends | int, term | n, open"
+_AI: Final = "2025-11-25 | none | none | – | ↯ | – | ends | int, term | none, closed"
+_RIGHT: Final = "– | n | n | ✓ | ✓ | – | n | none | "
+_OLD: Final = "2025-11-25"
+_MCPORTER: Final = ("--config", CONFIG, "call", "judge.{tool}", "--args", "{arguments}", "--timeout", "2000")
+
 JUDGED: Final = (
-    Client("mcp", "1.x ClientSession", MCP1, _python(MCP1, "session1"), earlier="2025-11-25 01- 02- 07+ 15- 16? 17?"),
-    Client("mcp", "2.x ClientSession", MCP2, _python(MCP2, "session"), earlier="2025-11-25 01+ 02+ 07+ 16+ 17+"),
+    Client("mcp", "1.x ClientSession", MCP1, _python(MCP1, "session1"),
+           earlier="2025-11-25 | none | none | – | ✓ | – | ends | term | none, open"),
+    Client("mcp", "2.x ClientSession", MCP2, _python(MCP2, "session"),
+           earlier="2025-11-25 | n | n | ✓ | ✓ | – | n | – | n"),
     Client("mcp", "2.x Client", MCP2, _python(MCP2, "client2"), earlier=_SENDS),
+    Client("mcp", f"2.x Client, {_OLD}", MCP2, _python(MCP2, "client2"), speaks=_OLD),
     Client("fastmcp", "", CLIENT_FASTMCP, _python(CLIENT_FASTMCP, "fastmcp"), earlier=_SENDS),
+    Client("fastmcp", _OLD, CLIENT_FASTMCP, _python(CLIENT_FASTMCP, "fastmcp"), speaks=_OLD),
+    Client("pydantic-ai-slim", "", CLIENT_PYDANTIC, _python(CLIENT_PYDANTIC, "pydantic"),
+           earlier="2026-07-28 | n | n | ✓ | ✓ | – | n | – | stream"),
     Client("openai-agents", "", CLIENT_AGENTS, _python(CLIENT_AGENTS, "agents"), limit=5, earlier=_SENDS),
+    Client("openai-agents", _OLD, CLIENT_AGENTS, _python(CLIENT_AGENTS, "agents"), limit=5, speaks=_OLD),
+    Client("strands-agents", "", CLIENT_STRANDS, _python(CLIENT_STRANDS, "strands"),
+           earlier="2026-07-28 | n | n | ✓ | ✓ | – | ends | term | stream"),
     Client("langchain-mcp-adapters", "", CLIENT_LANGCHAIN, _python(CLIENT_LANGCHAIN, "langchain"), limit=5,
-           earlier="2025-11-25 01? 02? 15- 16? 17?"),
-    Client("@modelcontextprotocol/sdk", "", CLIENT_NPM, _node("sdk"), most=6, earlier=f"{_RAW} 05-"),
+           earlier="2025-11-25 | ends | ends | – | ∅ | – | ends | term | none"),
+    Client("mcp-use", "", CLIENT_MCP_USE, _python(CLIENT_MCP_USE, "mcp_use"),
+           earlier="2025-11-25 | none | none | – | ✓ | – | – | – | –"),
+    Client("@modelcontextprotocol/sdk", "", CLIENT_NPM, _node("sdk"), most=6,
+           earlier="2025-11-25 | n | n | ↯ | ↯ | ✗ | ends | int, term | n, open"),
     Client("@modelcontextprotocol/client", "", CLIENT_NPM, _node("client"), most=6, earlier=_RAW),
-    Client("@ai-sdk/mcp", "", CLIENT_NPM, _node("ai"), earlier="2025-11-25 01- 02- 07- 15- 16? 17?"),
-    Client("@ai-sdk/mcp", "2025-11-25", CLIENT_NPM, _node("ai"), speaks="2025-11-25",
-           earlier="01- 02- 07- 15- 16? 17?"),
-    Client("@openai/agents", "", CLIENT_NPM, _node("agents"), limit=5, earlier="2026-07-28 01+ 02+ 15- 16? 17-"),
-    Client("mcp-tui", "", None, _python(None, "ours"), most=6, earlier="01+ 02+ 07+ 15+ 16+ 17+"),
-    Client("mcp-tui", "2025-11-25", None, _python(None, "ours"), speaks="2025-11-25", most=6,
-           earlier="01+ 02+ 07+ 15+ 16+ 17+"),
+    Client("@ai-sdk/mcp", "", CLIENT_NPM, _node("ai"), earlier=_AI),
+    Client("@ai-sdk/mcp", _OLD, CLIENT_NPM, _node("ai"), speaks=_OLD, earlier=_AI),
+    Client("@openai/agents", "", CLIENT_NPM, _node("agents"), limit=5,
+           earlier="2026-07-28 | n | n | ↯ | – | – | ends | int, term | stream"),
+    Client("@openai/agents", _OLD, CLIENT_NPM, _node("agents"), limit=5, speaks=_OLD),
+    Client("@mastra/mcp", "", CLIENT_NPM, _node("mastra"), limit=5, earlier="2026-07-28 | n | n | ↯ | – | ✗ | – | – | –"),
+    Client("@langchain/mcp-adapters", "", CLIENT_NPM, _node("langchain"),
+           earlier="2025-11-25 | n | n | ↯ | ✓ | – | ends | int, term | n"),
+    Client("mcporter", "", CLIENT_NPM, (str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcporter"), *_MCPORTER),
+           gave_up="timed out", earlier="2025-11-25 | ends | – | – | – | – | ends | – | –"),
+    Client("mcp-tui", "", None, _python(None, "ours"), most=6, earlier=f"{_RIGHT}stream"),
+    Client("mcp-tui", _OLD, None, _python(None, "ours"), speaks=_OLD, most=6, earlier=f"{_RIGHT}n"),
 )  # fmt: skip
 """Those that are judged."""
 
 _CALL: Final = ("--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "b=3")
 _INSPECTOR: Final = str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcp-inspector")
 CLIENTS: Final = {
-    **{each.name: each.command for each in JUDGED if not each.speaks},
+    **{each.name: each.command for each in JUDGED if not each.speaks and SERVER in each.command},
     "Inspector CLI": (_INSPECTOR, "--cli", "--config", CONFIG, "--server", "demo", *_CALL),
 }
 """The command of each client that a tap stands behind."""
