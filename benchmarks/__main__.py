@@ -26,6 +26,7 @@ from pathlib import Path
 
 from benchmarks.rows import GOALS, TITLES, Goal
 from benchmarks.startup import DEMO, RUNS, first_frame
+from benchmarks.tap import start
 from mcp_tui import clock
 
 HERE = Path(__file__).parent
@@ -279,6 +280,7 @@ def page(found: Found, notes: str, minutes: float) -> str:
     return f"""# Results
 
 Written by `make bench` on {stamp}, in {minutes:.0f} minutes: {here}. Medians of alternating rounds.
+To compare it with another machine: `python -c pass` takes {start() * 1000:.1f} ms here.
 
 Peers: the Python SDK `mcp` 2.3.0, the TypeScript `sdk` {npm["sdk"]} (TypeScript 1) and `client` {npm["client"]}
 (TypeScript 2), the Inspector's CLI {npm["inspector"]}, `fastmcp` 4.1.2. The tap is beside a bare relay of bytes
@@ -311,6 +313,7 @@ def main() -> int:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(f"python -c pass takes {start() * 1000:.1f} ms here")
     print(f"{sum(row[3] == 'holds' for row in rows)} of {len(GOALS)} goals hold; {minutes:.1f} min")
     if not options.quick:
         _, mark, notes = (PAGE.read_text() if PAGE.exists() else "").partition("## What this says\n")

@@ -3,13 +3,16 @@
 A server is called directly and through each way in turns, a call every 5 ms, so that a noisy machine is noisy for all.
 Printed is what a way adds: to the median and the p99 of a call (µs), to the time until the server's first byte and to its
 exit after 100,000 notifications (ms); its part of the throughput of that flood; and the processor time of the books for
-each frame (µs). ``relay`` copies bytes between pipes in Python and does nothing else.
+each frame (µs). ``http`` is the median of a call over HTTP on one connection (µs). ``relay`` copies bytes between pipes, or
+between sockets, in Python and does nothing else. On two cores a relay is the third process that wants one in a flood: what
+``relay`` and ``socat`` reach is what can be reached. Above all that stands what starting Python takes, to compare machines.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import statistics
@@ -17,10 +20,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Final
+
+from benchmarks.rows import GOALS
 
 CALLS: Final = 1500
 EVERY: Final = 0.005
@@ -53,12 +59,89 @@ copy(server.stdout.fileno(), 1)
 os._exit(server.wait() % 256)
 """
 
+HTTP_SERVER: Final = """
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    disable_nagle_algorithm = True
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+    def log_message(self, *_):
+        pass
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+HTTP_RELAY: Final = """
+import socket, sys, threading
+def copy(source, sink):
+    while data := source.recv(1 << 16):
+        sink.sendall(data)
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+while True:
+    client, _ = listening.accept()
+    server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    for each in (client, server):
+        each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    threading.Thread(target=copy, args=(client, server), daemon=True).start()
+    threading.Thread(target=copy, args=(server, client), daemon=True).start()
+"""
+
+
+def http_latency(names: Iterable[str]) -> dict[str, list[float]]:
+    """Microseconds of each call over HTTP, by way."""
+    taken: dict[str, list[float]] = {}
+    links: dict[str, HTTPConnection] = {}
+    with ExitStack() as stack:
+
+        def port(command: list[str]) -> int:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            assert process.stdout is not None
+            return int(re.findall(rb"(\d+)(?:/\S*)?\s*$", process.stdout.readline())[0])
+
+        server = port([sys.executable, "-c", HTTP_SERVER])
+        ways = {
+            "none": lambda: server,
+            "ours": lambda: port([*OURS, "--http", "0", f"http://127.0.0.1:{server}/mcp"]),
+            "relay": lambda: port([sys.executable, "-c", HTTP_RELAY, str(server)]),
+        }
+        for name in names:
+            if name in ways:
+                links[name] = HTTPConnection("127.0.0.1", ways[name]())
+                taken[name] = []
+        body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        kind = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        for number in range(CALLS):
+            for name, link in links.items():
+                time.sleep(EVERY)
+                began = time.perf_counter()
+                link.request("POST", "/mcp", body, kind)
+                assert link.getresponse().read()
+                if number:
+                    taken[name].append((time.perf_counter() - began) * 1e6)
+    return taken
+
+
+OURS: Final = [sys.executable, "-m", "mcp_tui", "tap"]
+
 
 def ways() -> dict[str, list[str]]:
     """What stands in front of the server's command, by its name."""
     found = {
         "none": [],
-        "ours": [sys.executable, "-m", "mcp_tui", "tap", "--"],
+        "ours": [*OURS, "--"],
         "relay": [sys.executable, "-c", RELAY],
     }
     if shutil.which("socat"):
@@ -111,12 +194,17 @@ class Peer:
         self.process.wait()
         return time.monotonic() - float(self.rest)
 
+    def keeper(self) -> str:
+        """The process with the books of a tap; empty if there is none."""
+        found = (each.name for each in Path("/proc").iterdir() if each.name.isdigit())
+        return next(
+            (each for each in found if b"mcp_tui.tap.books" in said(each, "cmdline") and self.is_above(each)),
+            "",
+        )
+
     def books(self) -> float:
         """Wait until the books of a tap are idle; the seconds of the processor that they took."""
-        found = (each.name for each in Path("/proc").iterdir() if each.name.isdigit())
-        pid = next(
-            each for each in found if b"mcp_tui.tap.books" in said(each, "cmdline") and self.is_above(each)
-        )
+        pid = self.keeper()
         before, now = -1.0, 0.0
         while now > before:
             time.sleep(1)
@@ -134,6 +222,12 @@ def said(pid: str, what: str) -> bytes:
     with suppress(OSError):
         return Path("/proc", pid, what).read_bytes()
     return b"() 0 0"
+
+
+def gone(pid: str) -> None:
+    """Wait until a process has ended: books that still work would slow the next way down."""
+    while pid and b"mcp_tui.tap.books" in said(pid, "cmdline"):
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -169,19 +263,32 @@ def flood(wanted: dict[str, list[str]]) -> dict[str, list[tuple[float, float, fl
             first = Peer(way, "import os; os.write(1, b'x')")
             os.read(first.source, 1)
             begun = time.monotonic() - first.began
+            gone(first.keeper())
             first.process.wait()
             peer = Peer(way)
             peer.call(0)
+            keeper = peer.keeper()
             seconds = peer.call(1, "flood")
             taken[name].append((begun * 1000, seconds, peer.ended() * 1000))
+            gone(keeper)
     return taken
+
+
+def start() -> float:
+    """Seconds that starting Python takes: the median of nine."""
+    taken: list[float] = []
+    for _ in range(9):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
 
 
 def measure(names: list[str]) -> dict[str, dict[str, float]]:
     """What each way adds to none."""
     known = ways()
     wanted = {name: known[name] for name in dict.fromkeys(("none", *(names or known))) if name in known}
-    called, flooded = latency(wanted), flood(wanted)
+    called, flooded, http = latency(wanted), flood(wanted), http_latency(wanted)
 
     def p99(each: list[float]) -> float:
         return statistics.quantiles(each, n=100)[-1]
@@ -199,6 +306,8 @@ def measure(names: list[str]) -> dict[str, dict[str, float]]:
             "throughput": seconds["none"] / seconds[name],
             "exit": ended[name] - ended["none"],
         }
+        if name in http:
+            found[name]["http"] = statistics.median(http[name]) - statistics.median(http["none"])
     if "ours" in wanted and sys.platform == "linux":
         with open_peers({"ours": wanted["ours"]}) as peers:
             peer = peers["ours"]
@@ -215,9 +324,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MCP_TUI_STATE"] = folder
         os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
+        print(f"python -c pass takes {start() * 1000:.1f} ms here")
         found = measure(sys.argv[1:])
         for name, figures in found.items():
             print(name.ljust(8), "  ".join(f"{key} {value:,.2f}" for key, value in figures.items()))
+        for goal in GOALS:
+            own = found.get("ours", {}).get(goal.figure)
+            if goal.scenario == "tap" and own is not None:
+                print(
+                    f"{goal.figure:10} {goal.goal:8} {goal.unit:3} {'holds' if goal.holds(own) else 'MISSED'}"
+                )
         time.sleep(1)  # for the last of the books
     print(json.dumps(found))
     return 0

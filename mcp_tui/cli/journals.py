@@ -1,4 +1,4 @@
-"""Finds the session that a command names: by the start of a journal's name, ``last``, or a path."""
+"""Finds the session that a command names: by a journal's name, the name of a running session, ``last``, or a path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
 from mcp_tui.journal.files import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
+from mcp_tui.live.doors import doors
 
 
 def chosen(given: Words) -> Journal | None:
@@ -92,7 +93,22 @@ def _find(named: str) -> Journal:
         raise Failure(text)
     if path.is_file():
         return Journal.at(path)
+    if any(name.startswith(named) for name in doors()):
+        return _running(named)
     raise Failure(f"No session in {folder} starts with {named!r}. mcp-tui log --sessions lists them.")
+
+
+def _running(start: str) -> Journal:
+    """Returns what a running session has recorded so far, named as in ``ps``."""
+    from mcp_tui.cli import live
+
+    session = live.named(start)
+    if not session.recording:
+        raise Failure(
+            f"Session {session.name} keeps no recording, so there is nothing to read. Use mcp-tui ps."
+        )
+    path = Path(session.recording)
+    return _known(path) or Journal.at(path)
 
 
 def _last(known: Sequence[Journal]) -> Journal:

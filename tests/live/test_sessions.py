@@ -39,6 +39,7 @@ def test_a_command_is_listed_and_cancelled_from_elsewhere(control: Control):
         (row,) = listed()
         assert (row["kind"], row["server"], row["name"], row["timeout"]) == ("call", "demo", "count", 60.0)
         assert "mcp-tui" in row["client"]
+        assert '"name":"count"' in run("export", row["session"], "--format", "jsonl").out
         named = f"{row['session']}/{row['id']}"
         assert run("cancel", named, "--reason", "enough").out == f"Cancelled {named}.\n"
         control.wait("cancelled", reason="enough")
