@@ -227,7 +227,7 @@ def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) ->
         recording.close()
     if not findings.requests and not findings.problems:
         hidden = " --internal checks those that mcp-tui made for itself." if findings.internal else ""
-        raise Failure(f"There are no requests to check.{hidden}")
+        raise Failure(f"No requests to check.{hidden}")
     return findings
 
 

@@ -36,31 +36,43 @@ if TYPE_CHECKING:
     from mcp_tui.client.connection import ConnectError, NoCommonRevision
     from mcp_tui.client.interactions import Answer, Inquiry, Refusal, Respond
     from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
+    from mcp_tui.protocol.errors import CallCancelled, CallEnded, CallFailed, CallLost, CallTimedOut, McpError
+    from mcp_tui.transport.base import TransportError, Unauthorized
 
 __all__ = [
     "Answer",
     "Authorization",
+    "CallCancelled",
+    "CallEnded",
+    "CallFailed",
+    "CallLost",
+    "CallTimedOut",
     "Client",
     "ClientSettings",
     "ConnectError",
     "HttpTarget",
     "Inquiry",
     "ListFailed",
+    "McpError",
     "NoCommonRevision",
     "Offers",
     "Refusal",
     "Respond",
     "StdioTarget",
     "Target",
+    "TransportError",
+    "Unauthorized",
 ]
 
 _HOMES: Final = {
-    "auth.authorization": ("Authorization",),
-    "catalogue": ("ListFailed",),
-    "client": ("Client",),
-    "connection": ("ConnectError", "NoCommonRevision"),
-    "interactions": ("Answer", "Inquiry", "Refusal", "Respond"),
-    "settings": ("ClientSettings", "HttpTarget", "Offers", "StdioTarget", "Target"),
+    "client.auth.authorization": ("Authorization",),
+    "client.catalogue": ("ListFailed",),
+    "client.client": ("Client",),
+    "client.connection": ("ConnectError", "NoCommonRevision"),
+    "client.interactions": ("Answer", "Inquiry", "Refusal", "Respond"),
+    "client.settings": ("ClientSettings", "HttpTarget", "Offers", "StdioTarget", "Target"),
+    "protocol.errors": ("CallCancelled", "CallEnded", "CallFailed", "CallLost", "CallTimedOut", "McpError"),
+    "transport.base": ("TransportError", "Unauthorized"),
 }
 """The modules of these names. Each is loaded on first use: naming a target does not load the client."""
 
@@ -68,5 +80,5 @@ _HOMES: Final = {
 def __getattr__(name: str) -> object:
     for module, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
+            return getattr(import_module(f"mcp_tui.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,6 +12,7 @@ from typing import Final
 from mcp_tui.client.connection import InvalidAnnotation, header_annotations
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_list, as_object, number
 from mcp_tui.protocol.requests import Request
 
@@ -36,7 +37,7 @@ PAGES: Final = 1000
 """Pages of one list after which no other is requested: a server that invents a new cursor each time has no last one."""
 
 
-class ListFailed(Exception):
+class ListFailed(McpError):
     """A page that failed. ``row`` is its request; ``why`` says what its answer lacks."""
 
     def __init__(self, row: Request, why: str = "") -> None:

@@ -28,6 +28,7 @@ from mcp_tui.client.subscriptions import Subscriptions
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.errors import CallCancelled, CallEnded, CallFailed, CallLost, CallTimedOut
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
@@ -305,7 +306,8 @@ class Client:
     async def wait(self, id: RequestId) -> ResponseFrame | None:
         """Waits until the outcome of a request is final, or its cancel turns out to be undeliverable.
 
-        Returns the response if it counts: a late one is evidence, and never returned.
+        Returns the response if it counts: a late one is evidence, and never returned. ``None`` after a cancel or a timeout,
+        which :meth:`result` tells apart.
         """
         row = self.book.get(id)
         if row is None:
@@ -316,6 +318,20 @@ class Client:
             self._waiting[id] = asyncio.get_running_loop().create_future()
         # the cancel of one caller leaves the future to the others
         return await asyncio.shield(self._waiting[id]) or _lost(row)
+
+    async def result(self, id: RequestId) -> dict[str, Json]:
+        """Waits as :meth:`wait` does, and returns the result.
+
+        Raises:
+            CallFailed: the server answered with an error, or with what is no answer.
+            CallLost: the connection ended.
+            CallTimedOut: a limit ran out.
+            CallCancelled: it was cancelled in another way.
+        """
+        frame = await self.wait(id)
+        if frame is not None and frame.error is None:
+            return messages.as_object(frame.result)
+        raise _ended(self.ledger.row(id))
 
     async def request(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
@@ -610,6 +626,17 @@ def is_undelivered(row: Request) -> bool:
 def is_leaving(row: Request) -> bool:
     """Returns whether the cancel of a request waits to be written."""
     return row.state is State.CANCEL_REQUESTED and row.signal is None and not is_undelivered(row)
+
+
+def _ended(row: Request) -> CallEnded:
+    """Returns the exception of a request that has no result."""
+    if row.cause in (Cause.TIMEOUT, Cause.MAX_TIMEOUT):
+        return CallTimedOut(row.reason, row)
+    if row.cause is not None:
+        return CallCancelled(row.reason or "cancelled", row)
+    if row.state is State.LOST:
+        return CallLost(row.error, row)
+    return CallFailed(row.error or "no result", row)
 
 
 def _lost(row: Request) -> ResponseFrame | None:

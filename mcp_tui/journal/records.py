@@ -35,6 +35,7 @@ from mcp_tui import __version__, clock
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, name_of
+from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.values import fact
@@ -45,7 +46,7 @@ JOURNAL_FORMAT: Final = 1
 """The version of the format that this module reads and writes."""
 
 
-class RecordingError(Exception):
+class RecordingError(McpError):
     """A file cannot be read or written as a recording. The text is one sentence for the user."""
 
 

@@ -13,6 +13,7 @@ from dataclasses import field
 from math import inf
 from typing import Any, ClassVar, Final, Protocol
 
+from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen
@@ -27,7 +28,7 @@ MAX_MESSAGE: Final = 128 * 1024 * 1024
 """Default cap of one message, in bytes."""
 
 
-class TransportError(Exception):
+class TransportError(McpError):
     """An error in reaching the server. The text says in whole sentences what happened and what to do.
 
     ``stderr`` are lines of the server's stderr that may say more, unsanitised.

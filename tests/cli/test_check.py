@@ -142,7 +142,7 @@ def test_a_recording_without_requests_has_nothing_to_check(tmp_path: Path, capfd
     internal = ev.Called(at=100.0, id=1, method="tools/list", internal=True)
     path = keep(ONE, connected(), internal, path=tmp_path / "none.jsonl")
     ran = tell(capfd, "check", str(path), "--fail-on", "state:failed")
-    ran.sentence(Exit.USAGE, "There are no requests to check. --internal checks those")
+    ran.sentence(Exit.USAGE, "No requests to check. --internal checks those")
     with pytest.raises(Failure, match="Invalid --expect"):
         assertions((), ["/(/"])
 

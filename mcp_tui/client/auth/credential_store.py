@@ -21,6 +21,7 @@ from mcp_tui.client.auth.discovery import scopes_in
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
 from mcp_tui.journal.files import is_alone, make_private, read_start
 from mcp_tui.journal.state import replace_file, state_folder
+from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.values import fact
 
@@ -40,7 +41,7 @@ _SECRETS: Final = {
 """The fields of :class:`Credentials` that hold secrets."""
 
 
-class StorageError(Exception):
+class StorageError(McpError):
     """Storing failed. The text is one sentence for a person."""
 
 

@@ -1,0 +1,69 @@
+"""The fixtures for pytest. It is loaded by each test run where mcp-tui is installed, so it loads nothing else.
+
+PYTEST_DONT_REWRITE: it asserts nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from mcp_tui.probe.report import Report
+    from mcp_tui.testing.sessions import McpSession, Server
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the setting that names the server."""
+    parser.addini("mcp_server", "the MCP server to test: its command, or its URL")
+
+
+@pytest.fixture
+def mcp_server(pytestconfig: pytest.Config) -> Server:
+    """The server to test: a command as a list, a URL, or a target. Define a fixture of this name, or set ``mcp_server``."""
+    named = pytestconfig.getini("mcp_server")
+    if not named:
+        pytest.fail(
+            "No MCP server. Define a fixture mcp_server, or set mcp_server in pytest's settings.",
+            pytrace=False,
+        )
+    return named if named.startswith(("http://", "https://")) else shlex.split(named)
+
+
+@pytest.fixture
+def mcp_session(mcp_server: Server) -> Generator[McpSession]:
+    """A connected session with the server."""
+    from mcp_tui.testing.sessions import McpSession
+
+    with McpSession(mcp_server) as session:
+        yield session
+
+
+@pytest.fixture
+def assert_stops_when_cancelled(mcp_server: Server) -> Callable[..., Report]:
+    """:func:`mcp_tui.testing.assert_stops_when_cancelled` for the server."""
+    from mcp_tui.testing.stopping import assert_stops_when_cancelled as check
+
+    def bound(tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> Report:
+        return check(mcp_server, tool, arguments, **options)
+
+    return bound
+
+
+@pytest.fixture
+def recorded_server(request: pytest.FixtureRequest) -> Callable[..., list[str]]:
+    """Returns the command of a server that answers as recordings did: files beside the test, options of ``mcp-tui mock``."""
+
+    def command(*files: Path | str, options: tuple[str, ...] = ()) -> list[str]:
+        paths = [request.path.parent / file for file in files]
+        for path in paths:
+            if not path.exists():
+                pytest.fail(f"There is no recording {path}.", pytrace=False)
+        return [sys.executable, "-m", "mcp_tui", "mock", *options, *map(str, paths)]
+
+    return command

@@ -1,0 +1,122 @@
+"""A session with a server for tests that are no coroutines: the client runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from typing import Any, Self, TypeVar
+
+from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import Limits, RequestId
+
+Value = TypeVar("Value")
+
+Server = Target | str | Sequence[str]
+"""A target, a URL, or a command and its arguments."""
+
+
+def target_of(server: Server) -> Target:
+    """Returns the target of a server."""
+    if isinstance(server, str):
+        return HttpTarget(url=server)
+    return server if isinstance(server, (StdioTarget, HttpTarget)) else StdioTarget(command=tuple(server))
+
+
+class McpCall:
+    """A request of a session that is under way."""
+
+    def __init__(self, session: McpSession, id: RequestId) -> None:
+        self.id = id
+        self._session = session
+
+    @property
+    def row(self) -> Request:
+        """Everything that is known of it: state, progress, cause, signal, and ``late``, what came after its cancel."""
+        row = self._session.client.book.get(self.id)
+        assert row is not None  # it was called
+        return row
+
+    def cancel(self, reason: str = "") -> None:
+        """Cancels it; returns when the signal is on its way."""
+        self._session.run(self._cancel(reason))
+
+    async def _cancel(self, reason: str) -> None:
+        self._session.client.cancel(self.id, reason=reason)
+
+    def result(self) -> dict[str, Json]:
+        """Waits for its result.
+
+        Raises:
+            CallFailed, CallLost, CallTimedOut, CallCancelled: there is none.
+        """
+        return self._session.run(self._session.client.result(self.id))
+
+
+class McpSession:
+    """A connection to a server, for the length of a ``with``. ``client`` is the client, which belongs to another thread.
+
+    Raises:
+        TransportError: no session came about.
+    """
+
+    def __init__(self, server: Server, settings: ClientSettings | None = None) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mcp session", daemon=True)
+        self._thread.start()
+        self.client = self.run(self._made(target_of(server), settings))
+
+    async def _made(self, target: Target, settings: ClientSettings | None) -> Client:
+        return Client(target, settings)
+
+    def run(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Runs a coroutine beside the client, and returns what it does: ``session.run(session.client.every("tools"))``."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def __enter__(self) -> Self:
+        try:
+            self.run(self.client.connect())
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancels what is in flight and ends the connection."""
+        self.run(self.client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def start(
+        self, tool: str, arguments: dict[str, Json] | None = None, *, limits: Limits | None = None
+    ) -> McpCall:
+        """Calls a tool, and does not wait."""
+
+        async def call() -> RequestId:
+            return self.client.call_tool(tool, arguments or {}, limits=limits)
+
+        return McpCall(self, self.run(call()))
+
+    def call(
+        self, tool: str, arguments: dict[str, Json] | None = None, *, limits: Limits | None = None
+    ) -> dict[str, Json]:
+        """Calls a tool; returns its result.
+
+        Raises:
+            CallFailed, CallLost, CallTimedOut, CallCancelled: there is none.
+        """
+        return self.start(tool, arguments, limits=limits).result()
+
+    def tools(self) -> list[dict[str, Json]]:
+        """Returns all tools, every page.
+
+        Raises:
+            ListFailed: a page failed.
+        """
+        return self.run(self.client.every("tools"))

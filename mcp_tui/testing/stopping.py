@@ -1,0 +1,95 @@
+"""The question whether a tool stops when it is cancelled, answered by the probe."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Final
+
+from mcp_tui.client import ClientSettings
+from mcp_tui.journal.store import Store
+from mcp_tui.probe.experiments import EXPERIMENTS
+from mcp_tui.probe.report import Finding, Report, Verdict
+from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.run import Probe
+from mcp_tui.probe.tools import NamedTool
+from mcp_tui.protocol.messages import Json
+from mcp_tui.testing.sessions import Server, target_of
+
+STOPS: Final = "P-03"
+"""The rule that a cancelled call stops working."""
+
+MID_WORK: Final = [each for each in EXPERIMENTS if each.name == "cancelled mid-work"]
+
+
+def assert_stops_when_cancelled(
+    server: Server,
+    tool: str,
+    arguments: dict[str, Json] | None = None,
+    *,
+    heartbeat: Path | str | None = None,
+    patience: float = 60.0,
+    settings: ClientSettings | None = None,
+) -> Report:
+    """Calls a tool twice, once to its end and once cancelled in its midst, and judges that as ``mcp-tui probe`` does.
+
+    ``heartbeat`` is a file that the tool writes to while it works, for one that reports no progress. ``patience`` is the
+    number of seconds that the tool may take. Returns the report.
+
+    Raises:
+        AssertionError: the tool works on, or answers after the cancel, or the next call fails; or nothing shows whether it
+            stops: what cannot be seen is no success.
+        TransportError: no session came about.
+        Unsuitable: the tool cannot be called so.
+    """
+    probe = Probe(
+        target_of(server),
+        settings or ClientSettings(),
+        wish=NamedTool(tool, (), arguments or {}),
+        heartbeat=None if heartbeat is None else Path(heartbeat),
+        patience=patience,
+        experiments=MID_WORK,
+        store=lambda _: Store(),
+        tell=lambda _: None,
+    )
+    report = _in_a_thread(probe)
+    if report.no_tool:
+        raise AssertionError(f"Nothing shows whether {tool} stops: {report.no_tool}.")
+    wrong = [each for each in report.findings.values() if each.verdict is Verdict.FAIL]
+    stops = report.findings.get(STOPS)
+    if stops is not None and stops.verdict is not Verdict.PASS and stops not in wrong:
+        wrong.append(stops)
+    if wrong:
+        raise AssertionError("\n".join(line for each in wrong for line in _lines(tool, each)))
+    return report
+
+
+def _in_a_thread(probe: Probe) -> Report:
+    """Runs the probe where no event loop is running, whatever the test itself is."""
+    found: list[Report] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(asyncio.run(probe.run()))
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread of the test
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="probe")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return found[0]
+
+
+def _lines(tool: str, finding: Finding) -> list[str]:
+    rule = RULES[finding.rule]
+    lines = [f"{tool} breaks {rule.id} ({rule.title}): {finding.sentence}"]
+    if finding.verdict is Verdict.NOT_OBSERVABLE:
+        lines = [f"Nothing shows whether {tool} stops ({rule.id}): {finding.sentence}"]
+    return [
+        *lines,
+        *(f"  {'' if each.at is None else f'{each.at:.3f} s '}{each.what}" for each in finding.evidence),
+    ]

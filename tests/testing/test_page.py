@@ -1,0 +1,50 @@
+"""The page about tests with pytest: its example runs as printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run
+from tests.waiting import HANG
+
+pytestmark = pytest.mark.slow
+
+PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+
+
+def pytest_in(folder: Path, *words: str) -> str:
+    """Run pytest as a user does, without the settings of this project."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *words]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=HANG, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_the_example_runs_as_printed(tmp_path: Path):
+    (example,) = re.findall(r"```python\n(# test_report\.py\n.*?)```", PAGE, re.DOTALL)
+    (record, _) = re.findall(r"```sh\n(.*?)\n(.*?)\n```", PAGE, re.DOTALL)[0]
+    (tmp_path / "test_report.py").write_text(example, encoding="utf-8")
+    assert run(*record.split()[1:], cwd=tmp_path).status == 0
+    assert "5 passed" in (said := pytest_in(tmp_path, "test_report.py")), said
+
+
+def test_without_a_server_or_a_recording_the_way_out_is_named(tmp_path: Path):
+    (tmp_path / "test_none.py").write_text(
+        "def test_none(mcp_session): pass\n"
+        "def test_gone(recorded_server): recorded_server('gone.jsonl')\n"
+        "def test_unseen(assert_stops_when_cancelled): assert_stops_when_cancelled('echo', {'text': 'x'})\n"
+    )
+    said = pytest_in(tmp_path)
+    assert "Define a fixture mcp_server" in said, said
+    assert "There is no recording" in said, said
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmcp_server = {sys.executable} -m mcp_tui.demo\n")
+    said = pytest_in(tmp_path, "-k", "unseen")
+    assert "Nothing shows whether echo stops" in said, said
