@@ -172,31 +172,42 @@ def main() -> None:
             if not module.name.endswith("__main__"):
                 import_module(module.name)
     Forked.ADDRESS = listener.getsockname()
+    ended, woken = socket.socketpair()
+    woken.setblocking(False)
+    signal.set_wakeup_fd(woken.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     gc.freeze()
-    while listener in select.select([listener, sys.stdin], [], [])[0]:  # stdin ends with the tests
-        connection, _ = listener.accept()
-        if os.fork() == 0:
-            serve(connection)
-        connection.close()
+    running: dict[int, socket.socket] = {}
+    while sys.stdin not in (ready := select.select([listener, sys.stdin, ended], [], [])[0]):
+        if listener in ready:
+            connection, _ = listener.accept()
+            with contextlib.suppress(OSError, ValueError):  # who asked may have ended
+                running[serve(connection)] = connection
+        if ended in ready:
+            ended.recv(4096)
         with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+            while any(done := os.waitpid(-1, os.WNOHANG)):
+                with contextlib.suppress(OSError, KeyError), running.pop(done[0]) as connection:
+                    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(done[1]))
 
 
-def serve(connection: socket.socket) -> NoReturn:
+def serve(connection: socket.socket) -> int:
+    """Start what a connection asks for; its process id."""
     data, files, _, _ = socket.recv_fds(connection, 65_536, 4)
     size, _, data = data.partition(b"\n")
     while len(data) < int(size):
-        data += connection.recv(65_536)
+        if not (more := connection.recv(65_536)):
+            raise ConnectionResetError
+        data += more
     pid = os.fork()
     if pid == 0:
-        connection.close()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         become(json.loads(data), files)
     for file in files:
         os.close(file)
     connection.sendall(b"%d\n" % pid)
-    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-    os._exit(0)
+    return pid
 
 
 def become(asked: dict[str, Any], files: list[int]) -> NoReturn:
