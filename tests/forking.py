@@ -33,6 +33,8 @@ from typing import IO, Any, Final, NoReturn, Self
 from mcp_tui.transport import guard, process
 
 TESTS: Final = Path(__file__).parent
+LOADED_LATE: Final = ("http.server", "jsonschema_rs", "platformdirs")
+"""What the program and the servers load when they need it."""
 LOADED: Final = ("cli", "client", "config", "demo", "journal", "probe", "protocol", "transport")
 ALONE: Final = {"-I", "-S"}
 """Options of a Python that reads less when it starts."""
@@ -166,6 +168,8 @@ def start_guard(launch: process.Launch, link: socket.socket) -> Any:
 def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[1]))
     sys.modules["sniffio"] = None  # type: ignore[assignment] # as __main__ does
+    for name in LOADED_LATE:
+        import_module(name)
     for name in LOADED:
         package = import_module(f"mcp_tui.{name}")
         for module in pkgutil.iter_modules(package.__path__, f"mcp_tui.{name}."):

@@ -36,7 +36,7 @@ def limited(size: int, *words: str) -> Ran:
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-@pytest.mark.parametrize("size", [100, 2_000, 5_000], ids=["from the start", "soon", "in the middle"])
+@pytest.mark.parametrize("size", [100, 5_000], ids=["from the start", "in the middle"])
 def test_a_journal_on_a_full_disk_does_not_end_the_session(size: int):
     ran = limited(size, *CANCEL)
     assert ran.status == Exit.CANCELLED
@@ -74,19 +74,7 @@ def test_log_says_that_the_folder_belongs_to_somebody_else_or_is_shut():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--version",
-        "--help",
-        "config --json",
-        "completion bash",
-        "probe --list",
-        "log",
-        " ".join(CALL),
-        "nonsense",
-    ],
-)
+@pytest.mark.parametrize("words", ["--version", "config --json", "log", " ".join(CALL), "nonsense"])
 def test_a_stdout_on_a_full_disk_is_told_in_one_sentence(words: str):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

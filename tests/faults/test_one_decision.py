@@ -20,7 +20,7 @@ from mcp_tui.tui.view.badges import GOING_ON, badge
 from tests.cli.keeping import tell
 from tests.journal.making import Session
 
-RUNS = 60
+RUNS = 20
 CANCELLED, LINGERED = 1.5, 3.0
 
 GAPS: dict[str, Callable[[Random, int], float]] = {

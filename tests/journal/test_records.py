@@ -24,7 +24,7 @@ def test_no_field_has_a_name_that_a_record_needs() -> None:
     assert not names & {"record", "event", "mono"}
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_every_event_survives_its_record(data: st.DataObject) -> None:
     event = data.draw(events(data.draw(st.sampled_from(event_classes()))))

@@ -55,8 +55,6 @@ BROKEN: Final[tuple[tuple[str, str, str, dict[str, str]], ...]] = (
     ("P-09", STDIO, OLD, {"P-09": FAIL}),
     ("P-10", STDIO, OLD, {"P-10": FAIL}),
     ("P-11:null", STDIO, OLD, {"P-11": WARNING}),
-    ("P-11:true", STDIO, OLD, {"P-11": WARNING}),
-    ("P-11:fraction", STDIO, OLD, {"P-11": WARNING}),
     ("P-11:array", STDIO, OLD, {"P-11": WARNING}),
     ("P-11:dies", STDIO, OLD, {"P-11": FAIL}),
     ("P-12", STDIO, OLD, {"P-12": FAIL}),

@@ -554,7 +554,7 @@ class Recording:
             self._settled("it exited")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_no_word_stands_without_the_event_that_shows_it(data: st.DataObject) -> None:
     made = Recording(data)

@@ -208,8 +208,6 @@ class Session:
         """What a careless server makes of a malformed cancel."""
         taken = {
             "null": (params == {"requestId": None}, 4),
-            "true": (id is True, 1),
-            "fraction": (id == 2.5, 2),
             "array": (isinstance(params, list), 4),
         }
         if (SHAPE, params) in (("dies", None), ("later", {"requestId": 2.5})):
@@ -225,7 +223,7 @@ class Session:
         if MODE == "dies":
             os._exit(1)
         timeout = reason.startswith("timed out")
-        mid = call.step > 0
+        mid = time.monotonic() > call.started + call.seconds / 4  # as far from "at once" as from the half
         others = [each for each in self.calls.values() if each is not call]
         if MODE == "P-14" and len(others) == 1:
             for other in others:
@@ -245,7 +243,8 @@ class Session:
                 threading.Timer(0.1 * more, beat).start()
         if MODE == "P-04" and mid and not timeout:
             self.deaf_to = "tools/call"
-        if MODE == "P-06" and not mid and not together:
+        # the second cancel, after that of mid-work: no clock has to tell
+        if MODE == "P-06" and len(self.cancelled) == 2 and not BEATEN:
             self.deaf_to = "tools/list"
 
     # -- requests ------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import textual.app
 import textual.pilot
 from textual._compositor import Compositor
 from textual.app import App
+from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
 from mcp_tui.tui.key_guard import KeyGuard
@@ -46,6 +47,9 @@ def _time_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, parsed: dict[Any, A
     monkeypatch.setattr(textual.app, "wait_for_idle", idle.idle)
     monkeypatch.setattr(textual.pilot, "wait_for_idle", idle.idle)
     monkeypatch.setattr(Stylesheet, "_parse_rules", idle.parsed_once(parsed))
+    monkeypatch.setattr(
+        RuleSet, "__hash__", object.__hash__
+    )  # the same without Python, of 300 rules for each widget
 
 
 @pytest.fixture

@@ -231,6 +231,7 @@ ON_RECORDINGS: dict[str, Check[Any]] = {
 """What is another thing on a recording."""
 
 
+@pytest.mark.slow
 async def test_every_key_that_only_looks_works_on_a_recording_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -182,13 +182,6 @@ async def test_who_leaves_a_page_that_does_not_know_mcp_tui_registers_again(tmp_
         assert server.asked.count("/register") == 2
 
 
-@pytest.mark.parametrize("lie", ["slash in the issuer", "slash in the resource"])
-async def test_an_issuer_that_differs_by_the_slash_of_an_empty_path_lets_in(lie: str, tmp_path: Path):
-    async with refused(tmp_path, lie) as (_, driven):
-        await signed_in(driven)
-        await driven.until(lambda: driven.session.link is Link.CONNECTED)
-
-
 @pytest.mark.parametrize("lie", ["closed registration", "page for metadata", "metadata elsewhere"])
 async def test_a_sign_in_that_cannot_work_names_the_option_that_gets_in(lie: str, tmp_path: Path):
     async with refused(tmp_path, lie, size=(120, 50)) as (server, driven):

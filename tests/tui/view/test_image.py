@@ -77,15 +77,8 @@ def test_of_an_animation_the_first_frame_is_shown(shown: str):
 
 @pytest.mark.parametrize(
     "data",
-    [
-        png(60_000, 60_000),
-        png(10_000, 4_001),
-        gif(60_000, 60_000),
-        bmp(60_000, 60_000),
-        webp(16_383, 16_383),
-        saved(Image.new("RGB", (4_000, 4_001)), "WEBP", lossless=True, quality=0, method=0),
-    ],
-    ids=["png", "png-just", "gif", "bmp", "webp", "webp-just"],
+    [png(60_000, 60_000), png(10_000, 4_001), gif(60_000, 60_000), bmp(60_000, 60_000), webp(16_383, 16_383)],
+    ids=["png", "png-just", "gif", "bmp", "webp"],
 )
 def test_an_image_of_too_many_pixels_is_refused_by_its_header(data: bytes):
     assert refused(data) in ("it has more than 40 million pixels", "it has more than 16 million pixels")
