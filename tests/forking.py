@@ -179,7 +179,7 @@ def main() -> None:
     ended, woken = socket.socketpair()
     woken.setblocking(False)
     signal.set_wakeup_fd(woken.fileno())
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, woken_by)
     gc.freeze()
     running: dict[int, socket.socket] = {}
     while sys.stdin not in (ready := select.select([listener, sys.stdin, ended], [], [])[0]):
@@ -193,6 +193,10 @@ def main() -> None:
             while any(done := os.waitpid(-1, os.WNOHANG)):
                 with contextlib.suppress(OSError, KeyError), running.pop(done[0]) as connection:
                     connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(done[1]))
+
+
+def woken_by(*_: object) -> None:
+    """Stands for a handler: without one, no signal is written to the socket that is waited for."""
 
 
 def serve(connection: socket.socket) -> int:
