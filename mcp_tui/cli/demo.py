@@ -11,6 +11,10 @@ from mcp_tui.cli.output import Failure
 def run(_name: str, given: Words) -> int:
     """Runs the server until its input ends or it is interrupted; returns the exit status."""
     options = given.options
+    if options.judge:
+        from mcp_tui.cli import judged
+
+        return judged.run(options.judge)
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
     from mcp_tui.demo.server import main

@@ -203,6 +203,8 @@ _PROBE: Final = (
         Option("--http", "", "serve the client over HTTP; its command gets the URL"),
         Option("--each", "NAMES", "only these experiments, with commas (--client --list names them)"),
         Option("--gave-up", "REGEX", "what the client writes when it gives a call up"),
+        Option("--by-hand", "", "a program with a window: says step by step what to do in it"),
+        Option("--restart", "", "with --by-hand: begin anew where a run was interrupted"),
     ),
     OptionGroup(
         "reports",
@@ -296,6 +298,7 @@ _SERVERS: Final = _own(
 _DEMO: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
     Option("--log", "FILE", "log received messages to FILE as JSON lines"),
+    Option("--judge", "SOCKET", "let the judge at SOCKET answer (probe --client --by-hand says so)"),
 )
 
 _MOCK: Final = _own(

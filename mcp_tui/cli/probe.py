@@ -43,8 +43,9 @@ def run(_: str, given: Words) -> int:
         from mcp_tui.cli import probe_client
 
         return probe_client.run(given)
-    if given.options.each or given.options.gave_up or given.options.http:
-        raise Failure("--each, --gave-up, and --http are about a client. Add --client.")
+    options = given.options
+    if any((options.each, options.gave_up, options.http, options.by_hand, options.restart)):
+        raise Failure("--each, --gave-up, --http, --by-hand, and --restart are about a client. Add --client.")
     if given.options.list:
         rules = [rule.fields() for rule in RULES.values()]
         out(dump(rules) if given.options.json else "\n".join(view.rule_list(RULES.values())))
@@ -152,8 +153,13 @@ class Told:
                 if news.sentence in self._told:
                     return  # the report lists all rules that share a reason
                 self._told.add(news.sentence)
-            news = f"  {news.rule} {fitted(view.word(news.verdict))}: {news.sentence}"
+            news = finding_line(news)
         self._command.printer.say(f"{at}  {news}", dim=True)
+
+
+def finding_line(finding: Finding) -> str:
+    """Returns a finding as a line."""
+    return f"  {finding.rule} {fitted(view.word(finding.verdict))}: {finding.sentence}"
 
 
 def fitted(line: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out
@@ -49,8 +49,12 @@ def run(given: Words) -> int:
     wrong = next((name for name in OF_SERVERS if getattr(options, name)), "")
     if wrong or given.url or given.pairs:
         raise Failure("A client is judged with the judge's own server. Give its command alone, after --")
-    if not given.command:
-        raise Failure("No client given. Put its command after --")
+    if given.command and options.by_hand:
+        raise Failure("--by-hand takes no command. Start the client yourself.")
+    if options.restart and not options.by_hand:
+        raise Failure("--restart is for --by-hand. Add it.")
+    if not (given.command or options.by_hand):
+        raise Failure("No client given. Put its command after -- (--by-hand: for a program with a window)")
     if options.protocol not in ("auto", *SUPPORTED):
         raise Failure(f"Unknown --protocol {options.protocol!r}. Choose from: {', '.join(SUPPORTED)}.")
     names = list(dict.fromkeys(each.name for each in CLIENT_EXPERIMENTS))
@@ -62,17 +66,20 @@ def run(given: Words) -> int:
     except re.error as error:
         raise Failure(f"Invalid --gave-up: {error}.") from None
     refuse_files(given, "junit", "markdown", "badge")
-    judge = Judge(
-        given.command,
-        chosen=chosen,
-        gave_up=pattern,
-        limit=options.timeout or LIMIT,
-        maximum=options.max_timeout or 0.0,
-        transport="http" if options.http else "stdio",
-        speaks="" if options.protocol == "auto" else options.protocol,
-        **({"time": options.time} if options.time else {}),
-    )
-    return asyncio.run(_run(given, judge, time.monotonic()))
+    how: dict[str, Any] = {
+        "chosen": chosen,
+        "limit": options.timeout or (0.0 if options.by_hand else LIMIT),
+        "maximum": options.max_timeout or 0.0,
+        "transport": "http" if options.http else "stdio",
+        "speaks": "" if options.protocol == "auto" else options.protocol,
+    }
+    if options.by_hand:
+        from mcp_tui.cli import probe_by_hand
+
+        return probe_by_hand.run(given, **how)
+    if options.time:
+        how["time"] = options.time
+    return asyncio.run(_run(given, Judge(given.command or (), gave_up=pattern, **how), time.monotonic()))
 
 
 async def _run(given: Words, judge: Judge, began: float) -> int:

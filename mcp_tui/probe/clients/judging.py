@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from mcp_tui.probe.clients.rules import BREAKS, CLIENT_RULES
-from mcp_tui.probe.clients.seen import LOST, REACHED, SIGNALS, Seen, SeenCall
+from mcp_tui.probe.clients.seen import LOST, PERSON, REACHED, SIGNALS, Seen, SeenCall
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import Strength
 from mcp_tui.protocol.events import Signal
@@ -195,7 +195,7 @@ class Judging:
             verdict = Verdict.NOT_APPLICABLE if seen.requests else Verdict.NOT_OBSERVABLE
             return self._found("K-05", verdict, speaks)
         line, left = seen.gave_up, seen.abandoned_at
-        marks = [] if line is None else [(line.at, f'it printed "{line.text}"')]
+        marks = [] if line is None else [(line.at, line.words)]
         # servers before the last one were started to look what it speaks
         over = [each.over_at for each in seen.servers[-1:]]
         marks += [(at, "it gave up") for at in (*over, left, None if seen.stopped else seen.ended_at) if at]
@@ -243,10 +243,10 @@ class Judging:
         assert acted is not None
         since = acted if seen.call is None else seen.call.at
         for line in seen.lines if not (ends_only and seen.went_on) else ():
-            if line.stream == "stderr" and line.at >= acted and SURFACED.search(line.text):
-                return f"an error surfaced: {line.text}", [
-                    EvidenceItem(f"stderr: {line.text}", line.at - since)
-                ]
+            told = line.stream == PERSON or (line.stream == "stderr" and SURFACED.search(line.text))
+            if told and line.at >= acted:
+                item = EvidenceItem(f"{line.stream}: {line.text}", line.at - since)
+                return f"an error surfaced: {line.text}", [item]
         if seen.exit is not None and seen.exit < 0 and not seen.stopped:
             at = (seen.ended_at or acted) - since
             return f"it was ended by {signal_name(-seen.exit)}", [EvidenceItem("the client died", at)]
@@ -255,6 +255,7 @@ class Judging:
         usual = next((name for name, each in self.runs.items() if each is not seen and each.went_on), "")
         if usual:
             end = "it hung" if seen.stopped else f"it ended with status {seen.exit}"
+            end = "it went on" if seen.ended_at is None and not seen.stopped else end
             return f"{end} without its next call, which it makes in the run {usual}", []
         return "", []
 
@@ -436,7 +437,7 @@ class Judging:
             return self._inapplicable("K-14", "2026-07-28 has no sessions")
         if not seen.sessions:
             return self._unseen("K-14", f"it opened no session{ended(seen)}")
-        marks = [(seen.ended_at or seen.began, f"the client ended (status {seen.exit})")]
+        marks = [(seen.ended_at or seen.began, client_ended(seen))]
         for number, each in enumerate(seen.sessions, 1):
             name = f"session {number}"
             marks += [
@@ -541,6 +542,11 @@ def ended(seen: Seen) -> str:
     return f", and ended with status {seen.exit}"
 
 
+def client_ended(seen: Seen) -> str:
+    """Returns that the client ended, with its status where that was seen."""
+    return "the client ended" if seen.exit is None else f"the client ended (status {seen.exit})"
+
+
 def crashed(seen: Seen) -> bool:
     """Whether a signal ended the client that the judge did not send."""
     return seen.exit is not None and seen.exit < 0 and not seen.stopped and seen.experiment not in SIGNALS
@@ -590,7 +596,7 @@ def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
 def ends(seen: Seen) -> Iterator[EvidenceItem]:
     """Yields in order how each server ended, from the client's end or from what was done to it."""
     since = seen.acted_at or seen.ended_at or seen.began
-    marks = [] if seen.ended_at is None else [(seen.ended_at, f"the client ended (status {seen.exit})")]
+    marks = [] if seen.ended_at is None else [(seen.ended_at, client_ended(seen))]
     for each in seen.servers:
         if each.stdin_closed_at is not None:
             marks.append((each.stdin_closed_at, f"stdin of process {each.pid} was closed"))

@@ -292,7 +292,9 @@ def _notes(runs: dict[str, Seen]) -> list[str]:
     most = max((seen.output for seen in runs.values()), default=0)
     if most > 1_000_000:
         notes.append(f"The client wrote {most / 1e6:,.1f} MB in one run; only the last lines were read")
-    servers = max((len(seen.servers) for seen in runs.values()), default=0)
+    # a person restarts them
+    started = [len(seen.servers) for seen in runs.values() if seen.exit is not None]
+    servers = max(started, default=0)
     if servers > 1:
         notes.append(f"The client started its server {servers} times in one run")
     sessions = max((len(seen.sessions) for seen in runs.values()), default=0)

@@ -22,13 +22,22 @@ SIGNALS = {"sigint": "SIGINT", "sigterm": "SIGTERM", "sigkill": "SIGKILL"}
 """The experiments in which the client gets a signal, and the name of that."""
 
 
+PERSON = "person"
+"""The stream of what a person said who uses the client."""
+
+
 @frozen
 class Line:
-    """A line that the client wrote to ``stream``: ``stdout`` or ``stderr``."""
+    """A line that the client wrote to ``stream``, ``stdout`` or ``stderr``; or what a person said of it."""
 
     at: float
     stream: str
     text: str
+
+    @property
+    def words(self) -> str:
+        """The line, as something that the client did."""
+        return self.text if self.stream == PERSON else f'it printed "{self.text}"'
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +163,7 @@ class Seen:
             if each.connection == call.connection and call.at + BESIDE < each.at <= until
         ]
         if self.gave_up is not None and call.at <= self.gave_up.at <= until:
-            found.append((self.gave_up.at, f'it printed "{self.gave_up.text}"'))
+            found.append((self.gave_up.at, self.gave_up.words))
         signalled = self.transport == "http" and self.experiment in SIGNALS and not self.stopped
         if signalled and self.ended_at is not None and self.ended_at <= until:
             found.append((self.ended_at, "it ended"))

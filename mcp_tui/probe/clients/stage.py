@@ -422,6 +422,9 @@ class Stage:
         if self.seen.call is not None:
             await self.gate.wait()
         seen.answered_at = monotonic()
+        await self._add(call, **given)
+
+    async def _add(self, call: Call, **given: Any) -> None:
         await TOOLS[NEXT].run(call, **given)
 
     async def called(self) -> Held | None:

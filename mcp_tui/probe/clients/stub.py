@@ -84,7 +84,13 @@ class Stub:
 
 
 def main(path: str) -> None:
-    """Finds the judge, and works for it."""
+    """Finds the judge, and works for it.
+
+    Raises:
+        OSError: there is no judge.
+    """
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(path)
     woken, wake = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wake, False)
@@ -92,8 +98,6 @@ def main(path: str) -> None:
     for number in PASSED:
         signal.signal(number, ignore)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    link = socket.socket(socket.AF_UNIX)
-    link.connect(path)
     os.set_blocking(1, False)
     Stub(link, woken).run()
 

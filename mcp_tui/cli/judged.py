@@ -1,0 +1,34 @@
+"""``demo --judge``: the server that a client starts whose judge is at work elsewhere. It has to start fast."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from mcp_tui.cli.output import Exit
+from mcp_tui.live.doors import reachable
+from mcp_tui.probe.clients import stub
+
+
+def run(path: str) -> int:
+    """Passes everything between the client and the judge at this socket; returns the exit status."""
+    try:
+        with reachable(Path(path)) as address:
+            stub.main(address)
+    except OSError:
+        return _without_judge()
+    return Exit.COMPLETED
+
+
+def _without_judge() -> int:
+    """Says that no judge is at work: to whoever reads stderr, and to the client in the answer to its first request."""
+    text = "No judge is at work. Start one, and then this server again: mcp-tui probe --client --by-hand"
+    print(f"mcp-tui: {text}", file=sys.stderr, flush=True)
+    try:
+        asked = json.loads(sys.stdin.readline())
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": text}}
+        print(json.dumps(answer), flush=True)
+    except (ValueError, TypeError, KeyError, OSError):
+        pass  # there is no request to answer
+    return Exit.UNREACHABLE

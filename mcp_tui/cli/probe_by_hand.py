@@ -1,0 +1,83 @@
+"""``probe --client --by-hand``: a person uses the client, and reads here what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import textwrap
+import time
+from typing import Any, Final
+
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.output import Exit, Failure
+from mcp_tui.cli.probe import finding_line, reported
+from mcp_tui.cli.session import Headless
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.journal.state import state_folder
+from mcp_tui.probe.clients.by_hand import HandJudge
+from mcp_tui.probe.clients.run import Unstartable
+from mcp_tui.probe.report import Finding
+from mcp_tui.tap.install import own_path
+
+AGAIN: Final = "The steps that are done are kept. The same command goes on."
+
+
+def run(given: Words, **how: Any) -> int:
+    """Judges a client that a person uses; returns the exit status. ``how`` is that of a :class:`Judge`.
+
+    Raises:
+        Failure: nobody is there, or another judge is at work.
+    """
+    if not sys.stdin.isatty():
+        raise Failure(
+            "A person answers on a terminal, and stdin is none. "
+            "Run this in a terminal, or judge a command: probe --client -- COMMAND"
+        )
+    return asyncio.run(_run(given, how, time.monotonic()))
+
+
+async def _run(given: Words, how: dict[str, Any], began: float) -> int:
+    command = Headless(given, StdioTarget(command=("by hand",)), began)
+    judge = HandJudge(
+        ("by hand",),
+        **how,
+        say=lambda text: _say(command, text, dim=text.startswith("  ")),
+        tell=lambda news: _say(command, finding_line(news) if isinstance(news, Finding) else news),
+        folder=state_folder() / "by-hand",
+        server=[own_path(), "demo", "--judge"],
+        restarts=given.options.restart,
+    )
+    rest = b""
+
+    def read() -> None:
+        nonlocal rest
+        data = os.read(sys.stdin.fileno(), 4096)
+        if not data:  # ctrl+d, or the terminal is gone
+            command.stop(Exit.INTERRUPTED)
+            asyncio.get_running_loop().remove_reader(sys.stdin)
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            if judge.stage is not None:
+                judge.stage.said(line.decode("utf-8", "replace"))
+
+    asyncio.get_running_loop().add_reader(sys.stdin, read)
+    try:
+        return await reported(command, judge.run(), AGAIN)
+    except Unstartable as error:
+        raise Failure(f"{error}.", Exit.UNREACHABLE) from None
+    finally:
+        asyncio.get_running_loop().remove_reader(sys.stdin)
+
+
+def _say(command: Headless, text: str, *, dim: bool = False) -> None:
+    """Shows a line, which is wrapped between words; JSON stays as it is."""
+    if text.startswith("{"):
+        lines = text.splitlines()
+    else:
+        columns = shutil.get_terminal_size().columns
+        indent = " " * (len(text) - len(text.lstrip()) + 2)
+        lines = textwrap.wrap(text, max(40, columns - 1), subsequent_indent=indent) or [""]
+    for line in lines:
+        command.printer.say(line, dim=dim)

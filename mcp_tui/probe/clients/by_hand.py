@@ -1,0 +1,450 @@
+"""The judge's run with a program that a person uses: step by step it says what to do, and what was seen.
+
+The experiments are those of a command. A person starts and ends the program, and their answer is what says that it gave a
+call up. One server serves all steps, so that the program can stay connected. What was seen is kept after each step: an
+interrupted run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import fcntl
+import json
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from mcp_tui.clock import utc_stamp, wall
+from mcp_tui.demo.calls import Call
+from mcp_tui.demo.http import HttpServer
+from mcp_tui.journal.files import make_private
+from mcp_tui.journal.state import replace_file
+from mcp_tui.live.doors import reachable
+from mcp_tui.probe.clients import judging
+from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
+from mcp_tui.probe.clients.rules import CLIENT_RULES
+from mcp_tui.probe.clients.run import ClientReport, Judge, Unstartable
+from mcp_tui.probe.clients.seen import PERSON, SIGNALS, Line, Seen
+from mcp_tui.probe.clients.stage import LEFT_SECONDS, NEXT, PATIENCE, START, Held, Stage
+from mcp_tui.probe.report import BAD, Finding, Verdict
+from mcp_tui.protocol.events import Signal, Violation
+from mcp_tui.protocol.messages import shown
+from mcp_tui.transport.base import spawn
+
+UNUSUAL: Final = ("task", "sigint")
+"""Experiments that few programs with a window can do: they are made if they are chosen."""
+
+RESTARTING: Final = ("initialize", "exit", *SIGNALS)
+"""Experiments after which the client has to be started again. They come last."""
+
+STOPPED: Final = "it was stopped by a person"
+GAVE_UP: Final = "it gave up, as a person saw"
+
+_STOP: Final = "Stop that call in your client now. Then press Enter here."
+_WAIT: Final = "Wait until your client gives up by itself. Then press Enter here (n: it does not)."
+_THEN: Final = {
+    "limit": _WAIT,
+    "stop": _STOP,
+    "crossing, cancel first": _STOP,
+    "late-progress": _STOP,
+    "task": _STOP,
+    "progress": _WAIT,
+    "question": "Answer the questions that your client shows. If it shows none, press Enter here.",
+}
+"""What a person does once the tool was called."""
+
+_HARM: Final = {"limit", "stop", "crossing, cancel first", "late-progress"}
+"""Experiments after which a person is asked whether anything surfaced."""
+
+
+class HandStage(Stage):
+    """One server for all steps of a person. ``say`` shows a line; :meth:`said` takes one from them."""
+
+    def __init__(self, folder: Path, *, speaks: str, say: Callable[[str], None]) -> None:
+        super().__init__(Seen(experiment=""), folder, speaks=speaks, arguments={})
+        self.then = ""
+        """What the model is told to do after its next call."""
+        self.skipped = False
+        self._say = say
+        self._declined = False
+        self._open = asyncio.Event()
+        """Set while calls belong to a step, and not to the next one."""
+        self._expects: Callable[[str], None] | None = None
+        self._signal = ""
+
+    # -- the person ----------------------------------------------------------------------------------------------
+
+    def said(self, line: str) -> None:
+        """Takes a line from the person. One that nobody asked for means nothing."""
+        if line.strip().lower() == "s":
+            self.skipped, self._expects = True, None
+        elif self._expects is not None:
+            expects, self._expects = self._expects, None
+            expects(line.strip().lower())
+        self.news()
+
+    def do(self, text: str) -> None:
+        """Says what the person is to do."""
+        self._say(f"→ {text}")
+
+    async def _ask(self, text: str, until: Callable[[], object] = lambda: False) -> str | None:
+        """Returns what the person answers; ``None`` if something else comes to be true before that."""
+        answers: list[str] = []
+        self.do(text)
+        self._expects = answers.append
+        await self.until(lambda: answers or until() or self.is_over)
+        self._expects = None
+        return answers[0] if answers else None
+
+    def _gives_up(self, answer: str) -> None:
+        if answer.startswith("n"):
+            self._declined = True
+        else:
+            text = STOPPED if _THEN.get(self.seen.experiment) == _STOP else GAVE_UP
+            self.seen.gave_up = Line(monotonic(), PERSON, text)
+
+    def _asks_nothing(self, _: str) -> None:
+        self._declined = True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this step is over."""
+        return self.skipped or self._declined or super().is_over
+
+    async def until(self, test: Callable[[], object], seconds: float = PATIENCE) -> bool:
+        # a person takes as long as it takes
+        return await super().until(test, float("inf") if seconds in (PATIENCE, START) else seconds)
+
+    # -- one step ------------------------------------------------------------------------------------------------
+
+    async def listen(self, port: int = 0) -> int:
+        """Lets clients connect: over HTTP to this port, if it is free. Returns the port."""
+        if self.seen.transport == "http":
+            self._listener = HttpServer(self.setting)
+            try:
+                self.url = await self._listener.open(port)
+            except OSError:
+                self.url = await self._listener.open(0)
+            return int(self.url.rpartition(":")[2].partition("/")[0])
+        with reachable(self.folder / "judge") as address:
+            self._listener = await asyncio.start_unix_server(self._connected, address)
+        return 0
+
+    async def make(self, experiment: ClientExperiment, seen: Seen) -> Seen | None:
+        """Makes one step; returns what was seen, ``None`` if the person skipped it."""
+        if experiment.name == "initialize":
+            await self._end_servers()
+        self.talks = [each for each in self.talks if each.seen.ended_at is None]
+        for number, talk in enumerate(self.talks):
+            talk.number = number
+        seen.servers = [each.seen for each in self.talks]
+        seen.sessions = [each for each in self.seen.sessions if each.deleted_at is None]
+        for eyes in (*(talk.eyes for talk in self.talks), *self._overheard):
+            eyes.events.clear()
+        self.seen, self.held, self.arguments = seen, [], experiment.arguments or {}
+        self.deaf = self.silent = self.skipped = self._declined = False
+        self.gate, self._expects, self._signal = asyncio.Event(), None, ""
+        seen.began = monotonic()
+        if experiment.name == "initialize":
+            self.do("Restart this server in your client, or your client itself. It gets no answer.")
+        else:
+            self.do(f"Ask your client: {_asked(experiment)}")
+        self._open.set()
+        await experiment.run(self)
+        self._open.clear()
+        for held in self.held:
+            if held.seen.answered_at is None and held.seen.cancelled_at is None and held.reachable:
+                held.answer()
+        return None if self.skipped else self._taken()
+
+    def _taken(self) -> Seen:
+        """Returns what was seen until now, of which later messages change nothing."""
+        seen = self.seen
+        for eyes in (*(talk.eyes for talk in self.talks), *self._overheard):
+            seen.events += [each for each in eyes.events if isinstance(each, Violation)]
+            seen.client = eyes.observer.client or seen.client
+            seen.revision = eyes.revision or seen.revision
+        return copy.deepcopy(seen)
+
+    async def called(self) -> Held | None:
+        """Waits for the call that the step is about, and says what to do then."""
+        held = await super().called()
+        if held is None or self.is_over:
+            return held
+        self._say(f"  {held.seen.tool} was called")
+        step = self.seen.experiment
+        unfit = (step == "task" and not held.seen.is_task) or (step == "progress" and not held.seen.reports)
+        if step in _THEN and not unfit:
+            self._expects = self._asks_nothing if step == "question" else self._gives_up
+            self.do(_THEN[step])
+        return held
+
+    def signal(self, number: signal.Signals) -> None:
+        """Lets the person send a signal to the client."""
+        self._signal = number.name
+
+    async def finish(self, patience: float = PATIENCE) -> None:
+        """Waits for what ends a step."""
+        seen = self.seen
+        if seen.experiment == "question":
+            self._expects = None
+        await self.until(lambda: self._expects is None or self.is_over)
+        if self.is_over:
+            return
+        if self.silent:
+            await self._unanswered()
+        elif self.deaf:
+            await self._quit()
+        elif seen.experiment == "ids":
+            await self._ask("When it has made all calls, press Enter here.")
+        elif seen.call is not None and (seen.acted_at is not None or seen.experiment == "question"):
+            await self._go_on()
+
+    async def _go_on(self) -> None:
+        seen = self.seen
+        if seen.acted_at is not None and seen.experiment in _HARM:
+            what = "progress" if seen.experiment == "late-progress" else "answer"
+            text = f"The {what} came late. Does your client show an error about that? y or n, then Enter."
+            if (await self._ask(text) or "").startswith("y"):
+                seen.lines.append(Line(monotonic(), PERSON, "seen by a person"))
+        since = seen.acted_at
+        ask = f"Ask your client: {_call(NEXT, {'a': 1, 'b': 2})} If it cannot, press Enter here."
+        test = (lambda: seen.nexts) if since is None else (lambda: seen.went_on)
+        if not test():
+            await self._ask(ask, test)
+
+    async def _unanswered(self) -> None:
+        """Waits until the client gives up a handshake that nobody answers."""
+        seen = self.seen
+        answer = await self._ask(
+            "Wait until your client gives up connecting. Then press Enter here (n: it does not)."
+        )
+        if seen.initialize_at is None:
+            self.skipped = True  # the person saw something else
+        elif answer is not None:
+            seen.began = seen.initialize_at
+            if not answer.startswith("n"):
+                seen.gave_up = Line(monotonic(), PERSON, GAVE_UP)
+        await self._end_servers()
+
+    async def _end_servers(self) -> None:
+        """Ends the servers, so that the client has to start them again."""
+        for talk in self.talks:
+            talk.kill()
+        await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), LEFT_SECONDS)
+
+    async def _quit(self) -> None:
+        """Waits until the client is gone, and looks what is left of its servers."""
+        how = "Quit your client now, as people do."
+        if self._signal:
+            how = f"Send {self._signal} to your client now (kill -{self._signal[3:]}, and its process id)."
+        if await self._ask(f"{how} When it is gone, press Enter here.") is None:
+            return
+        self.seen.ended_at = monotonic()
+        await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), LEFT_SECONDS)
+        for talk in self.talks:
+            talk.seen.left = talk.seen.ended_at is None
+        await self._end_servers()
+        for each in judging.ends(self.seen):
+            self._say(f"  {each.what}")
+
+    # -- what the model does -------------------------------------------------------------------------------------
+
+    async def _its_turn(self, call: Call) -> bool:
+        """Waits until calls belong to a step again; returns whether this one still waits then."""
+        await self._open.wait()
+        return not (call.cancelled.is_set() or call.channel.gone.is_set())
+
+    async def _hold(self, call: Call, **given: Any) -> None:
+        if not await self._its_turn(call):
+            return
+        if call.tool == self.seen.tool:
+            await super()._hold(call, **given)
+        else:
+            call.answer(f"Not now. {_call(self.seen.tool, self.arguments)}")
+
+    async def _add(self, call: Call, **given: Any) -> None:
+        total = given["a"] + given["b"]
+        call.answer(f"{total:g}. {self.then}".strip(), {"sum": total})
+
+    def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
+        open_ = [each.seen for each in self.held if each.seen.cancelled_at is None]
+        super()._cancelled(id_, way, reason)
+        for call in open_:
+            if call.cancelled_at is not None:
+                why = "" if call.reason is None else f": {shown(call.reason)}"
+                self._say(f"  cancelled {judging.way(call)} after {call.cancelled_at - call.at:.1f} s{why}")
+
+
+def _call(tool: str, arguments: Any) -> str:
+    return f"Call the tool {tool} with {json.dumps(arguments)}."
+
+
+def _asked(experiment: ClientExperiment) -> str:
+    """Returns what a person asks the client for."""
+    if experiment.name == "ids":
+        return f"Call the tool {experiment.tool} {MANY} times, one call after the other."
+    return _call(experiment.tool, experiment.arguments or {})
+
+
+@dataclass(slots=True)
+class Kept:
+    """What an interrupted run leaves: what was seen, what each run broke, which runs were skipped, and the port."""
+
+    runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    broken: dict[str, list[Violation]] = field(default_factory=dict[str, list[Violation]])
+    skipped: list[str] = field(default_factory=list[str])
+    port: int = 0
+    date: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> Kept:
+        """Returns what is kept; nothing if it cannot be read."""
+        try:
+            kept = TypeAdapter(cls).validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            return cls()
+        for name, seen in kept.runs.items():
+            seen.events = [*kept.broken.get(name, ())]
+        return kept
+
+    def write(self, path: Path) -> None:
+        """Keeps it."""
+        broken = {name: list(seen.violations()) for name, seen in self.runs.items()}
+        runs = {name: replace(seen, events=[]) for name, seen in self.runs.items()}
+        kept = replace(self, runs=runs, broken=broken)
+        replace_file(path, TypeAdapter(Kept).dump_json(kept))
+
+
+@dataclass(eq=False)
+class HandJudge(Judge):
+    """A run that a person makes. ``server`` is the command for the client's config, without the path of the socket.
+
+    ``say`` shows a line, ``folder`` is where the run is kept, and ``restarts`` whether to begin anew.
+    """
+
+    say: Callable[[str], None]
+    folder: Path
+    server: Sequence[str]
+    restarts: bool = False
+    stage: HandStage | None = None
+
+    async def run(self) -> ClientReport:
+        """Makes all steps that are left, and judges.
+
+        Raises:
+            Unstartable: another judge is at work, or the folder cannot be used.
+        """
+        try:
+            make_private(self.folder)
+            with (self.folder / "lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return await self._run()
+        except BlockingIOError:
+            raise Unstartable("Another judge is at work. End it first") from None
+        except OSError as error:
+            raise Unstartable(f"Cannot use {error.filename or self.folder}: {error.strerror}") from None
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / f"{self.transport}.json"
+
+    def _wanted(self) -> list[ClientExperiment]:
+        made = [
+            each
+            for each in CLIENT_EXPERIMENTS
+            if (each.name in self.chosen if self.chosen else each.name not in UNUSUAL)
+            and each.run_name != "crossing, answer first"  # no person is as fast
+        ]
+        return sorted(made, key=lambda each: each.name in RESTARTING)
+
+    async def _run(self) -> ClientReport:
+        kept, began = Kept.read(self._path), monotonic()
+        if self.restarts:
+            kept = Kept(port=kept.port)
+        kept.date = kept.date or utc_stamp(wall())
+        self.runs = kept.runs
+        stage = self.stage = HandStage(self.folder, speaks=self.speaks, say=self.say)
+        stage.seen.transport = self.transport
+        wanted = self._wanted()
+        try:
+            kept.port = await stage.listen(kept.port)
+            self._introduce(stage, wanted, kept)
+            for number, experiment in enumerate(wanted, 1):
+                if experiment.run_name in (*kept.runs, *kept.skipped):
+                    continue
+                following = wanted[number] if number < len(wanted) else None
+                calls = following is not None and following.name not in RESTARTING
+                stage.then = f"Next: {_asked(following)}" if following and calls else ""
+                self.say("")
+                self.say(f"Step {number} of {len(wanted)}: {experiment.run_name}")
+                seen = await stage.make(experiment, self._seen(experiment))
+                if seen is None:
+                    kept.skipped.append(experiment.run_name)
+                    self.say("  skipped")
+                else:
+                    self._take(experiment, seen)
+                kept.write(self._path)
+        finally:
+            stage.seen = Seen(experiment="", transport=self.transport, stopped=True)
+            await asyncio.shield(spawn(stage.close(), name="end a judge"))
+        self.say("")
+        self.tell = lambda _: None  # the report says it all
+        chosen = {each.run_name: kept.runs[each.run_name] for each in wanted if each.run_name in kept.runs}
+        report = self._report(chosen, [], kept.date, monotonic() - began)
+        report.command = "by hand"
+        for rule, each in CLIENT_RULES.items():
+            if each.experiment in kept.skipped and rule not in report.findings:
+                report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, "not run: it was skipped")
+        Kept(port=kept.port).write(self._path)
+        return report
+
+    def _introduce(self, stage: HandStage, wanted: Sequence[ClientExperiment], kept: Kept) -> None:
+        entry: dict[str, Any] = {"type": "http", "url": stage.url}
+        if not stage.url:
+            program, *words = self.server
+            entry = {"command": program, "args": [*words, str(self.folder / "judge")]}
+        self.say("Put this server into the config of your client, and restart the client:")
+        self.say(json.dumps({"mcpServers": {"judge": entry}}, indent=2))
+        self.say(
+            f"{len(wanted)} steps follow. s and Enter skips a step. After ctrl+c, the same command goes on here."
+        )
+        if done := len(kept.runs) + len(kept.skipped):
+            client = next((each.client for each in kept.runs.values() if each.client), "a client")
+            self.say(f"Going on with {client}: {done} done at {kept.date}. --restart begins anew.")
+
+    def _seen(self, experiment: ClientExperiment) -> Seen:
+        made = judging.Judging(self.runs, judging.revision_of(self.runs), self.transport)
+        return Seen(
+            experiment=experiment.run_name,
+            transport=self.transport,
+            timeout=self.limit,
+            limit=made.limit(),
+            maximum=self.maximum,
+            tool=experiment.tool,
+        )
+
+    def _take(self, experiment: ClientExperiment, seen: Seen) -> None:
+        """Judges anew with what was seen, and shows the verdicts that this changes."""
+        other = next((each.client for each in self.runs.values() if each.client), seen.client)
+        if seen.client not in ("", other):
+            text = f"The steps before were made with {other}, this one with {seen.client}"
+            raise Unstartable(f"{text}. Go on with the first, or begin anew (--restart)")
+        before = self._judged()
+        self.runs[experiment.run_name] = seen
+        for rule, finding in self._judged().items():
+            last = before.get(rule)
+            changed = last is None or last.verdict is not finding.verdict
+            if CLIENT_RULES[rule].experiment == experiment.name or (
+                changed and (finding.verdict in BAD or finding.verdict is Verdict.PASS)
+            ):
+                self.tell(finding)
+
+    def _judged(self) -> dict[str, Finding]:
+        return judging.judge(self.runs, judging.revision_of(self.runs), self.transport)
