@@ -63,7 +63,7 @@ def recorded_server(request: pytest.FixtureRequest) -> Callable[..., list[str]]:
         paths = [request.path.parent / file for file in files]
         for path in paths:
             if not path.exists():
-                pytest.fail(f"There is no recording {path}.", pytrace=False)
+                pytest.fail(f"The recording {path} does not exist.", pytrace=False)
         return [sys.executable, "-m", "mcp_tui", "mock", *options, *map(str, paths)]
 
     return command

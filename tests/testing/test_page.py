@@ -44,7 +44,7 @@ def test_without_a_server_or_a_recording_the_way_out_is_named(tmp_path: Path):
     )
     said = pytest_in(tmp_path)
     assert "Define a fixture mcp_server" in said, said
-    assert "There is no recording" in said, said
+    assert "gone.jsonl does not exist" in said, said
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmcp_server = {sys.executable} -m mcp_tui.demo\n")
     said = pytest_in(tmp_path, "-k", "unseen")
     assert "Nothing shows whether echo stops" in said, said
