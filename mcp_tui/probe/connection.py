@@ -102,6 +102,11 @@ class Arrival:
         return "tool error" if self.is_error else self.kind
 
     @property
+    def fails(self) -> bool:
+        """True for an error, or a result that says that the tool failed."""
+        return self.kind == "error" or self.is_error
+
+    @property
     def quoted(self) -> str:
         """The name, and for an error its own words: ``error -32602: "No such page"``."""
         return f'{self.words}: "{self.said}"' if self.said else self.words
@@ -214,8 +219,8 @@ class Server(ProbedServer):
 
     @property
     def patience(self) -> float:
-        """Seconds that the next call is given to be answered."""
-        return min(5.0 + self.control.length, 15.0)
+        """Seconds that the next call is given to be answered: what starts slowly may be slow in all."""
+        return min(5.0 + self.control.length, 15.0) + self.connecting
 
     def hello(self) -> tuple[str, dict[str, Json]]:
         """Returns the method and the params of the opening request."""

@@ -37,7 +37,7 @@ from mcp_tui.probe.connection import CANCEL_METHOD, HANDSHAKE_ID, PROBE_REASON, 
 from mcp_tui.probe.judging import Observation
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, UNANSWERED
-from mcp_tui.probe.trial import Judged, Trial
+from mcp_tui.probe.trial import HARM, Judged, Trial
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import TRANSIT
@@ -57,6 +57,9 @@ AT_ONCE_SECONDS: Final = 0.03
 async def mid_work(trial: Trial) -> None:
     """P-01 to P-04, P-18, P-24 and P-25: cancelled in the middle of its work."""
     trace, seen = await trial.cancelled_call(trial.mid)
+    if trial.was_quicker(trace):
+        trace, seen = await trial.cancelled_call(trial.mid)
+    trial.told += seen.quotes[:1]
     _post(trial, trace)
     _stream(trial, trace)
     following = await trial.next_call("P-04", tool=True)
@@ -249,9 +252,11 @@ async def two_in_flight(trial: Trial) -> None:
             trial.give_up("P-14", "the tool does not end by itself, so the other call proves nothing")
         heard = None
     else:  # a server that works on one thing at a time needs the time of both
-        heard = await other.answered(other.sent_at + 2 * control.length + 3.0)
+        heard = await other.answered(other.sent_at + 2 * control.length + trial.server.patience)
     trial.tell("the first of two calls was cancelled", cancelled.cancel_at - other.sent_at)
     what = "the call beside the cancelled one"
+    if control.duration is not None and (heard is None or heard.fails) and await trial.harm_each_other(2):
+        trial.give_up("P-14", HARM)
     if heard is None:
         trial.findings.append(judging.unanswered("P-14", what, other.waited(), control, trial.told))
         return
@@ -516,6 +521,8 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
         for trace in calls.values():
             await trace.answered(until)
     if hit := _taken(calls, trial):
+        if await trial.harm_each_other(len(calls)):
+            return Finding("P-11", Verdict.NOT_OBSERVABLE, HARM)
         return Finding("P-11", Verdict.WARNING, f"treated as a valid cancel: {'; '.join(hit)}")
     return Finding("P-11", Verdict.PASS, ignored)
 

@@ -119,8 +119,11 @@ def middle(control: ControlRun, share: float) -> float:
     It is as far as possible from the signs of work around it: one that comes with the cancel may have crossed it.
     """
     at = share * control.length
-    gaps = pairwise(control.times(PROGRESS) or control.times(LOG))
-    return max((middle for early, late in gaps if (middle := (early + late) / 2) <= at), default=at)
+    signs = control.times(PROGRESS) or control.times(LOG)
+    before = max(
+        (middle for early, late in pairwise(signs) if (middle := (early + late) / 2) <= at), default=at
+    )
+    return max(at, before, key=lambda moment: min((abs(moment - sign) for sign in signs), default=0.0))
 
 
 def _after(moments: Sequence[float], since: float) -> list[float]:
@@ -157,11 +160,12 @@ def response(rule: str, seen: Observation, control: ControlRun, level: Strength)
     told = tuple(answer.evidence for answer in seen.answers)
     if not seen.answers:
         if seen.lost:
-            return Finding(rule, Verdict.NOT_OBSERVABLE, f"no response, but {seen.lost}")
+            return Finding(rule, Verdict.NOT_OBSERVABLE, f"no response, but {seen.lost}", seen.quotes)
         if control.duration is None:
             text = f"no response, but the uncancelled run got none within {control.watched:.1f} s either"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text)
-        return Finding(rule, Verdict.PASS, f"no response within {seen.watched - seen.cancel:.1f} s")
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
+        text = f"no response within {seen.watched - seen.cancel:.1f} s"
+        return Finding(rule, Verdict.PASS, text, seen.quotes)
     first = seen.answers[0]
     if first.is_result and len(told) == 1 and first.at < seen.due:
         return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", told)
@@ -242,7 +246,10 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)
     for name in seen.signs:
-        count = len(_after(control.times(name), since))
+        count, shown = len(_after(control.times(name), since)), len(seen.times(name))
+        if count >= SOME and shown >= END * len(control.times(name)):
+            text = f"{name} came as often as in the uncancelled run, so the work may have been done"
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
         if count >= SOME:
             late = _after(seen.times(name), seen.due)
             when = f"{late[-1] - seen.cancel:.2f} s after the cancel" if late else "at the cancel"

@@ -23,7 +23,7 @@ from mcp_tui.transport import base
 from mcp_tui.transport.process import prepare
 
 OWN_EXIT_SECONDS: Final = 5.0
-"""Seconds that a server is given to exit by itself, beyond what its tool still takes."""
+"""Seconds that a server is given to exit by itself, beyond what its tool still takes and its start took."""
 
 LOOK: Final = 0.01
 """Seconds between two looks at the processes."""
@@ -185,7 +185,7 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
         server.kill()
     if through != CLIENT:
         server.break_pipe(0)
-    gone = await server.gone(OWN_EXIT_SECONDS + left)
+    gone = await server.gone(OWN_EXIT_SECONDS + trial.server.connecting + left)
     took = time.monotonic() - began
     if gone:
         code = "" if through else f" (code {server.code})"

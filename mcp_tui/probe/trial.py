@@ -22,8 +22,14 @@ MID: Final = 0.4
 """Share of its work after which a call is cancelled."""
 
 
+TOO_QUICK: Final = 0.3
+"""Seconds below which a call cannot be cancelled in the middle of its work."""
+
 NEEDS_TOOL: Final = "needs a slow tool; none found"
 """The reason why an experiment is not run without one."""
+
+HARM: Final = "calls of this tool harm each other, cancelled or not"
+"""The reason why an experiment with several calls in flight shows nothing."""
 
 TRANSIT_SECONDS: Final = 0.35
 """Seconds to listen on: for those in which a message may be in transit, and some more."""
@@ -151,6 +157,27 @@ class Trial:
         trace = await self.begin(id=id)
         behind = await self.cancel(trace, after, reason)
         return trace, await self.watched(trace, trace.sent_at + self.end(after), behind)
+
+    def was_quicker(self, trace: Trace) -> bool:
+        """Takes a call that had its result before the cancel for the uncancelled run: that one may have been cold."""
+        ended_at = trace.responses[0].at if trace.responses else trace.cancel_at
+        heard, took = trace.responses[:1], ended_at - trace.sent_at
+        if ended_at >= trace.cancel_at or heard[0].kind != "result" or heard[0].is_error or took < TOO_QUICK:
+            return False
+        self.server.control = replace(self.control, duration=took, signs=trace.signs(ended_at))
+        return True
+
+    async def harm_each_other(self, count: int) -> bool:
+        """Calls the tool several times at once; returns whether one of them fails, although none is cancelled."""
+        connection = self.server.connect("calls side by side")
+        try:
+            await connection.open()
+            calls = [connection.call(self.choice.name, self.choice.arguments) for _ in range(count)]
+            until = connection.now() + count * self.control.length + self.server.patience
+            heard = [await each.answered(until) for each in calls]
+        finally:
+            await connection.close()
+        return any(each is None or each.fails for each in heard)
 
     async def survives(self, rule: str) -> None:
         """Makes the next call.

@@ -197,6 +197,16 @@ def test_progress_under_an_unknown_token_lets_no_rule_about_it_pass(where: str):
     assert judging.progress("P-02", late, control, MUST).verdict is FAIL
 
 
+def test_work_that_was_done_before_the_cancel_is_no_work_that_stopped():
+    control = ControlRun(duration=4.0, watched=4.0, signs={judging.BEATS: (2.2, 2.6, 3.0, 3.4, 3.8)})
+    warm = Observation(cancel=1.6, watched=4.5, signs={judging.BEATS: (0.2, 0.6, 1.0, 1.4, 1.8)})
+    assert judging.work("P-03", warm, control).verdict is UNSEEN
+    cut = replace(warm, signs={judging.BEATS: (0.2, 0.6, 1.0, 1.4)})
+    assert judging.work("P-03", cut, control).verdict is PASS
+
+
 def test_a_call_is_cancelled_between_two_signs_of_its_work():
     assert judging.middle(CONTROL, 0.4) == pytest.approx(0.35)
     assert judging.middle(ControlRun(duration=1.0, watched=1.0), 0.4) == 0.4
+    begins = ControlRun(duration=1.0, watched=1.0, signs={judging.LOG: (0.01, 0.05)})
+    assert judging.middle(begins, 0.4) == 0.4

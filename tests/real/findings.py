@@ -1,81 +1,136 @@
-"""Make `docs/findings.md`: the probe on one tool a line and transport, and one cancel of the other tools.
+"""Make `docs/findings.md`, the pages of its evidence, and the JSON beside it: the probe on every server.
 
 python tests/real/install.py --all    # once: the servers, from their registries
-python -m tests.real.findings         # each run is kept below .real/findings, so that a second call goes on; --again
+python -m tests.real.findings         # each report is kept below .real/findings, so that a second call goes on
+python -m tests.real.findings --again [NAME…]    # probe all servers again, or those with one of the names
+python -m tests.real.findings --kept             # write the pages of the reports that were made
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from mcp_tui import __version__
-from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.rules import RULES
 from tests.real.install import FASTMCP_NPM, FASTMCP_TS, REAL
-from tests.real.probing import ONE_CANCEL, OWN_TOOL, cases, other_tools, run
+from tests.real.page import (
+    DOCS,
+    GLYPHS,
+    PARTS,
+    ROOT,
+    Run,
+    code,
+    evidence,
+    heading,
+    lines_of,
+    plain,
+    row,
+    slug,
+    when,
+)
+from tests.real.probing import OWN_TOOL, SECONDS, cases, newest
 from tests.real.registry import Case, Server
+from tests.real.used import BRIDGES, USED, Used, chromium
 
-ROOT = Path(__file__).resolve().parents[2]
-FINDINGS = ROOT / "docs" / "findings.md"
-HERE = Path(__file__).resolve().parent
-PARTS = REAL / "findings"
+FINDINGS: Final = DOCS / "findings.md"
+DATA: Final = DOCS / "findings.json"
+HERE: Final = Path(__file__).resolve().parent
 
-AT_ONCE = 3
-GLYPHS = {"pass": "✓", "fail": "✗", "warning": "↯", "not observable": "∅", "not applicable": ""}
-LEGEND = "✓ pass · ✗ a MUST is broken · ↯ a SHOULD is not followed · ∅ not observable · blank: not applicable or not run"
-BY_CHANCE = """\
-P-07 and P-22 depend on which of two messages comes first, and where a server dies of a cancel, P-01, P-05 and P-25 on how
-soon: there another run may show something else.
-"""
+AT_ONCE: Final = 2
+WHOLE_RUN: Final = 400
+"""Seconds: what a server does is to be seen on a slow machine too."""
 
-Run = dict[str, Any]
+GROUPS: Final = {
+    "used": "Servers that people use",
+    "bridges": "Bridges",
+    "sdks": "SDKs and frameworks",
+    "older": "Older versions, and the servers of PyPI's mcp without its upper layer",
+}
+SHORT: Final = {
+    "P-03": "stops",
+    "P-01": "sends no response",
+    "P-02": "no progress",
+    "P-04": "next call works",
+    "P-14": "others unharmed",
+    "P-21": "exits with stdin",
+    "P-29": "exits with client",
+}
 
-INTRODUCTION = """\
+INTRODUCTION: Final = """\
 # What servers do when they are told to stop
 
 **The question.** If a client cancels a running call, does the server stop the tool, send nothing more for that call, and
-go on serving others? `mcp-tui probe` asked servers and SDKs from the registries, over each transport and protocol version
-that they have. Each rule that it judges has a number, which links to [its sentence](#the-rules).
+go on serving others?
 
-**The tool.** Each server has the same tool, *cooperative*, which stops at a cancel as far as its SDK permits;
-server-everything brings its own. It works for 1.2 s (server-everything: 2 s) and reports progress. Except in
-server-everything, it also writes to a heartbeat file, which shows whether the work stopped. Less cooperative tools are in
-[a table of their own](#other-tools-one-cancel-each) and in some of the worst findings.
+**How to read a row.** A row is one server with its version, the protocol version that it spoke, and the call that was
+cancelled. Each further column is a rule; its number leads to its clause. Each cell leads to what was seen. MUST lists the
+rules of that kind that the server broke, SHOULD counts those that it did not follow. For example, ↯ below P-03 and ✓ below
+P-04 say: the tool worked on after the cancel, and the next call was answered.
 
-**How to read a row.** A row is one server, with its version and registry. The next three columns say, for each transport,
-whether *cooperative* stopped when it was cancelled; protocol versions are named where they differ, and "–" was not run.
-MUST and SHOULD count the rules of the specification that the server broke on any transport. The last column names them, a
-MUST in bold. For example, a row with "yes", "no (2025-11-25)", "–", "1", "7" says: the tool stops over stdio, keeps working
-over HTTP in 2025-11-25, was not run over HTTP+SSE, and the server broke one MUST and seven SHOULDs.
+✓ pass; ✗ a MUST is broken; ↯ a SHOULD is not followed; ∅ not observable; · not applicable.
 """
 
-OTHERS = """\
-## Other tools, one cancel each
-
-Over stdio. *blocking* works synchronously, *swallows* notices the cancel and works on, *cleanup* takes half a
-second to stop. Here the tool is to blame as much as the SDK; what the server made of it is the finding.
+LIMITS: Final = """\
+**What a cell rests on.** A verdict is about one call of one tool, in one run. Most calls write to a file while they work
+(shell: a loop; page: a slow local server that sees its reader leave), so ✓ and ↯ below P-03 were seen. Where a call cannot
+do that, and reports no progress, ∅ says that nothing shows whether the work goes on. The server behind each bridge is
+@modelcontextprotocol/sdk: what a bridge adds is the difference to its row. P-07 and P-22 depend on which of two messages
+is first, and where a server dies of a cancel, P-01, P-05 and P-25 depend on how soon.
 """
 
-REPEAT = """\
+SDKS: Final = """\
+Each has the same tool, *cooperative*, which stops at a cancel as far as its SDK permits; server-everything brings its own.
+It works for 1.2 s (server-everything: 2 s) and reports progress. *blocking* works synchronously: there the tool is to
+blame as much as the SDK. The tools are in [`tests/real/servers`](../tests/real/servers).
+"""
+
+REPEAT: Final = """\
 ## Repeat it
 
-```sh
-make findings
-```
-
-installs the servers below `.real/` and probes each; a second call goes on where the first ended. For one server of your own:
-`mcp-tui probe --markdown report.md -- COMMAND`. The tools are in [`tests/real/servers`](../tests/real/servers).
+`make findings` installs the servers below `.real/` and probes each. A second call goes on where the first ended. The command
+of each row is with its evidence; the words in capitals are explained in
+[`tests/real/used.py`](../tests/real/used.py). For your own server: `mcp-tui probe --markdown report.md -- COMMAND`. The
+same as JSON: [findings.json](findings.json).
 """
+
+
+# -- what is probed ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run to make: of which server, over what, with which call; and how its words are found."""
+
+    name: str
+    title: str
+    group: str
+    over: str
+    call: str
+    shown: list[str]
+    missing: Callable[[], str | None]
+    start: Callable[[], AbstractContextManager[tuple[list[str], list[str], Path]]]
+    """Give the words that name the call, those that name the server, and the folder of the run."""
+    slow: bool = True
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others."""
+        return f"{self.name} {self.over} {self.call}"
 
 
 def version(server: Server) -> str:
-    """What is installed of a server: `mcp 1.30.0` (PyPI)."""
+    """What is installed of a server: `mcp 1.30.0 (PyPI)`."""
     line, _, kind = server.package.partition(", ")
     registry, name = line.split()[:2]
     if server.part is FASTMCP_TS:
@@ -88,192 +143,246 @@ def version(server: Server) -> str:
     return f"{name} {pin} ({registry}{', ' * bool(kind)}{kind})"
 
 
+def _case(case: Case) -> Job:
+    own, server = case.tool == OWN_TOOL, case.entry
+    beats = ["--tool", case.tool, f"seconds={SECONDS}", "heartbeat=BEATS", "--heartbeat", "BEATS"]
+    options = ["--protocol", case.revision, *([] if own else beats)]
+
+    @contextmanager
+    def start() -> Generator[tuple[list[str], list[str], Path]]:
+        with ExitStack() as stack:
+            here = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            words = [word.replace("BEATS", str(here / "heartbeat")) for word in options]
+            if case.transport == "stdio":
+                target = ["--", *server.stdio]
+            else:
+                target = ["--transport", case.transport, stack.enter_context(server.serve(*case.flags))]
+            yield words, target, here
+
+    command = shlex.join(
+        [*server.command, *(server.on_stdio if case.transport == "stdio" else (*server.on_http, *case.flags))]
+    )
+    tail = ["--", command] if case.transport == "stdio" else ["URL"]
+    return Job(
+        name=case.server,
+        title=version(server),
+        group="sdks" if newest(server) else "older",
+        over=" ".join(
+            filter(None, (case.transport, case.mode, "" if case.revision == "auto" else case.revision))
+        ),
+        call=server.tools[0] if own else case.tool,
+        shown=[*options, *tail],
+        missing=server.missing,
+        start=start,
+    )
+
+
+def _used(group: str, each: Used) -> Job:
+    server = (
+        ["--cwd", "HERE", "-e", "HOME=HERE", "--", each.command]
+        if not each.path
+        else [f"http://127.0.0.1:PORT{each.path}"]
+    )
+    return Job(
+        name=each.name,
+        title=each.title,
+        group=group,
+        over=each.transport,
+        call=each.how or "none takes long",
+        shown=[*each.words(), *server],
+        missing=each.missing,
+        start=each.run,
+        slow=bool(each.how),
+    )
+
+
+def jobs() -> list[Job]:
+    """Everything that is probed, in the order of the page."""
+    lines = [_case(case) for case in cases()]
+    groups = ((_used("used", each) for each in USED), (_used("bridges", each) for each in BRIDGES), lines)
+    return sorted((job for group in groups for job in group), key=lambda job: [*GROUPS].index(job.group))
+
+
 # -- the runs, kept one by one -----------------------------------------------------------------------------------
 
 
-def part(case: Case) -> Path:
-    return PARTS / (re.sub(r"\W+", "-", str(case)) + ".json")
-
-
-def make(case: Case) -> Run | None:
-    """The run of a case, from an earlier call where there is one."""
-    file = part(case)
-    if file.exists() and "--again" not in sys.argv[1:]:
-        return json.loads(file.read_text())
-    if reason := case.entry.missing():
-        print(reason, file=sys.stderr)
-        return None
+def make(job: Job) -> Run | str:
+    """The report of a run, from an earlier call where there is one; or one sentence why there is none."""
+    file = PARTS / f"{slug(job.key)}.json"
+    flags = [word for word in sys.argv[1:] if word.startswith("--")]
+    names = [word for word in sys.argv[1:] if not word.startswith("--")]
+    again = "--again" in flags and (not names or any(name in job.key for name in names))
+    if file.exists() and not again:
+        return _judged(job, json.loads(file.read_text()))
+    if "--kept" in flags:
+        return "not run"
+    if reason := job.missing():
+        return reason
     try:
-        report = run(case, ONE_CANCEL if case in other_tools() else EXPERIMENTS)
-    except Exception as error:  # noqa: BLE001 - one server that does not start does not stop the others
-        print(f"{case}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        return None
-    made: Run = {**report.fields(), "package": version(case.entry), "mode": case.mode}
-    made["tool"] = report.tool if case.tool == OWN_TOOL else case.tool
-    file.write_text(json.dumps(made, indent=1))
-    print(f"{case}: {report.stops()[0]}", file=sys.stderr, flush=True)
-    return made
+        with job.start() as (options, server, here):
+            words = [
+                sys.executable,
+                "-m",
+                "mcp_tui",
+                "probe",
+                "--json",
+                "--no-journal",
+                "--time",
+                str(WHOLE_RUN),
+            ]
+            done = subprocess.run(
+                [*words, *options, *server],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                timeout=WHOLE_RUN + 60,
+                check=False,
+            )
+            text = done.stdout.replace(str(here), "HERE")
+    except (subprocess.SubprocessError, RuntimeError) as error:
+        return f"it was given up: {error}"
+    if not text.startswith("{"):
+        said = [line for line in done.stderr.splitlines() if line.startswith("mcp-tui: ")]
+        return (said or ["mcp-tui: it said nothing"])[-1].removeprefix("mcp-tui: ").replace(str(here), "HERE")
+    known = {"name": job.name, "title": job.title, "group": job.group, "over": job.over, "call": job.call}
+    told = {**known, "probed by": shlex.join(["mcp-tui", "probe", *job.shown])}
+    text = json.dumps({**told, **json.loads(text)}, ensure_ascii=False)
+    text = text.replace(str(REAL), ".real").replace(f"{ROOT}/", "").replace(sys.executable, "python")
+    file.write_text(text, encoding="utf-8")
+    made = json.loads(text)
+    print(f"{job.key}: {made['stops']}, {made['why']} ({made['seconds']:.0f} s)", file=sys.stderr, flush=True)
+    return _judged(job, made)
+
+
+def _judged(job: Job, run: Run) -> Run | str:
+    """The run; where its call failed, or was too quick, the reason."""
+    failed = next((note for note in run["notes"] if "answered that it failed" in note), "")
+    why = failed or ("" if run["tool"] or not job.slow else str(run["why"]).partition(": name a tool")[0])
+    return why or run
 
 
 # -- the page ----------------------------------------------------------------------------------------------------
 
 
-def over(made: Run) -> str:
-    """The transport in words."""
-    return f"{made['transport']}, {made['mode']}" if made["mode"] else str(made["transport"])
+def anchor(run: Run, rule: str = "") -> str:
+    """The name of the place where the evidence of a run is, or that of one rule."""
+    return slug(run["name"], run["over"], "blocking" if run["call"] == "blocking" else "", rule)
 
 
-def broken(made: Run, verdict: str) -> list[Run]:
-    return [rule for rule in made["rules"] if rule["verdict"] == verdict]
+def place(run: Run, rule: str = "") -> str:
+    """The same as a link from the page."""
+    return f"findings-{run['group']}.md#{anchor(run, rule)}"
 
 
-def row(cells: Iterable[object]) -> str:
-    return f"| {' | '.join(str(cell) for cell in cells)} |"
+def bad(run: Run, verdict: str) -> list[str]:
+    return [rule["id"] for rule in run["rules"] if rule["verdict"] == verdict]
 
 
-def summary(runs: list[Run]) -> list[str]:
-    """One line a server."""
-    heads = ("server", "stops over stdio", "over HTTP", "over HTTP+SSE", "MUST", "SHOULD", "broken rules")
-    lines = [row(heads), "|---" * len(heads) + "|"]
-    for package in dict.fromkeys(each["package"] for each in runs):
-        own = [each for each in runs if each["package"] == package]
-        fails, warnings = (
-            {rule["id"] for each in own for rule in broken(each, kind)} for kind in ("fail", "warning")
-        )
-        named = [f"**{rule}**" for rule in sorted(fails)] + sorted(warnings - fails)
-        answers = (_answers(own, transport) for transport in ("stdio", "http", "sse"))
-        lines.append(row((package, *answers, len(fails), len(warnings - fails), " ".join(named))))
-    return lines
+def cells(run: Run, rules: Iterator[str]) -> Iterator[str]:
+    found = {rule["id"]: rule["verdict"] for rule in run["rules"]}
+    return (f"[{GLYPHS[found[rule]]}]({place(run, rule)})" for rule in rules)
 
 
-def _answers(runs: list[Run], transport: str) -> str:
-    """What the runs over a transport came to, by revision where they differ."""
-    own = [each for each in runs if each["transport"] == transport]
-    found = {f"{each['revision']} {each['mode']}".strip(): each["stops"] for each in own}
-    if len(set(found.values())) == 1:
-        return next(iter(found.values()))
-    return "; ".join(f"{answer} ({name})" for name, answer in found.items()) or "–"
+def short(runs: list[Run]) -> Iterator[str]:
+    """One line a server: the rules that most people ask for."""
+    heads = (f"{heading(rule)} {words}" for rule, words in SHORT.items())
+    yield row(("server", "speaks", "the call", *heads, "MUST", "SHOULD"))
+    yield "|---" * (len(SHORT) + 5) + "|"
+    for run in runs:
+        fails = " ".join(f"[{rule}]({place(run, rule)})" for rule in bad(run, "fail"))
+        known = (f"[{run['title']}]({place(run)})", run["revision"], run["call"])
+        yield row((*known, *cells(run, iter(SHORT)), fails or "–", len(bad(run, "warning")) or "–"))
 
 
-def frames(rule: Run) -> list[str]:
-    """The evidence of a rule, with the messages that show it: of much of it, how it began and how it ended."""
-    lines: list[str] = []
-    evidence = rule["evidence"]
-    for each in evidence if len(evidence) <= 6 else (evidence[0], *evidence[-5:]):
-        at = "" if each["t"] is None else f"+{each['t']:.2f} s "
-        frame = f" `{each['frame'][:160].replace('`', chr(39)).replace('|', '¦')}`" if each["frame"] else ""
-        lines.append(f"  - {at}{each['what']}{frame}")
-    return lines
+def table(runs: list[Run]) -> Iterator[str]:
+    """One line a run, each rule."""
+    numbers = (heading(rule, rule.removeprefix("P-")) for rule in RULES)
+    yield row(("server", "over", "speaks", "the call", *numbers))
+    yield "|---" * (len(RULES) + 4) + "|"
+    for run in runs:
+        over = run["over"].removesuffix(run["revision"])
+        known = (f"[{run['title']}]({place(run)})", over, run["revision"], run["call"])
+        yield row((*known, *cells(run, iter(RULES))))
 
 
-def worst(runs: list[Run]) -> list[str]:
-    """Every MUST that is broken, by rule, then by server; the messages of its first run."""
-    lines: list[str] = []
+def broken(runs: list[Run]) -> Iterator[str]:
+    """Every MUST that is broken: rule by rule, the runs that share a sentence in one line."""
     for rule in RULES.values():
-        found: dict[str, list[tuple[Run, Run]]] = {}
-        for each in runs:
-            for fail in broken(each, "fail"):
-                if fail["id"] == rule.id:
-                    found.setdefault(each["package"], []).append((each, fail))
-        if found:
-            lines += ["", f"### {rule.id}: {rule.title}", ""]
-        for package, hits in found.items():
-            where = "; ".join(f"{over(each)} {each['revision']} {each['tool']}" for each, _ in hits)
-            lines.append(f"- **{package}** ({where}): {hits[0][1]['sentence']}")
-            lines += frames(hits[0][1])
-    return lines or ["", "No MUST was broken."]
+        hits = [
+            (run, each)
+            for run in runs
+            for each in run["rules"]
+            if (each["id"], each["verdict"]) == (rule.id, "fail")
+        ]
+        if hits:
+            yield from ("", f"**{heading(rule.id)} {rule.title}**", "")
+        for run, each in hits:
+            yield f"- [{run['title']}]({place(run, rule.id)}), {run['over']}, {run['call']}: {plain(each['sentence'])}"
 
 
-def details(runs: list[Run]) -> list[str]:
-    """What each run did not follow, with the messages that show it."""
-    lines: list[str] = []
-    for each in runs:
-        bad = broken(each, "warning")
-        if not bad:
-            continue
-        took = f"{each['seconds']:.0f} s, {each['date'][:10]}, mcp-tui {each['mcp_tui']}"
-        head = f"### {each['package']}, {over(each)}, {each['revision']}, {each['tool']}"
-        lines += ["", head, "", took, ""]
-        for rule in bad:
-            lines.append(f"- **{rule['id']}** {rule['sentence']}. *{rule['level']}: {rule['clause']}*")
-            lines += frames(rule)
-        lines += [f"- {note}." for note in each["notes"] if "Other candidates" not in note]
-    return lines
+def page(data: Run) -> str:
+    """The page itself."""
+    runs: list[Run] = data["servers"]
+    groups = {name: [run for run in runs if run["group"] == name] for name in GROUPS}
+    lines = [INTRODUCTION, *short(groups["used"]), ""]
+    lines += [f"{when(runs)}; {data['with']}. {len(runs)} runs of all rules.", "", LIMITS]
+    for name in ("bridges", "sdks"):
+        first = [run for run in groups[name] if name == "bridges" or run["over"].startswith("stdio")]
+        lines += [f"## {GROUPS[name]}", "", *([SDKS] if name == "sdks" else []), *short(first), ""]
+    lines += ["## Every MUST that was broken", *(list(broken(runs)) or ["", "None."]), ""]
+    lines += ["## Not judged", "", *([f"- {each}." for each in data["not run"]] or ["None."]), ""]
+    lines += ["## All rules", "", "All runs, over each transport and protocol version.", ""]
+    for name, title in GROUPS.items():
+        lines += [f"### {title}: all rules", "", *table(groups[name]), ""]
+    return "\n".join((*lines, REPEAT))
 
 
-def table(runs: list[Run]) -> list[str]:
-    """Each run, each rule."""
-    numbers = (f"[{rule.removeprefix('P-')}](#{rule.lower()})" for rule in RULES)
-    heads = ("server", "transport", "revision", "tool", "stops", *numbers)
-    lines = [row(heads), "|---" * len(heads) + "|"]
-    for each in runs:
-        cells = [GLYPHS[rule["verdict"]] for rule in each["rules"]]
-        known = (each["package"], over(each), each["revision"], each["tool"], each["stops"])
-        lines.append(row((*known, *cells)))
-    return lines
-
-
-def others(runs: list[Run]) -> list[str]:
-    """The other tools: what one cancel did."""
-    heads = ("server", "revision", "tool", "response", "progress", "work", "next call")
-    lines = [row(heads), "|---" * len(heads) + "|"]
-    for each in runs:
-        rules = [rule for rule in each["rules"] if rule["id"] in ("P-01", "P-02", "P-03", "P-04")]
-        cells = (f"{GLYPHS[rule['verdict']]} {rule['sentence']}".replace("|", "¦") for rule in rules)
-        lines.append(row((each["package"], each["revision"], each["tool"], *cells)))
-    return lines
-
-
-def linked(text: str) -> str:
-    """Turn the numbers of rules into links to the list of rules, except in headings, in messages, and in that list."""
-
-    def line(text: str) -> str:
-        if text.startswith("#") or "<a id=" in text:
-            return text
-        pieces = re.split("(`[^`]*`)", text)
-        pieces[::2] = (
-            re.sub(r"(?<!\[)\bP-\d\d\b", lambda found: f"[{found[0]}](#{found[0].lower()})", each)
-            for each in pieces[::2]
-        )
-        return "".join(pieces)
-
-    return "\n".join(map(line, text.split("\n")))
-
-
-def page(probed: list[Run], cancelled: list[Run], missed: list[Case]) -> str:
-    """The whole page."""
-    dates = sorted({each["date"][:10] for each in (*probed, *cancelled)})
-    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    left_out = [f"- {version(case.entry)}: {case}" for case in missed]
-    lines = [INTRODUCTION, *summary(probed), ""]
-    lines += [f"mcp-tui {__version__}, {when}. {len(probed)} runs of all rules."]
-    lines += ["", "## The worst findings", *worst([*probed, *cancelled])]
-    lines += ["", REPEAT, "## All runs", "", LEGEND, "", BY_CHANCE, *table(probed)]
-    lines += ["", OTHERS, *others(cancelled)]
-    if left_out:
-        lines += ["", "## Not run", "", *left_out]
-    lines += [
-        "",
-        "## The rules",
-        "",
-        *(f'- **{rule.id}** {rule.title} <a id="{rule.id.lower()}"></a>' for rule in RULES.values()),
-    ]
-    lines += ["", "## SHOULDs that are not followed, run by run", *details([*probed, *cancelled])]
-    text = "\n".join((*lines, "")).replace(str(REAL), ".real").replace(f"{ROOT}/", "")
-    return linked(re.sub(r"/\S+/heartbeat", "heartbeat", text))
+def pages(data: Run) -> dict[Path, str]:
+    """The evidence: the text of each file, one for each group."""
+    made: dict[Path, str] = {}
+    for group, title in GROUPS.items():
+        lines = [
+            f"# {title}: evidence",
+            "",
+            "What was seen in each run of [findings.md](findings.md), rule by rule.",
+            "",
+        ]
+        for run in (each for each in data["servers"] if each["group"] == group):
+            lines += [f'## {run["title"]}, {run["over"]}, {run["call"]} <a id="{anchor(run)}"></a>', ""]
+            took = "" if run["duration"] is None else f"; the call takes {run['duration']:.1f} s"
+            lines += [
+                f"{run['date'][:10]}, mcp-tui {run['mcp_tui']}, {run['revision']}, {run['seconds']:.0f} s{took}:"
+            ]
+            lines += [code(run["probed by"]), "", *evidence(run, anchor(run))]
+        made[FINDINGS.with_name(f"findings-{group}.md")] = "\n".join(lines).rstrip() + "\n"
+    return made
 
 
 def main() -> int:
-    """Make what is missing, and write the page."""
+    """Make what is missing, and write the pages."""
     PARTS.mkdir(parents=True, exist_ok=True)
-    wanted, more = cases(), other_tools()
+    wanted = jobs()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        made = list(pool.map(make, (*wanted, *more)))
-    probed, cancelled = (
-        [each for each in some if each] for some in (made[: len(wanted)], made[len(wanted) :])
+        made = list(zip(wanted, pool.map(make, wanted), strict=True))
+    node, browser = (
+        subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+        for command in ("node", chromium() or "true")
     )
-    missed = [case for case, each in zip((*wanted, *more), made, strict=True) if each is None]
-    FINDINGS.write_text(page(probed, cancelled, missed), encoding="utf-8")
+    python = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+    data = {
+        "with": ", ".join(filter(None, (python, f"Node {node}", browser))),
+        "not run": [
+            f"{job.title}, {job.over}, {job.call}: {run.rstrip('.')}"
+            for job, run in made
+            if isinstance(run, str)
+        ],
+        "servers": [run for _, run in made if not isinstance(run, str)],
+    }
+    DATA.write_text(lines_of(data, "servers"), encoding="utf-8")
+    FINDINGS.write_text(page(data), encoding="utf-8")
+    for file, text in pages(data).items():
+        file.write_text(text, encoding="utf-8")
     return 0
 
 

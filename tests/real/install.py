@@ -40,6 +40,41 @@ PEER_PACKAGES = (
     "@modelcontextprotocol/sdk@1.32.2",
 )
 
+SERVER_PACKAGES = (
+    "@agent-infra/mcp-server-commands@1.2.18",
+    "@kazuph/mcp-fetch@1.6.3",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+    "@modelcontextprotocol/server-puppeteer@2025.5.12",
+    "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+    "@playwright/mcp@0.0.83",
+    "@wonderwhy-er/desktop-commander@0.2.52",
+    "chrome-devtools-mcp@1.11.0",
+    "mcp-fetch-server@1.1.2",
+    "mcp-proxy@6.7.19",
+    "mcp-remote@0.15.1",
+    "mcp-server-code-runner@0.1.8",
+    "mcp-server-commands@0.5.0",
+    "supergateway@4.0.0",
+)
+
+SERVER_PYPI = (
+    "cli-mcp-server==0.2.5 mcp<2",
+    "duckduckgo-mcp-server==0.7.0",
+    "markitdown-mcp==0.0.1a8",
+    "mcp-alchemy==2026.10.15.202659",
+    "mcp-proxy==0.13.0",
+    "mcp-python-interpreter==1.2.3 mcp<2",
+    "mcp-server-duckdb==1.1.0 mcp<2",
+    "mcp-server-fetch==2026.10.24",
+    "mcp-server-git==2026.10.19",
+    "mcp-server-motherduck==1.1.0",
+    "mcp-server-sqlite==2025.4.25 mcp<2",
+    "mcp-server-time==2026.10.19",
+    "mcp-shell-server==1.1.14",
+    "terminal-controller==0.1.9 mcp<2",
+)
+
 CLIENT_PACKAGES = (
     *PEER_PACKAGES,
     "@ai-sdk/mcp@2.0.99",
@@ -216,6 +251,12 @@ def environment_part(name: str, holds: str) -> Part:
     return Part(name, asked, holds, fill_environment("--requirement", requirements), lambda: None)
 
 
+def pypi_part(name: str, package: str, kind: str) -> Part:
+    """A package of PyPI in an environment of its own, as people start it."""
+    asked = f"{package}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}"
+    return Part(name, asked, f"PyPI's {package}, {kind}", fill_environment(*package.split()), lambda: None)
+
+
 MCP1 = environment_part("mcp1", "what servers on PyPI's mcp 1.x need")
 MCP2 = environment_part("mcp2", "what servers on PyPI's mcp 2.x need")
 FASTMCP4 = environment_part("fastmcp4", "what servers on PyPI's fastmcp 4.x need")
@@ -238,7 +279,15 @@ OLDER = tuple(
         ("fastmcp3", "fastmcp 3.x"),
     )
 )
-FOR_FINDINGS = (*OLDER, CHUK, FASTMCP_TS)
+SERVER_NPM = Part(
+    "server_npm",
+    " ".join(SERVER_PACKAGES),
+    "servers on npm that people use",
+    fill_packages(*SERVER_PACKAGES),
+    no_npm,
+)
+SERVERS_BY_PIN = {pin: pypi_part(f"server_{pin.partition('=')[0]}", pin, "a server") for pin in SERVER_PYPI}
+FOR_FINDINGS = (*OLDER, CHUK, FASTMCP_TS, SERVER_NPM, *SERVERS_BY_PIN.values())
 """Lines for docs/findings.md alone: they are installed with --all."""
 NPM_PART = Part(
     "npm",
@@ -270,13 +319,7 @@ CLIENT_NPM = Part(
     no_npm,
 )
 _PYTHON_CLIENTS = tuple(
-    Part(
-        name,
-        f"{package}\n{REAL} {sys.base_prefix} {sys.version_info[:2]}",
-        f"PyPI's {package}, a client",
-        fill_environment(package),
-        lambda: None,
-    )
+    pypi_part(name, package, "a client")
     for name, package in (
         ("client_fastmcp", "fastmcp==4.2.3"),
         ("client_agents", "openai-agents==0.24.0"),

@@ -11,16 +11,14 @@ from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Report
 from tests.probe.probing import probed
-from tests.real.registry import ENVIRONMENT, EVERY_LINE, Case
+from tests.real.install import OLDER
+from tests.real.registry import ENVIRONMENT, EVERY_LINE, Case, Server
 
 SECONDS = "1.2"  # the work that is asked for
 PATIENCE = 60.0
 
 ENOUGH = 400.0
 """Seconds for a whole run: what a server does is to be seen on a slow machine too."""
-
-ONE_CANCEL = tuple(each for each in EXPERIMENTS if "P-01" in each.rules)
-"""One call, cancelled mid-work, with its control run."""
 
 OWN_TOOL = "its own"
 """The tool of a server that brings its own: the probe looks for it."""
@@ -52,8 +50,13 @@ def run(case: Case, experiments: Sequence[Experiment] = EXPERIMENTS) -> Report:
         )
 
 
+def newest(server: Server) -> bool:
+    """Whether a line is the newest of its SDK, in the layer that most people use."""
+    return server.part not in OLDER[:-1] and not server.name.startswith("low-level")
+
+
 def cases() -> list[Case]:
-    """Every line over every transport in every revision, with the good tool."""
+    """Every line over every transport in every revision, with the good tool; the newest with a synchronous one too."""
     found: list[Case] = []
     for server in EVERY_LINE.values():
         good = "cooperative" if "cooperative" in server.tools else OWN_TOOL
@@ -69,14 +72,6 @@ def cases() -> list[Case]:
         ]
         if server.sse:
             found.append(Case(server.name, "sse", server.revisions[0], good))
+        if newest(server) and "blocking" in server.tools:
+            found.append(Case(server.name, "stdio", server.revisions[-1], "blocking"))
     return found
-
-
-def other_tools() -> list[Case]:
-    """Every line over stdio, with the tools that are not so good: one cancel each."""
-    return [
-        Case(server.name, "stdio", server.revisions[-1], tool)
-        for server in EVERY_LINE.values()
-        for tool in ("blocking", "swallows", "cleanup")
-        if tool in server.tools
-    ]

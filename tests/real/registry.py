@@ -260,8 +260,7 @@ def _older(part: Part) -> Server:
         revisions=("2024-11-05",) if oldest else _AUTO,
         path="/mcp/" if part.name == "mcp1_9" else "/mcp",
         streamable=not oldest,
-        sse=script == "mcp1.py",
-        modes=("json", "stateless") if script == "mcp1.py" and not oldest else (),
+        sse=oldest,
         tools=_WORSE,
     )
 
@@ -283,7 +282,6 @@ FINDINGS_ONLY: dict[str, Server] = {
     server.name: server
     for server in (
         *(_older(part) for part in OLDER),
-        *(_low_level(part, ("2024-11-05",) if part is OLDER[0] else _AUTO) for part in OLDER[:3]),
         _low_level(MCP1, _AUTO, http=True),
         _low_level(MCP2, (LEGACY, MODERN), http=True),
         Server(

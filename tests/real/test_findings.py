@@ -1,34 +1,47 @@
-"""The page of findings: it tells of every line and of every rule that there is."""
+"""The page of findings about servers: it is made of the reports beside it, and each verdict has its evidence."""
 
 from __future__ import annotations
 
-import pytest
+import json
+import re
 
 from mcp_tui.probe.rules import RULES
-from tests.real.findings import FINDINGS, linked, version
-from tests.real.probing import cases
-from tests.real.registry import Case
+from tests.real.findings import DATA, FINDINGS, jobs, page, pages
 
-PAGE = FINDINGS.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("case", cases(), ids=str)
-def test_every_run_has_its_row_or_is_named_as_not_run(case: Case):
-    transport = f"{case.transport}, {case.mode}" if case.mode else case.transport
-    begins = f"| {version(case.entry)} | {transport} | {'' if case.revision == 'auto' else case.revision}"
-    rows = [
-        line for line in PAGE.splitlines() if line.startswith(begins) and line.count("|") == len(RULES) + 6
-    ]
-    assert rows or f"- {version(case.entry)}: {case}" in PAGE, "run make findings"
+FOUND = json.loads(DATA.read_text(encoding="utf-8"))
+TEXT = FINDINGS.read_text(encoding="utf-8")
+FILES = {file: file.read_text(encoding="utf-8") for file in pages(FOUND)}
 
 
-def test_every_rule_is_explained():
-    for rule in RULES.values():
-        assert f"- **{rule.id}** {rule.title}" in PAGE
+def test_the_pages_are_made_of_the_reports_beside_them():
+    assert page(FOUND) == TEXT, "run make findings"
+    assert pages(FOUND) == FILES, "run make findings"
 
 
-def test_every_number_of_a_rule_leads_to_its_rule():
-    line = "- **P-01**, `P-02` is quoted, [P-03](#p-03)"
-    assert linked(line) == "- **[P-01](#p-01)**, `P-02` is quoted, [P-03](#p-03)"
-    assert linked(PAGE) == PAGE, "run make findings"
-    assert [rule for rule in RULES if f'<a id="{rule.lower()}"></a>' not in PAGE] == []
+def test_every_server_has_its_row_or_is_named_as_not_judged():
+    made = {(run["name"], run["over"], run["call"]): run for run in FOUND["servers"]}
+    for job in jobs():
+        run = made.get((job.name, job.over, job.call))
+        told = any(each.startswith(f"{job.title}, {job.over}, {job.call}: ") for each in FOUND["not run"])
+        assert (run is not None) is not told, f"{job.key}: run make findings"
+        if run is not None:
+            assert run["title"] == job.title, "run make findings"
+            assert [rule["id"] for rule in run["rules"]] == [*RULES]
+
+
+def test_every_link_leads_somewhere():
+    rules = (FINDINGS.parent / "rules.md").read_text(encoding="utf-8")
+    texts = {"rules.md": rules, **{file.name: text for file, text in FILES.items()}}
+    places = {
+        f"{name}#{place}" for name, text in texts.items() for place in re.findall(r'<a id="([^"]+)">', text)
+    }
+    for text in (TEXT, *FILES.values()):
+        assert set(re.findall(r"\]\((\S+#[^)]+)\)", text)) <= places
+
+
+def test_no_verdict_is_without_evidence():
+    for run in FOUND["servers"]:
+        for rule in run["rules"]:
+            seen = rule["evidence"] or rule["verdict"] not in ("pass", "fail", "warning")
+            assert rule["sentence"], (run["title"], run["over"], rule["id"])
+            assert seen, (run["title"], run["over"], rule["id"])

@@ -6,9 +6,11 @@ ten steps, with progress and a heartbeat; ``wipe_slowly`` looks as slow, but is 
 MODE is the id of the rule to break, with ``:SHAPE`` for a malformed cancel that P-11 takes for a valid one, or one of
 
 good              obeys
+cold              obeys; its first call takes three times as long
 dies              exits when a call in flight is cancelled
 one-at-a-time     reads nothing while it works
 tasks             offers tasks, and cancels them; endless-tasks says so, but works on; needs-tasks has them alone
+exclusive         refuses a call while another one works
 harmful           has the destructive tool alone
 quick             its tool takes no time
 several           has three slow tools, of which the second reports progress
@@ -86,7 +88,7 @@ class Call:
 
     def work(self) -> bool:
         """Whether it worked to its end."""
-        pause = self.seconds / STEPS
+        pause = self.seconds / STEPS * (3 if MODE == "cold" and self.first else 1)
         for self.step in range(STEPS):
             # P-07: only the uncancelled control run is as quick as the probe expects
             slow = MODE == "P-07" and not self.first and self.step == STEPS - 1
@@ -130,6 +132,9 @@ class Session:
                 os.write(2, b"working\n")
             except OSError:
                 os._exit(1)
+        if MODE == "exclusive" and self.calls:
+            say({"id": id, "error": {"code": -32603, "message": "busy"}})
+            return
         seconds = 0.0 if MODE == "quick" else float(params.get("arguments", {}).get("seconds", 5))
         if self.as_task(id, params, say, seconds):
             return

@@ -15,24 +15,34 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from mcp_tui.probe.clients.rules import CLIENT_RULES
 from tests.real.clients.table import COLUMNS, JUDGED, Client
-from tests.real.findings import FINDINGS, GLYPHS, PARTS, ROOT, row
 from tests.real.install import REAL
+from tests.real.page import (
+    DOCS,
+    GLYPHS,
+    PARTS,
+    ROOT,
+    Run,
+    evidence,
+    heading,
+    lines_of,
+    plain,
+    row,
+    slug,
+    when,
+)
 
-PAGE: Final = FINDINGS.with_name("findings-clients.md")
+PAGE: Final = DOCS / "findings-clients.md"
 DATA: Final = PAGE.with_suffix(".json")
 TRANSPORTS: Final = {"stdio": "stdio", "http": "streamable HTTP"}
 SHORT: Final = {"K-01": "limit", "K-02": "stop"}
 HEADS: Final = (*COLUMNS[:-1], *(f"{COLUMNS[-1]} {each}" for each in SHORT.values()))
 """The columns of the short table."""
-CELLS: Final = {**GLYPHS, "not applicable": "·"}
 SECONDS: Final = 1200
 """Seconds that one client may take; the judge itself ends every run long before."""
-
-Run = dict[str, Any]
 
 INTRODUCTION: Final = """\
 # What clients do when a call is to stop
@@ -78,11 +88,6 @@ of each row is with its evidence. The same as JSON: [findings-clients.json](find
 
 
 # -- the runs, kept one by one -----------------------------------------------------------------------------------
-
-
-def slug(*words: str) -> str:
-    """Words as the name of a file or of a place; an @ makes a difference."""
-    return re.sub(r"\W+", "-", " ".join(words).lower().replace("@", "at-")).strip("-")
 
 
 def command(client: Client, transport: str) -> list[str]:
@@ -143,22 +148,12 @@ def anchor(run: Run, rule: str = "") -> str:
     return slug(run["name"], run["transport"], rule)
 
 
-def heading(rule: str) -> str:
-    return f"[{rule}](rules.md#{rule.lower()})"
-
-
 def table(runs: list[Run]) -> Iterator[str]:
     """One line a client, each rule."""
-    yield row(
-        (
-            "client",
-            "speaks",
-            *(f"[{rule.removeprefix('K-')}](rules.md#{rule.lower()})" for rule in CLIENT_RULES),
-        )
-    )
+    yield row(("client", "speaks", *(heading(rule, rule.removeprefix("K-")) for rule in CLIENT_RULES)))
     yield "|---" * (len(CLIENT_RULES) + 2) + "|"
     for run in runs:
-        cells = (f"[{CELLS[rule['verdict']]}](#{anchor(run, rule['id'])})" for rule in run["rules"])
+        cells = (f"[{GLYPHS[rule['verdict']]}](#{anchor(run, rule['id'])})" for rule in run["rules"])
         yield row((f"[{title(run)}](#{anchor(run)})", run["revision"], *cells))
 
 
@@ -171,7 +166,7 @@ def word(rule: Run) -> str:
         ", and sent no cancel": "none",
     }
     found = next((each for end, each in words.items() if said.endswith(end)), "")
-    found = found or ("ends" if said.startswith("it ends the") else CELLS[rule["verdict"]])
+    found = found or ("ends" if said.startswith("it ends the") else GLYPHS[rule["verdict"]])
     streams = {
         "the stream of the call was still open": ", open",
         "the client closed the stream of the call": ", closed",
@@ -187,7 +182,7 @@ def left(rule: Run) -> str:
         if found
         else "none"
         if rule["verdict"] == "pass"
-        else CELLS[rule["verdict"]]
+        else GLYPHS[rule["verdict"]]
     )
 
 
@@ -198,7 +193,7 @@ def cells(run: Run, http: Run | None) -> dict[str, tuple[str, str]]:
     for column, rule in (("limit", "K-01"), ("stop", "K-02"), ("interrupted", "K-16")):
         made[column] = word(rules[rule]), anchor(run, rule)
     for column, rule in (("reason", "K-17"), ("late result", "K-07"), ("initialize", "K-05")):
-        made[column] = CELLS[rules[rule]["verdict"]], anchor(run, rule)
+        made[column] = GLYPHS[rules[rule]["verdict"]], anchor(run, rule)
     made["left behind"] = left(rules["K-15"]), anchor(run, "K-15")
     for rule in (each for each in (http or {"rules": ()})["rules"] if each["id"] in ("K-01", "K-02")):
         made[f"HTTP {SHORT[rule['id']]}"] = word(rule), anchor(http or {}, rule["id"])
@@ -219,11 +214,6 @@ def beside(runs: list[Run]) -> Iterator[tuple[Run, Run | None]]:
     """Each run over stdio, with that over HTTP."""
     over_http = {run["name"]: run for run in runs if run["transport"] == "http"}
     yield from ((run, over_http.get(run["name"])) for run in runs if run["transport"] == "stdio")
-
-
-def plain(sentence: str) -> str:
-    """A sentence that may quote what a client wrote, as text."""
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", sentence)
 
 
 def broken(runs: list[Run]) -> Iterator[str]:
@@ -263,43 +253,25 @@ def different(data: Run) -> Iterator[str]:
     yield row(("client", "column", "was", "is", "seen now"))
     yield "|---" * 5 + "|"
     for client, column, was, now, place in other:
-        yield row(
-            (
-                client,
-                column,
-                was,
-                f"[{now}](#{place})",
-                plain(told.get(place, "its server had the newest version that it knows")),
-            )
-        )
+        text = plain(told.get(place, "its server had the newest version that it knows"))
+        yield row((client, column, was, f"[{now}](#{place})", text))
 
 
-def evidence(run: Run) -> Iterator[str]:
+def seen(run: Run) -> Iterator[str]:
     """What was seen of a client, rule by rule."""
     yield f'### {title(run)}, {TRANSPORTS[run["transport"]]} <a id="{anchor(run)}"></a>'
     yield ""
     yield f"{run['date'][:10]}, mcp-tui {run['mcp_tui']}, {run['revision']}, {run['seconds']:.0f} s:"
     yield f"`{run['command']}`"
     yield ""
-    for rule in run["rules"]:
-        place = f'<a id="{anchor(run, rule["id"])}"></a>'
-        clause = f" *{rule['level']}: {rule['clause']}*" if rule["clause"] else ""
-        yield f"- {place}{heading(rule['id'])} {CELLS[rule['verdict']]} {plain(rule['sentence'])}.{clause}"
-        for each in rule["evidence"]:
-            at = "" if each["t"] is None else f"{each['t']:+.2f} s "
-            yield f"  - {at}{plain(each['what'])}"
-    yield from (f"- {plain(note)}." for note in run["notes"])
-    yield ""
+    yield from evidence(run, anchor(run))
 
 
 def page(data: Run) -> str:
     """The whole page."""
     runs: list[Run] = data["clients"]
-    dates = sorted({run["date"][:10] for run in runs}) or ["no client was judged"]
-    when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    made = ", ".join(sorted({run["mcp_tui"] for run in runs}))
     lines = [INTRODUCTION, *in_short(runs), ""]
-    lines += [f"{when}, mcp-tui {made}; {data['with']}.", ""]
+    lines += [f"{when(runs)}; {data['with']}.", ""]
     lines += [f"- Not run: {name}: {plain(why)}." for name, why in data["not run"].items()]
     lines += [LIMITS, "## Every MUST that was broken", "", *(list(broken(runs)) or ["None."]), ""]
     lines += ["## All rules", "", RULES]
@@ -308,14 +280,8 @@ def page(data: Run) -> str:
     lines += ["## Beside an earlier look", "", *different(data), ""]
     lines += [REPEAT, "## Evidence", ""]
     for run in runs:
-        lines += evidence(run)
+        lines += seen(run)
     return "\n".join(lines).rstrip() + "\n"
-
-
-def lines_of(data: Run) -> str:
-    """The data as JSON, a client a line."""
-    clients = ",\n".join(json.dumps(run, ensure_ascii=False) for run in data["clients"])
-    return json.dumps({**data, "clients": []}, ensure_ascii=False).replace("[]}", f"[\n{clients}\n]}}\n")
 
 
 def main() -> int:
@@ -338,7 +304,7 @@ def main() -> int:
         "not run": not_run,
         "clients": made,
     }
-    DATA.write_text(lines_of(data), encoding="utf-8")
+    DATA.write_text(lines_of(data, "clients"), encoding="utf-8")
     PAGE.write_text(page(data), encoding="utf-8")
     return 0
 
