@@ -85,8 +85,9 @@ LIMITS: Final = """\
 **What a cell rests on.** A verdict is about one call of one tool, in one run. Most calls write to a file while they work
 (shell: a loop; page: a slow local server that sees its reader leave), so ✓ and ↯ below P-03 were seen. Where a call cannot
 do that, and reports no progress, ∅ says that nothing shows whether the work goes on. The server behind each bridge is
-@modelcontextprotocol/sdk: what a bridge adds is the difference to its row. P-07 and P-22 depend on which of two messages
-is first, and where a server dies of a cancel, P-01, P-05 and P-25 depend on how soon.
+@modelcontextprotocol/sdk: what a bridge adds is the difference to its row. "With mcp<2": as installed by default, the
+server does not start. P-07 and P-22 depend on which of two messages is first, and where a server dies of a cancel, P-01,
+P-05 and P-25 depend on how soon.
 """
 
 SDKS: Final = """\
