@@ -372,7 +372,7 @@ def main() -> int:
     )
     python = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
     data = {
-        "with": ", ".join(filter(None, (python, f"Node {node}", browser))),
+        "with": ", ".join(filter(None, (python, f"Node {node}", " ".join(browser.split()[:2])))),
         "not run": [
             f"{job.title}, {job.over}, {job.call}: {run.rstrip('.')}"
             for job, run in made
