@@ -150,6 +150,8 @@ if vice != "K-14":
     call = threading.Thread(target=lambda: post("tools/call", called, id=1).read(), daemon=True)
     call.start()
     call.join(None if vice == "closes" else 0.6)
+    if vice == "mute":
+        os._exit(0)
     id = "1" if vice == "K-04" else 1
     if vice not in ("K-01", "closes"):
         post("notifications/cancelled", {"requestId": id, "reason": "too slow"}).read()
@@ -176,6 +178,14 @@ def test_over_http_a_client_falls_by_its_one_fault(revision: str, vice: str):
     report = judged((sys.executable, "-c", TALK, revision, vice), each, transport="http", speaks=revision)
     assert fallen(report) == {vice} - {"good"}, report.findings
     assert (report.info.transport, report.info.revision.name) == ("http", revision)
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_over_http_a_client_that_says_nothing_passes_nothing_and_breaks_nothing(revision: str):
+    report = judged(
+        (sys.executable, "-c", TALK, revision, "mute"), "limit", transport="http", speaks=revision
+    )
+    assert {found.verdict for found in report.findings.values()} == {UNSEEN}, report.findings
 
 
 def test_over_http_no_late_result_is_judged_where_the_stream_of_the_call_is_closed():
