@@ -260,6 +260,13 @@ def test_a_maximum_is_missed_only_where_the_client_says_that_it_has_one(
     assert found("K-13", kept).verdict in (UNSEEN, ABSENT)  # its limit is not known
 
 
+def test_a_limit_that_looked_shorter_because_its_call_came_late_is_no_reset():
+    late = run("limit", cancelled(11.2), timeout=2.0)
+    usual = SeenCall("count", 10.0, reports=True, cancelled_at=12.0)
+    kept = run("progress", usual, tool="count", timeout=2.0, maximum=8.0, watched=9.0)
+    assert found("K-13", late, kept).verdict is ABSENT
+
+
 @pytest.mark.parametrize(
     ("server", "verdict", "words"),
     [

@@ -211,7 +211,7 @@ async def progress(stage: Stage) -> None:
     held, seen = await stage.called(), stage.seen
     if held is not None and held.seen.reports:
         step, call = 0, held.seen
-        limit = seen.limit or 2.0
+        limit = max(seen.limit, seen.timeout)
         end = call.at + (2 * seen.maximum + GRACE if seen.maximum else 3 * limit)
 
         def over() -> bool:

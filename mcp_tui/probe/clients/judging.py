@@ -385,6 +385,8 @@ class Judging:
         gone = min(filter(None, (seen.gone_at(call), call.closed_at)), default=None)
         if after is None and gone is not None and gone - call.at <= seen.watched:
             after = gone - call.at
+        # its call may have been seen late, so that its limit looked shorter than the one that it was to set
+        limit = max(limit, seen.timeout)
         if after is not None and after < 1.5 * limit:
             if seen.held_up > REACHED * limit:
                 return self._unseen(

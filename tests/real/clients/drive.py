@@ -215,7 +215,7 @@ async def main() -> None:
                 print(await call("add", WORDS, None))
             return
         try:
-            async with asyncio.timeout(0.5 if EXPERIMENT in ("stop", "task") else None):
+            async with asyncio.timeout({"stop": LIMIT / 4, "task": 0.5}.get(EXPERIMENT)):
                 print(await call(TOOL, ARGUMENTS, LIMIT))
         except Exception as error:  # noqa: BLE001 - whatever it raises, it is how it gives up
             print("gave up:", str(error) or type(error).__name__)

@@ -72,7 +72,7 @@ A column is a rule, K-01 to K-17. Its number leads to [its clause](rules.md#clie
 are those above.
 """
 
-LIMITS: Final = """
+LIMITS: Final = """\
 **What a cell rests on.** Each client is a [small program](../tests/real/clients) on its package's usual API. A verdict is
 about what that program does with it, in one run. ∅ says nothing about the package: its evidence says why. @ai-sdk/mcp has no
 limit for a tool: an abort signal is its limit here. mcp 2.x and fastmcp can call no tool as a task. Judge your own client:
@@ -273,6 +273,7 @@ def page(data: Run) -> str:
     lines = [INTRODUCTION, *in_short(runs), ""]
     lines += [f"{when(runs)}; {data['with']}.", ""]
     lines += [f"- Not run: {name}: {plain(why)}." for name, why in data["not run"].items()]
+    lines += [""] if data["not run"] else []
     lines += [LIMITS, "## Every MUST that was broken", "", *(list(broken(runs)) or ["None."]), ""]
     lines += ["## All rules", "", RULES]
     for transport, name in TRANSPORTS.items():
