@@ -413,7 +413,7 @@ class HandJudge(Judge):
         self.say("Put this server into the config of your client, and restart the client:")
         self.say(json.dumps({"mcpServers": {"judge": entry}}, indent=2))
         self.say(
-            f"{len(wanted)} steps follow. s and Enter skips a step. After ctrl+c, the same command goes on here."
+            f"Steps: {len(wanted)}. s and Enter skips a step. After ctrl+c, the same command goes on here."
         )
         if done := len(kept.runs) + len(kept.skipped):
             client = next((each.client for each in kept.runs.values() if each.client), "a client")
