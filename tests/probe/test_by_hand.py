@@ -145,7 +145,7 @@ async def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path):
     assert await first.run("limit", "stop") is None
     second = Played(tmp_path)
     report = await second.run("limit", "stop")
-    assert [each for each in second.told if each.startswith("Step")] == ["Step 2 of 2: stop"]
+    assert [each for each in second.told if each.startswith("Step ")] == ["Step 2 of 2: stop"]
     assert verdicts(report, "K-01", "K-02") == {"K-01": UNSEEN, "K-02": PASS}
 
 
