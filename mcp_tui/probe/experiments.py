@@ -589,7 +589,7 @@ async def initialize(trial: Trial) -> None:
     await connection.start()
     opening = connection.request(*server.hello(), id=HANDSHAKE_ID)
     connection.notify(CANCEL_METHOD, {"requestId": HANDSHAKE_ID, "reason": PROBE_REASON})
-    patience = max(4.0, 2 * server.connecting + 2.0)
+    patience = max(4.0, 4 * server.connecting + 2.0)
     trial.tell("initialize was sent, and cancelled at once")
     heard = await opening.answered(opening.sent_at + patience)
     if heard is None:

@@ -219,7 +219,7 @@ _REPOSITORY: Final = (
 # fmt: off
 USED: Final = (
     Used("PyPI mcp-server-fetch", _SLOW_PAGE,
-         "mcp-server-fetch --ignore-robots-txt --allow-private-ips", f"{_BEATS} fetch url=URL"),
+         "mcp-server-fetch --ignore-robots-txt --allow-private-ips", f"{_BEATS} fetch url=URL raw=true"),
     Used("npm mcp-fetch-server", _SLOW_PAGE, "mcp-fetch-server", f"{_BEATS} fetch_txt url=URL"),
     Used("npm @kazuph/mcp-fetch", _SLOW_PAGE, "mcp-fetch",
          f"-e MCP_FETCH_DISABLE_SSRF_GUARD=1 {_BEATS} imageFetch url=URL"),
