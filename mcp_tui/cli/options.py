@@ -204,7 +204,7 @@ _PROBE: Final = (
         Option("--each", "NAMES", "only these experiments, with commas (--client --list names them)"),
         Option("--gave-up", "REGEX", "what the client writes when it gives a call up"),
         Option("--by-hand", "", "a program with a window: says step by step what to do in it"),
-        Option("--restart", "", "with --by-hand: begin anew where a run was interrupted"),
+        Option("--restart", "", "with --by-hand: start over instead of resuming an interrupted run"),
     ),
     OptionGroup(
         "reports",

@@ -20,8 +20,9 @@ from mcp_tui.probe.clients.by_hand import HandJudge
 from mcp_tui.probe.clients.run import Unstartable
 from mcp_tui.probe.report import Finding
 from mcp_tui.tap.install import own_path
+from mcp_tui.transport.base import sentence
 
-AGAIN: Final = "The steps that are done are kept. The same command goes on."
+AGAIN: Final = "Completed steps are saved. Run the same command to resume."
 
 
 def run(given: Words, **how: Any) -> int:
@@ -32,8 +33,8 @@ def run(given: Words, **how: Any) -> int:
     """
     if not sys.stdin.isatty():
         raise Failure(
-            "A person answers on a terminal, and stdin is none. "
-            "Run this in a terminal, or judge a command: probe --client -- COMMAND"
+            "--by-hand asks a person, but stdin is not a terminal. "
+            "Run it in a terminal, or judge a command: probe --client -- COMMAND"
         )
     return asyncio.run(_run(given, how, time.monotonic()))
 
@@ -66,7 +67,7 @@ async def _run(given: Words, how: dict[str, Any], began: float) -> int:
     try:
         return await reported(command, judge.run(), AGAIN)
     except Unstartable as error:
-        raise Failure(f"{error}.", Exit.UNREACHABLE) from None
+        raise Failure(sentence(str(error)), Exit.UNREACHABLE) from None
     finally:
         asyncio.get_running_loop().remove_reader(sys.stdin)
 

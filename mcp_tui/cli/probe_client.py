@@ -54,7 +54,9 @@ def run(given: Words) -> int:
     if options.restart and not options.by_hand:
         raise Failure("--restart is for --by-hand. Add it.")
     if not (given.command or options.by_hand):
-        raise Failure("No client given. Put its command after -- (--by-hand: for a program with a window)")
+        raise Failure(
+            "No client given. Put its command after --, or add --by-hand for a program with a window."
+        )
     if options.protocol not in ("auto", *SUPPORTED):
         raise Failure(f"Unknown --protocol {options.protocol!r}. Choose from: {', '.join(SUPPORTED)}.")
     names = list(dict.fromkeys(each.name for each in CLIENT_EXPERIMENTS))

@@ -347,7 +347,7 @@ class HandJudge(Judge):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return await self._run()
         except BlockingIOError:
-            raise Unstartable("Another judge is at work. End it first") from None
+            raise Unstartable("Another judge is running. Stop it first.") from None
         except OSError as error:
             raise Unstartable(f"Cannot use {error.filename or self.folder}: {error.strerror}") from None
 
@@ -413,11 +413,11 @@ class HandJudge(Judge):
         self.say("Put this server into the config of your client, and restart the client:")
         self.say(json.dumps({"mcpServers": {"judge": entry}}, indent=2))
         self.say(
-            f"Steps: {len(wanted)}. s and Enter skips a step. After ctrl+c, the same command goes on here."
+            f"Steps: {len(wanted)}. s and Enter skips a step. After ctrl+c, the same command resumes here."
         )
         if done := len(kept.runs) + len(kept.skipped):
             client = next((each.client for each in kept.runs.values() if each.client), "a client")
-            self.say(f"Going on with {client}: {done} done at {kept.date}. --restart begins anew.")
+            self.say(f"Resuming with {client}: {done} steps done since {kept.date}. --restart starts over.")
 
     def _seen(self, experiment: ClientExperiment) -> Seen:
         made = judging.Judging(self.runs, judging.revision_of(self.runs), self.transport)
@@ -435,7 +435,7 @@ class HandJudge(Judge):
         other = next((each.client for each in self.runs.values() if each.client), seen.client)
         if seen.client not in ("", other):
             text = f"The steps before were made with {other}, this one with {seen.client}"
-            raise Unstartable(f"{text}. Go on with the first, or begin anew (--restart)")
+            raise Unstartable(f"{text}. Continue with the first, or add --restart to start over.")
         before = self._judged()
         self.runs[experiment.run_name] = seen
         for rule, finding in self._judged().items():
