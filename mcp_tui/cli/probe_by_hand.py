@@ -34,7 +34,7 @@ def run(given: Words, **how: Any) -> int:
     if not sys.stdin.isatty():
         raise Failure(
             "--by-hand asks a person, but stdin is not a terminal. "
-            "Run it in a terminal, or judge a command: probe --client -- COMMAND"
+            "Run it in a terminal, or judge a command: probe --client -- COMMAND."
         )
     return asyncio.run(_run(given, how, time.monotonic()))
 
