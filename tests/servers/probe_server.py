@@ -248,8 +248,7 @@ class Session:
                 threading.Timer(0.1 * more, beat).start()
         if MODE == "P-04" and mid and not timeout:
             self.deaf_to = "tools/call"
-        # the second cancel, after that of mid-work: no clock has to tell
-        if MODE == "P-06" and len(self.cancelled) == 2 and not BEATEN:
+        if MODE == "P-06" and not mid and reason and not together:  # the one for comparison has no reason
             self.deaf_to = "tools/list"
 
     # -- requests ------------------------------------------------------------------------------------------------
