@@ -34,7 +34,7 @@ from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.view.probe_report import word
 from mcp_tui.tui.view.text import brief, clean
 
-SLOW_START: Final = 10.0
+SLOW_START_SECONDS: Final = 10.0
 """Seconds after which a start is slow: some clients give up then."""
 
 ROUND_TRIPS: Final = 3
@@ -83,7 +83,7 @@ _PAGE: Final = ("start", "stdout", "stderr", *LISTS, "lint", "ping", "cancel", "
 async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator[Row]:
     """Yields what one connection shows."""
     client, started = session.client, started_after(session)
-    verdict = Verdict.WARNING if started > SLOW_START else Verdict.PASS
+    verdict = Verdict.WARNING if started > SLOW_START_SECONDS else Verdict.PASS
     yield Row("start", verdict, f"ready after {started:.2f} s")
     tools: list[dict[str, Json]] = []
     for kind in filter(lambda kind: offers(client, kind), LISTS):

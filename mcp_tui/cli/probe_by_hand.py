@@ -22,7 +22,7 @@ from mcp_tui.probe.report import Finding
 from mcp_tui.tap.install import own_path
 from mcp_tui.transport.base import sentence
 
-AGAIN: Final = "Completed steps are saved. Run the same command to resume."
+HOW_TO_RESUME: Final = "Completed steps are saved. Run the same command to resume."
 
 
 def run(given: Words, **how: Any) -> int:
@@ -65,7 +65,7 @@ async def _run(given: Words, how: dict[str, Any], began: float) -> int:
 
     asyncio.get_running_loop().add_reader(sys.stdin, read)
     try:
-        return await reported(command, judge.run(), AGAIN)
+        return await reported(command, judge.run(), HOW_TO_RESUME)
     except Unstartable as error:
         raise Failure(sentence(str(error)), Exit.UNREACHABLE) from None
     finally:

@@ -19,7 +19,7 @@ from mcp_tui.protocol.values import frozen
 
 Catalogue = Mapping[str, Mapping[str, dict[str, Json]]]
 
-COMPARED: Final = 5_000
+COMPARED_PAIRS: Final = 5_000
 """Pairs of schemas that one comparison looks at."""
 
 
@@ -247,7 +247,7 @@ class SchemaComparison:
 
     def __init__(self, old: Json, new: Json) -> None:
         self._schemas = Schema(old), Schema(new)
-        self._left = COMPARED
+        self._left = COMPARED_PAIRS
         self._active: set[tuple[int, int]] = set()
 
     def compare(self, old: Json, new: Json, path: Path) -> Iterator[_Found]:

@@ -20,10 +20,17 @@ KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", 
 PARTS: Final = 10_000
 """Schemas that the normal form of one schema may have."""
 
-TEXTS: Final = frozenset({"title", "description"})
+DESCRIBING_MEMBERS: Final = frozenset({"title", "description"})
 """What is left out without descriptions."""
 
-ANNOTATIONS: Final = TEXTS | {"default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
+ANNOTATIONS: Final = DESCRIBING_MEMBERS | {
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+}
 """Keywords that permit or forbid no value."""
 
 _LEFT_OUT: Final = frozenset(
@@ -71,7 +78,7 @@ def normal_catalogue(
 def _entry(raw: dict[str, Json], *, descriptions: bool) -> dict[str, Json]:
     made: dict[str, Json] = {}
     for name, value in raw.items():
-        if value is None or name in ("_meta", "size") or (name in TEXTS and not descriptions):
+        if value is None or name in ("_meta", "size") or (name in DESCRIBING_MEMBERS and not descriptions):
             continue
         match name:
             case "inputSchema" | "outputSchema":
@@ -92,7 +99,9 @@ def _argument(raw: dict[str, Json], *, descriptions: bool) -> Json:
     return {
         name: value
         for name, value in raw.items()
-        if value is not None and (name, value) != ("required", False) and (descriptions or name not in TEXTS)
+        if value is not None
+        and (name, value) != ("required", False)
+        and (descriptions or name not in DESCRIBING_MEMBERS)
     }
 
 
@@ -147,7 +156,7 @@ class _Normalizer:
             return {
                 name: made
                 for name, value in members.items()
-                if name not in _LEFT_OUT and (self._descriptions or name not in TEXTS)
+                if name not in _LEFT_OUT and (self._descriptions or name not in DESCRIBING_MEMBERS)
                 if (made := self._keyword(name, value, f"{place}/{_escaped(name)}")) is not None
             }
         finally:

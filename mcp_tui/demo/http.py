@@ -94,7 +94,7 @@ def _decoded(value: str) -> str | None:
         return None
 
 
-JSON_TYPE: Final = "application/json"
+JSON_MEDIA_TYPE: Final = "application/json"
 SSE: Final = "text/event-stream"
 
 
@@ -147,7 +147,7 @@ class HttpResponse(Channel):
         if "method" in frame:
             return False
         self._ended = True
-        self._connection.respond(status, frames.encode(frame), JSON_TYPE, self._headers)
+        self._connection.respond(status, frames.encode(frame), JSON_MEDIA_TYPE, self._headers)
         return True
 
     def end(self) -> None:
@@ -285,7 +285,7 @@ class HttpConnection(asyncio.Protocol):
 
     def error(self, refusal: DemoRefusal, id: RequestId | None = None) -> None:
         """Sends a JSON-RPC error as a whole response."""
-        self.respond(HTTPStatus.BAD_REQUEST, frames.encode(frames.error_frame(id, refusal)), JSON_TYPE)
+        self.respond(HTTPStatus.BAD_REQUEST, frames.encode(frames.error_frame(id, refusal)), JSON_MEDIA_TYPE)
 
     def start_stream(self) -> None:
         """Begins a response of server-sent events."""
@@ -385,8 +385,8 @@ class HttpServer:
     # -- POST --------------------------------------------------------------------------------------------------
 
     def _post(self, connection: HttpConnection, request: HttpRequest) -> None:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
-            raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON_TYPE}")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_MEDIA_TYPE:
+            raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON_MEDIA_TYPE}")
         try:
             message = frames.decode(request.body)
             batch = frames.as_list(message)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.frames import DemoCaller, Object, as_list, as_object
-from mcp_tui.mock.runs import SUBSCRIPTION, Run, Runs, Step, is_odd
+from mcp_tui.mock.runs import SUBSCRIPTION_META, Run, Runs, Step, is_odd
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 
@@ -205,8 +205,11 @@ class Replayed(Call):
                 posed = self._posed.get(text(members.get("requestId")))
                 members["requestId"] = members.get("requestId") if posed is None else posed[0]
             meta = as_object(members.get("_meta"))
-            if meta is not None and SUBSCRIPTION in meta:
-                members["_meta"] = {**meta, SUBSCRIPTION: _like(meta[SUBSCRIPTION], step.of.id, self.id)}
+            if meta is not None and SUBSCRIPTION_META in meta:
+                members["_meta"] = {
+                    **meta,
+                    SUBSCRIPTION_META: _like(meta[SUBSCRIPTION_META], step.of.id, self.id),
+                }
         return frame
 
 
@@ -228,7 +231,7 @@ def _replaced(value: Json, names: dict[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
-CACHED: Final = frozenset(
+CACHEABLE_METHODS: Final = frozenset(
     {
         "server/discover",
         "tools/list",
@@ -252,7 +255,7 @@ def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Obj
         name: each for name, each in (as_object(result.get("_meta")) or {}).items() if name != _SERVER_INFO
     }
     if caller.modern:
-        hold: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHED else {}
+        hold: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHEABLE_METHODS else {}
         return {"resultType": "complete", **hold, **result, "_meta": {**meta, _SERVER_INFO: server}}
     kept = {name: each for name, each in result.items() if name not in {*_MODERN_ONLY, "_meta"}}
     return {**kept, "_meta": meta} if meta else kept

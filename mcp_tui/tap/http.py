@@ -48,7 +48,7 @@ HEAD_BYTES: Final = 64 * 1024
 WAITING_BYTES: Final = 1 << 20
 """Bytes from the client that may wait for the server; then no more are read."""
 
-CONNECT_TIMEOUT: Final = 30.0
+UPSTREAM_CONNECT_SECONDS: Final = 30.0
 
 HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer"
@@ -391,7 +391,7 @@ class Proxy:
 
     def __init__(self, target: HttpTarget, tokens: Authorization | None, begin: dict[str, Any]) -> None:
         self.address = parse(target.url)
-        self.client = HttpClient(target, connect_timeout=CONNECT_TIMEOUT, tokens=tokens)
+        self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens)
         self.connections: set[ClientConnection] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 SESSIONS: Final = 64
 """Sessions that are kept open; of more, those end in which nothing happened for longest."""
 
-SWITCH: Final = 0.0005
+BOOKS_SWITCH_SECONDS: Final = 0.0005
 """Seconds after which the thread of the books gives way to the bytes."""
 
-LATER: Final = 0.01
+STAND_BACK_SECONDS: Final = 0.01
 """Seconds that the books wait, so that they do not run beside an answer that comes at once."""
 
 DECODED: Final = 1 << 20
@@ -372,7 +372,7 @@ class HttpBooks:
     def start(self) -> None:
         """Begins to read, for the running event loop."""
         self._loop = asyncio.get_running_loop()
-        sys.setswitchinterval(SWITCH)
+        sys.setswitchinterval(BOOKS_SWITCH_SECONDS)
         self._thread.start()
 
     def put(self, call: Callable[..., None], at: float, *given: Any) -> None:
@@ -396,7 +396,7 @@ class HttpBooks:
     def _read(self) -> None:
         while not self.dead:
             self._there.wait()
-            sleep(LATER)
+            sleep(STAND_BACK_SECONDS)
             self._there.clear()
             while self._queue and not self.dead:
                 self.guarded(self._next)

@@ -75,7 +75,7 @@ LAST_RECORDS_SECONDS = 0.1
 """Seconds for the last records to the books."""
 LAST_BUNDLE_SECONDS = 0.3
 """Seconds for the thread that hands them on to stop."""
-LOOK = 0.05
+PAUSE_LOOK_SECONDS = 0.05
 """Seconds between two looks whether it shall."""
 BOOKS_SECONDS = 60.0
 """Seconds after which books that take nothing any more are given up."""
@@ -230,7 +230,7 @@ class Queue:
         pieces = self._unsent
         until = monotonic() + BOOKS_SECONDS
         while pieces and not self._stopped:
-            if select.select([], [self._sink], [], LOOK)[1]:
+            if select.select([], [self._sink], [], PAUSE_LOOK_SECONDS)[1]:
                 size, whole = os.writev(self._sink, pieces[:PIECES]), 0
                 while pieces[whole:] and size >= len(pieces[whole]):
                     size -= len(pieces[whole])

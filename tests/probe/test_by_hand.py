@@ -101,7 +101,7 @@ class Played:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "GRACE", 0.05)
+    monkeypatch.setattr(experiments, "CANCEL_SECONDS", 0.05)
     monkeypatch.setattr(experiments, "MOMENT", 0.05)
 
 

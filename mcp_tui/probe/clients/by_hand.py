@@ -31,7 +31,7 @@ from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS, MANY, ClientEx
 from mcp_tui.probe.clients.rules import CLIENT_RULES
 from mcp_tui.probe.clients.run import ClientReport, Judge, Unstartable
 from mcp_tui.probe.clients.seen import PERSON, SIGNALS, Line, Seen
-from mcp_tui.probe.clients.stage import LEFT_SECONDS, NEXT, PATIENCE, START, Held, Stage
+from mcp_tui.probe.clients.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START, Held, Stage
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation
 from mcp_tui.protocol.messages import shown
@@ -117,9 +117,11 @@ class HandStage(Stage):
         """Whether this step is over."""
         return self.skipped or self._declined or super().is_over
 
-    async def until(self, test: Callable[[], object], seconds: float = PATIENCE) -> bool:
+    async def until(self, test: Callable[[], object], seconds: float = CLIENT_PATIENCE_SECONDS) -> bool:
         # a person takes as long as it takes
-        return await super().until(test, float("inf") if seconds in (PATIENCE, START) else seconds)
+        return await super().until(
+            test, float("inf") if seconds in (CLIENT_PATIENCE_SECONDS, START) else seconds
+        )
 
     # -- one step ------------------------------------------------------------------------------------------------
 
@@ -189,7 +191,7 @@ class HandStage(Stage):
         """Lets the person send a signal to the client."""
         self._signal = number.name
 
-    async def finish(self, patience: float = PATIENCE) -> None:
+    async def finish(self, patience: float = CLIENT_PATIENCE_SECONDS) -> None:
         """Waits for what ends a step."""
         seen = self.seen
         if seen.experiment == "question":

@@ -14,7 +14,7 @@ from typing import Final
 
 from mcp_tui.demo.frames import Object
 from mcp_tui.demo.tools import QUESTIONS
-from mcp_tui.probe.clients.judging import GRACE
+from mcp_tui.probe.clients.judging import CANCEL_SECONDS
 from mcp_tui.probe.clients.stage import NEXT, START, Held, Stage
 from mcp_tui.protocol.values import frozen
 
@@ -71,7 +71,7 @@ async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool 
 
     await stage.until(lambda: call.cancelled_at is not None or seen.sign(call) or gone())
     if call.cancelled_at is None and seen.sign(call) and not gone():
-        await stage.until(lambda: call.cancelled_at is not None or gone(), GRACE)
+        await stage.until(lambda: call.cancelled_at is not None or gone(), CANCEL_SECONDS)
     elif call.cancelled_at is not None and not at_once:
         await stage.until(lambda: seen.nexts or gone(), MOMENT)
     if call.cancelled_at is None and seen.sign(call) is None:
@@ -178,7 +178,9 @@ async def _ask_twice(stage: Stage, held: Held, method: str, params: Object) -> N
     await asyncio.sleep(0)  # it is asked
     seen.taken_back_at = monotonic()
     call.take_back("the judge takes this question back")
-    await stage.until(lambda: len(seen.answers) > 1 or stage.is_over or not held.reachable, 2 * took + GRACE)
+    await stage.until(
+        lambda: len(seen.answers) > 1 or stage.is_over or not held.reachable, 2 * took + CANCEL_SECONDS
+    )
     seen.watched = monotonic() - seen.taken_back_at
     second.cancel()
 
@@ -212,7 +214,7 @@ async def progress(stage: Stage) -> None:
     if held is not None and held.seen.reports:
         step, call = 0, held.seen
         limit = max(seen.limit, seen.timeout)
-        end = call.at + (2 * seen.maximum + GRACE if seen.maximum else 3 * limit)
+        end = call.at + (2 * seen.maximum + CANCEL_SECONDS if seen.maximum else 3 * limit)
 
         def over() -> bool:
             gave_up = call.cancelled_at is not None or seen.sign(call) is not None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from mcp_tui.probe.clients.rules import BREAKS, CLIENT_RULES
-from mcp_tui.probe.clients.seen import LOST, PERSON, REACHED, SIGNALS, Seen, SeenCall
+from mcp_tui.probe.clients.seen import CONNECTION_END_SECONDS, PERSON, REACHED_SHARE, SIGNALS, Seen, SeenCall
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import Strength
 from mcp_tui.protocol.events import Signal
@@ -29,10 +29,10 @@ SURFACED: Final = re.compile(
 )
 """What a line on stderr says where a message surfaced as an error that nobody handles."""
 
-RAW: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]", re.IGNORECASE)
+MADE_FOR_PROGRAMS: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]", re.IGNORECASE)
 """What a reason looks like that was made for a program."""
 
-GRACE: Final = 3.0
+CANCEL_SECONDS: Final = 3.0
 """Seconds that a client has to cancel after it said that it gave up."""
 
 TIE: Final = 0.1
@@ -130,7 +130,7 @@ class Judging:
                 rule, f"cancelled {call.cancelled_at - call.at:.2f} s after the call {way(call)}", *told
             )
         sign, gone = seen.sign(call), seen.gone_at(call)
-        stayed = sign is not None and gone is not None and gone - sign[0] >= GRACE
+        stayed = sign is not None and gone is not None and gone - sign[0] >= CANCEL_SECONDS
         if sign is not None and (gone is None or stayed or went_on_before(seen, call, gone)):
             return self._broken(rule, f"{sign[1]}, and sent no cancel", *told)
         if gone is not None:
@@ -147,7 +147,7 @@ class Judging:
         if found is None or stop is None or stop.call is None:
             return found
         after, limit = given_up_after(stop, stop.call), max(self.limit(), stop.timeout)
-        if after is not None and limit and after >= REACHED * limit:
+        if after is not None and limit and after >= REACHED_SHARE * limit:
             text = f"it gave the call up after {after:.2f} s, as at its limit: a stop was not seen"
             return self._unseen("K-02", text, *found.evidence)
         return found
@@ -206,9 +206,9 @@ class Judging:
         if seen.servers:
             told.insert(0, EvidenceItem("it started the server", seen.servers[-1].began - seen.began))
         told.append(EvidenceItem(gave_up[1], after))
-        if line is None and (crashed(seen) or after < REACHED * seen.timeout):
+        if line is None and (crashed(seen) or after < REACHED_SHARE * seen.timeout):
             return self._unseen("K-05", f"it was not seen to reach its limit{ended(seen)}", *told)
-        if seen.transport == "http" and left is not None and left - gave_up[0] < LOST:
+        if seen.transport == "http" and left is not None and left - gave_up[0] < CONNECTION_END_SECONDS:
             told.append(EvidenceItem("it closed its connection", left - seen.began))
             text = "it closed its connection as it gave up: a cancel may have been lost with that"
             return self._unseen("K-05", text, *told)
@@ -388,7 +388,7 @@ class Judging:
         # its call may have been seen late, so that its limit looked shorter than the one that it was to set
         limit = max(limit, seen.timeout)
         if after is not None and after < 1.5 * limit:
-            if seen.held_up > REACHED * limit:
+            if seen.held_up > REACHED_SHARE * limit:
                 return self._unseen(
                     "K-13", f"progress was held up for {seen.held_up:.1f} s: the machine is busy"
                 )
@@ -510,7 +510,7 @@ class Judging:
         if odd is not None:
             return self._broken("K-17", f"the reason is not text: {shown(odd)}", *told)
         texts = list(dict.fromkeys(str(each) for each in reasons if each))
-        raw = next((each for each in texts if RAW.search(each)), None)
+        raw = next((each for each in texts if MADE_FOR_PROGRAMS.search(each)), None)
         if raw is not None:
             return self._broken("K-17", f"the reason is an error for programs: {shown(raw)}", *told)
         if not texts:

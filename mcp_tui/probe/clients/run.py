@@ -34,7 +34,7 @@ from mcp_tui.probe.rules import Rule
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import spawn
 
-LANES: Final = 3
+CLIENTS_AT_A_TIME: Final = 3
 """Runs at a time."""
 
 LIMIT: Final = 2.0
@@ -46,7 +46,7 @@ PATIENT: Final = 30.0
 UNABLE: Final = 77
 """The exit status of a command that cannot do what an experiment is about."""
 
-TIME_OVER: Final = "not run: time was over (--time S gives more)"
+CLIENT_TIME_OVER: Final = "not run: time was over (--time S gives more)"
 
 NO_PATH: Final = 100
 """Bytes of a socket's path at most."""
@@ -114,7 +114,7 @@ class Judge:
         needed = {each.after for each in wanted if each.after}
         first = [each for each in CLIENT_EXPERIMENTS if each.name in needed]
         not_run: list[ClientExperiment] = []
-        lanes = asyncio.Semaphore(LANES)
+        lanes = asyncio.Semaphore(CLIENTS_AT_A_TIME)
 
         async def make(experiment: ClientExperiment) -> None:
             async with lanes:
@@ -231,7 +231,7 @@ class Judge:
             if each.experiment in {one.name for one in not_run} and rule not in report.findings
         ]
         for rule in report.not_run:
-            report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, TIME_OVER)
+            report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, CLIENT_TIME_OVER)
         if runs and not any(each.requests for each in runs.values()):
             report.lost = judging.not_called(next(iter(runs.values())))
         report.calls = _calls(runs)

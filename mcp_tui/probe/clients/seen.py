@@ -9,13 +9,13 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.values import frozen
 
-BESIDE = 0.25
+SIDE_BY_SIDE_SECONDS = 0.25
 """Seconds after a call within which another one was made beside it, and not because it was given up."""
 
-REACHED = 0.75
+REACHED_SHARE = 0.75
 """The share of its limit after which a client may have reached it: a call is seen later than it was made."""
 
-LOST = 1.0
+CONNECTION_END_SECONDS = 1.0
 """Seconds around the end of a connection in which what the client did before cannot be told from that."""
 
 SIGNALS = {"sigint": "SIGINT", "sigterm": "SIGTERM", "sigkill": "SIGKILL"}
@@ -160,7 +160,7 @@ class Seen:
         found = [
             (each.at, f"it made its next call, {each.tool}")
             for each in self.nexts
-            if each.connection == call.connection and call.at + BESIDE < each.at <= until
+            if each.connection == call.connection and call.at + SIDE_BY_SIDE_SECONDS < each.at <= until
         ]
         if self.gave_up is not None and call.at <= self.gave_up.at <= until:
             found.append((self.gave_up.at, self.gave_up.words))
@@ -175,7 +175,7 @@ class Seen:
         if at is None or call.signal is not Signal.STREAM_CLOSED:
             return at is not None
         later = any(each.at >= at for each in (*self.nexts, *filter(None, [self.gave_up])))
-        return later or self.ended_at is None or self.ended_at - at >= LOST
+        return later or self.ended_at is None or self.ended_at - at >= CONNECTION_END_SECONDS
 
     @property
     def went_on(self) -> bool:

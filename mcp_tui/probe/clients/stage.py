@@ -28,7 +28,7 @@ from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Signal
 
-PATIENCE: Final = 30.0
+CLIENT_PATIENCE_SECONDS: Final = 30.0
 """Seconds that a client is waited for where nothing happens."""
 
 START: Final = 90.0
@@ -44,7 +44,7 @@ KILLED_SECONDS: Final = 5.0
 """Seconds that the end of a killed process may take."""
 
 KEPT_LINES: Final = 400
-LINE_CHARACTERS: Final = 1000
+OUTPUT_LINE_CHARACTERS: Final = 1000
 """Lines of the client that are kept, and characters of each."""
 
 NEXT: Final = "add"
@@ -250,7 +250,7 @@ class Stage:
         """Wakes whoever waits for something to happen."""
         self._news.set()
 
-    async def until(self, test: Callable[[], object], seconds: float = PATIENCE) -> bool:
+    async def until(self, test: Callable[[], object], seconds: float = CLIENT_PATIENCE_SECONDS) -> bool:
         """Waits until something is true; returns whether it came to be."""
         end = monotonic() + seconds
         while not test():
@@ -457,7 +457,7 @@ class Stage:
         """Takes what the client wrote; nothing is the end of that stream."""
         self.seen.output += len(data)
         *lines, rest = (self._rest[name] + data).split(b"\n")
-        if rest and (len(rest) > LINE_CHARACTERS or not data):
+        if rest and (len(rest) > OUTPUT_LINE_CHARACTERS or not data):
             lines, rest = [*lines, rest], b""
         self._rest[name] = rest
         for line in lines:
@@ -471,7 +471,7 @@ class Stage:
         self.news()
 
     def _line(self, name: str, raw: bytes) -> None:
-        text = raw[:LINE_CHARACTERS].decode("utf-8", "backslashreplace").rstrip("\r")
+        text = raw[:OUTPUT_LINE_CHARACTERS].decode("utf-8", "backslashreplace").rstrip("\r")
         line, seen = Line(monotonic(), name, text), self.seen
         if (
             seen.gave_up is None
@@ -488,7 +488,7 @@ class Stage:
         if self._process is not None and not self.is_over:
             self._process.send_signal(number)
 
-    async def finish(self, patience: float = PATIENCE) -> None:
+    async def finish(self, patience: float = CLIENT_PATIENCE_SECONDS) -> None:
         """Waits for the client's end, and for the end of its servers."""
         if not await self.until(lambda: self.is_over, patience):
             self.seen.stopped = True
@@ -497,7 +497,7 @@ class Stage:
         await self.until(
             lambda: all(each.call.channel.gone.is_set() for each in self.held if self.url), CLOSED_SECONDS
         )
-        wait = LEFT_SECONDS if self.deaf else PATIENCE
+        wait = LEFT_SECONDS if self.deaf else CLIENT_PATIENCE_SECONDS
         await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), wait)
 
     async def close(self) -> None:

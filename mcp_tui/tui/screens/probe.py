@@ -36,7 +36,7 @@ from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 
-LOOK_SECONDS: Final = 0.1
+FINDINGS_LOOK_SECONDS: Final = 0.1
 """Seconds between two looks at what the probe found."""
 
 _PROBE: Final = words("Probe")
@@ -93,7 +93,7 @@ class ProbeScreen(ModalScreen[None]):
         self.set_class(self.app.ascii, "-ascii")
         self.keys.show(keys(PROBE))
         self.list.focus()
-        self.set_interval(LOOK_SECONDS, self.look)
+        self.set_interval(FINDINGS_LOOK_SECONDS, self.look)
         self._introduce()
         self.look()
 
