@@ -81,6 +81,8 @@ GAVE_UP: Final = Line(12.0, "stdout", "gave up")
         # two calls at once are no sign
         (run("limit", call(), nexts=(following(10.1),)), UNSEEN, "it ends the server"),
         (run("limit", call(), gave_up=Line(9.0, "stdout", "gave up")), UNSEEN, "it ends the server"),
+        (run("limit", call(answered_at=19.0)), UNSEEN, "it was not seen to give the call up"),
+        (run("limit", call(answered_at=20.1)), UNSEEN, "it ends the server, 10.00 s after the call"),
         (run("limit", call(answered_at=40.0), servers=[SeenServer(7, 9.0)], stopped=True, exit=None),
          UNSEEN, "it was not seen to give the call up"),
         (run("limit", servers=[], requests=0, exit=1), UNSEEN, "it did not start the server, and ended with status 1"),
@@ -387,6 +389,8 @@ def test_what_the_server_takes_back_is_nothing_in_2026_and_other_runs_judge_noth
     assert found("K-05", run("initialize")).verdict is ABSENT
     waits = run("initialize", initialize_at=0.6, stopped=True, servers=[SeenServer(7, 9.0)], ended_at=None)
     assert found("K-05", waits).verdict is UNSEEN
+    killed = run("initialize", initialize_at=10.0, stopped=True, stopped_at=20.0)
+    assert found("K-05", killed).verdict is UNSEEN
     assert found("K-06", run("task", SeenCall("research", 10.0), tool="research")).verdict is ABSENT
     task = SeenCall("research", 10.0, is_task=True, cancelled_at=11.0, signal=Signal.TASKS_CANCEL)
     assert found("K-06", run("task", task, tool="research")).verdict is PASS

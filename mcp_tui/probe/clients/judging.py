@@ -130,6 +130,8 @@ class Judging:
                 rule, f"cancelled {call.cancelled_at - call.at:.2f} s after the call {way(call)}", *told
             )
         sign, gone = seen.sign(call), seen.gone_at(call)
+        if sign is None and gone is not None and answered_before(seen, call, gone):
+            gone = None  # it waited for its answer
         stayed = sign is not None and gone is not None and gone - sign[0] >= CANCEL_SECONDS
         if sign is not None and (gone is None or stayed or went_on_before(seen, call, gone)):
             return self._broken(rule, f"{sign[1]}, and sent no cancel", *told)
@@ -198,6 +200,7 @@ class Judging:
         marks = [] if line is None else [(line.at, line.words)]
         # servers before the last one were started to look what it speaks
         over = [each.over_at for each in seen.servers[-1:]]
+        over = [at for at in over if at and not (seen.stopped and at >= seen.stopped_at)]
         marks += [(at, "it gave up") for at in (*over, left, None if seen.stopped else seen.ended_at) if at]
         if not marks:
             return self._unseen("K-05", "it was not seen to give up: it waited for the handshake to the end")
@@ -576,6 +579,11 @@ def went_on_before(seen: Seen, call: SeenCall, gone: float) -> bool:
     return any(each.connection == call.connection and call.at < each.at < gone for each in seen.nexts)
 
 
+def answered_before(seen: Seen, call: SeenCall, gone: float) -> bool:
+    """Whether the client had its answer before it ended its connection and itself."""
+    return call.answered_at is not None and call.answered_at < min(gone, seen.ended_at or gone)
+
+
 def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
     """Yields what was seen of a call, in order."""
     marks: list[tuple[float, str]] = [(call.at, f"{call.tool} was called")]
@@ -589,8 +597,11 @@ def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
         marks.append((gone, "the client deleted its session" if http else "the client ended the server"))
     if call.closed_at is not None:
         marks.append((call.closed_at, "the client closed the stream of the call"))
-    elif seen.transport == "http" and len(marks) > 1 and call.answered_at is not None:
-        marks.append((call.answered_at, "the stream of the call was still open"))
+    elif (answered := call.answered_at) is not None:
+        if not any(call.at < at <= answered for at, _ in marks):
+            marks.append((answered, "the judge answered"))
+        elif seen.transport == "http":
+            marks.append((answered, "the stream of the call was still open"))
     for at, what in sorted(marks):
         yield EvidenceItem(what, at - call.at)
 

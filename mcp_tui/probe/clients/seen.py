@@ -98,10 +98,10 @@ class Seen:
     ``timeout`` and ``maximum`` are the limits that the client is to set, ``limit`` is the one that it was seen to have.
     ``calls`` are those of tools that the judge answers when it likes, ``nexts`` those of the tool that is to be called next.
     ``acted_at`` is when the judge did what the experiment is about (a late result, a signal to the client).
-    ``stopped``: the judge had to end the client. ``answers`` are the times at which the client answered a question, each
-    with the time since the question was taken back, if it was. ``held_up`` is the longest time between two messages of
-    progress. ``initialize_at`` is when a handshake came that is not answered, and ``abandoned_at`` when the client closed
-    the connection on which it waits for that. ``tools`` are the names of all tools that were called, in order.
+    ``stopped``: the judge had to end the client, at ``stopped_at``. ``answers`` are the times at which the client answered
+    a question, each with the time since the question was taken back, if it was. ``held_up`` is the longest time between two
+    messages of progress. ``initialize_at`` is when a handshake came that is not answered, and ``abandoned_at`` when the
+    client closed the connection on which it waits for that. ``tools`` are the names of all tools that were called, in order.
     """
 
     experiment: str
@@ -128,6 +128,7 @@ class Seen:
     exit: int | None = None
     ended_at: float | None = None
     stopped: bool = False
+    stopped_at: float = 0.0
     acted_at: float | None = None
     asked_at: float | None = None
     taken_back_at: float | None = None

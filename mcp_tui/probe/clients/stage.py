@@ -491,7 +491,7 @@ class Stage:
     async def finish(self, patience: float = CLIENT_PATIENCE_SECONDS) -> None:
         """Waits for the client's end, and for the end of its servers."""
         if not await self.until(lambda: self.is_over, patience):
-            self.seen.stopped = True
+            self.seen.stopped, self.seen.stopped_at = True, monotonic()
             return
         # the system closes its streams a little later
         await self.until(
