@@ -327,10 +327,19 @@ _PYTHON_CLIENTS = tuple(
         ("client_pydantic", "pydantic-ai-slim[mcp]==2.68.0"),
         ("client_strands", "strands-agents==1.62.0"),
         ("client_mcp_use", "mcp-use==1.7.1"),
+        ("client_framework", "agent-framework-core==1.23.0 mcp==2.3.0 tenacity==9.2.1"),
+        ("client_adk", "google-adk[mcp]==2.13.0"),
+        ("client_llama_index", "llama-index-tools-mcp==0.6.0"),
+        ("client_autogen", "autogen-ext[mcp]==0.7.5 mcp<2"),
+        ("client_mcpadapt", "mcpadapt==0.1.19 mcp<2"),
+        ("client_kernel", "semantic-kernel==1.45.0"),
     )
 )
 CLIENT_FASTMCP, CLIENT_AGENTS, CLIENT_LANGCHAIN, CLIENT_PYDANTIC, CLIENT_STRANDS, CLIENT_MCP_USE = (
-    _PYTHON_CLIENTS
+    _PYTHON_CLIENTS[:6]
+)
+CLIENT_FRAMEWORK, CLIENT_ADK, CLIENT_LLAMA_INDEX, CLIENT_AUTOGEN, CLIENT_MCPADAPT, CLIENT_KERNEL = (
+    _PYTHON_CLIENTS[6:]
 )
 CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS)
 """For the tap's comparison and the judge of clients: installed with --clients."""

@@ -32,15 +32,20 @@ async def told(*_: object, **__: object) -> None:
     """Progress comes."""
 
 
+def started():
+    from mcp import StdioServerParameters
+
+    return StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
+
+
 def pipes():
     if URL:
         from mcp.client.streamable_http import streamable_http_client
 
         return streamable_http_client(URL)
-    from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    return stdio_client(StdioServerParameters(command=COMMAND[0], args=COMMAND[1:]))
+    return stdio_client(started())
 
 
 async def declines(*_: object) -> object:
@@ -169,6 +174,104 @@ async def langchain():
     where = {**where, "session_kwargs": {"read_timeout_seconds": timedelta(seconds=LIMIT)}}
     tools = {each.name: each for each in await MultiServerMCPClient({"demo": where}).get_tools()}
     yield lambda tool, given, limit: tools[tool].ainvoke(given)
+
+
+@asynccontextmanager
+async def framework():
+    from agent_framework import MCPStdioTool, MCPStreamableHTTPTool
+
+    limited = {"request_timeout": int(LIMIT), "load_prompts": False}
+    stdio = {"command": COMMAND[0], "args": COMMAND[1:]} if COMMAND else {}
+    server = (
+        MCPStreamableHTTPTool("demo", URL, **limited) if URL else MCPStdioTool("demo", **stdio, **limited)
+    )
+
+    async def call(tool: str, given: dict, limit: float | None) -> object:
+        return [each.text for each in await server.call_tool(tool, **given)]
+
+    async with server:
+        yield call
+
+
+@asynccontextmanager
+async def adk():
+    from google.adk.tools.mcp_tool import McpToolset, StdioConnectionParams, StreamableHTTPConnectionParams
+
+    server = (
+        StreamableHTTPConnectionParams(url=URL, timeout=LIMIT, sse_read_timeout=LIMIT)
+        if URL
+        else StdioConnectionParams(server_params=started(), timeout=LIMIT)
+    )
+    toolset = McpToolset(connection_params=server, elicitation_callback=declines, progress_callback=told)
+    tools = {each.name: each for each in await toolset.get_tools()}
+
+    async def call(tool: str, given: dict, limit: float | None) -> object:
+        done = await tools[tool].run_async(args=given, tool_context=None)
+        if "error" in done:
+            raise TimeoutError(done["error"])
+        return done
+
+    yield call
+    await toolset.close()
+
+
+@asynccontextmanager
+async def llama_index():
+    from llama_index.tools.mcp import BasicMCPClient
+
+    async def call(tool: str, given: dict, limit: float | None) -> object:
+        client = BasicMCPClient(URL or COMMAND[0], COMMAND[1:], timeout=int(limit or 30))
+        return await client.call_tool(tool, given, told)
+
+    yield call
+
+
+@asynccontextmanager
+async def autogen():
+    from autogen_core import CancellationToken
+    from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams, mcp_server_tools
+
+    stdio = {"command": COMMAND[0], "args": COMMAND[1:]} if COMMAND else {}
+    server = (
+        StreamableHttpServerParams(url=URL, sse_read_timeout=LIMIT)
+        if URL
+        else StdioServerParams(**stdio, read_timeout_seconds=LIMIT)
+    )
+    tools = {each.name: each for each in await mcp_server_tools(server)}
+    yield lambda tool, given, limit: tools[tool].run_json(given, CancellationToken())
+
+
+@asynccontextmanager
+async def adapted():
+    from mcpadapt.core import MCPAdapt, ToolAdapter
+
+    class Plain(ToolAdapter):
+        def adapt(self, func, mcp_tool):
+            return mcp_tool.name, func
+
+        async_adapt = adapt
+
+    server = {"url": URL, "transport": "streamable-http"} if URL else started()
+    async with MCPAdapt(server, Plain(), client_session_timeout_seconds=LIMIT) as tools:
+        yield lambda tool, given, limit: dict(tools)[tool](given)
+
+
+@asynccontextmanager
+async def kernel():
+    from semantic_kernel.connectors.mcp import MCPStdioPlugin, MCPStreamableHttpPlugin
+
+    async def refuses(*_: object) -> bool:
+        await asyncio.sleep(1.5)
+        return False
+
+    more = {"request_timeout": int(LIMIT), "load_prompts": False, "sampling_consent_callback": refuses}
+    stdio = {"command": COMMAND[0], "args": COMMAND[1:]} if COMMAND else {}
+    async with (
+        MCPStreamableHttpPlugin("demo", URL, **more)
+        if URL
+        else MCPStdioPlugin("demo", **stdio, **more) as server
+    ):
+        yield lambda tool, given, limit: server.call_tool(tool, **given)
 
 
 @asynccontextmanager

@@ -75,8 +75,9 @@ are those above.
 LIMITS: Final = """\
 **What a cell rests on.** Each client is a [small program](../tests/real/clients) on its package's usual API. A verdict is
 about what that program does with it, in one run. ∅ says nothing about the package: its evidence says why. @ai-sdk/mcp has no
-limit for a tool: an abort signal is its limit here. mcp 2.x and fastmcp can call no tool as a task. Judge your own client:
-[clients.md](clients.md).
+limit for a tool: an abort signal is its limit here. mcp 2.x and fastmcp can call no tool as a task. mcporter, fastmcp call,
+and Inspector CLI are commands: each makes one call, and nothing but a signal stops it. langchain-mcp-adapters (PyPI),
+llama-index-tools-mcp, and autogen-ext connect anew for each call. Judge your own client: [clients.md](clients.md).
 """
 
 REPEAT: Final = """\

@@ -10,10 +10,16 @@ from typing import Final
 
 from mcp_tui import __version__
 from tests.real.install import (
+    CLIENT_ADK,
     CLIENT_AGENTS,
+    CLIENT_AUTOGEN,
     CLIENT_FASTMCP,
+    CLIENT_FRAMEWORK,
+    CLIENT_KERNEL,
     CLIENT_LANGCHAIN,
+    CLIENT_LLAMA_INDEX,
     CLIENT_MCP_USE,
+    CLIENT_MCPADAPT,
     CLIENT_NPM,
     CLIENT_PYDANTIC,
     CLIENT_STRANDS,
@@ -101,6 +107,11 @@ _RAW: Final = "2025-11-25 | n | n | ↯ | ↯ | – | ends | int, term | n, open
 _AI: Final = "2025-11-25 | none | none | – | ↯ | – | ends | int, term | none, closed"
 _RIGHT: Final = "– | n | n | ✓ | ✓ | – | n | none | "
 _OLD: Final = "2025-11-25"
+_FASTMCP_CALL: Final = (str(python_of(CLIENT_FASTMCP.folder).with_name("fastmcp")), "call", CONFIG, "{tool}",
+                        "--input-json", "{arguments}", "--timeout", "{timeout}", "--auth", "none")  # fmt: skip
+_INSPECTOR: Final = (str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcp-inspector"), "--cli", "--config", CONFIG,
+                     "--method", "tools/call")  # fmt: skip
+_INSPECTOR_CALL: Final = ("--server", "judge", "--tool-name", "{tool}", "--tool-args-json", "{arguments}")
 _MCPORTER: Final = ("--config", CONFIG, "call", "judge.{tool}", "--args", "{arguments}", "--timeout", "2000")
 
 JUDGED: Final = (
@@ -122,6 +133,20 @@ JUDGED: Final = (
            earlier="2025-11-25 | ends | ends | – | ∅ | – | ends | term | none"),
     Client("mcp-use", "", CLIENT_MCP_USE, _python(CLIENT_MCP_USE, "mcp_use"),
            earlier="2025-11-25 | none | none | – | ✓ | – | – | – | –"),
+    Client("agent-framework-core", "", CLIENT_FRAMEWORK, _python(CLIENT_FRAMEWORK, "framework"), limit=5,
+           earlier="2026-07-28 | n | n | ✓ | ✓ | – | – | – | –"),
+    Client("google-adk", "", CLIENT_ADK, _python(CLIENT_ADK, "adk"), limit=5,
+           earlier="2025-11-25 | n | n | ✓ | ✓ | – | – | – | –"),
+    Client("llama-index-tools-mcp", "", CLIENT_LLAMA_INDEX, _python(CLIENT_LLAMA_INDEX, "llama_index"), limit=5,
+           earlier="2025-11-25 | n | n | ✓ | ∅ | – | – | – | –"),
+    Client("autogen-ext", "", CLIENT_AUTOGEN, _python(CLIENT_AUTOGEN, "autogen"), limit=5,
+           earlier="2025-11-25 | ends | ends | – | ∅ | – | – | – | –"),
+    Client("mcpadapt", "", CLIENT_MCPADAPT, _python(CLIENT_MCPADAPT, "adapted"), limit=5,
+           earlier="2025-11-25 | none | none | – | ✓ | – | – | – | –"),
+    Client("semantic-kernel", "", CLIENT_KERNEL, _python(CLIENT_KERNEL, "kernel"), limit=5,
+           earlier="2025-11-25 | none | none | – | ↯ | – | – | – | –"),
+    Client("fastmcp", "call", CLIENT_FASTMCP, _FASTMCP_CALL, gave_up="Error:",
+           earlier="2026-07-28 | – | – | ✓ | – | – | n | – | –"),
     Client("@modelcontextprotocol/sdk", "", CLIENT_NPM, _node("sdk"), most=6,
            earlier="2025-11-25 | n | n | ↯ | ↯ | ✗ | ends | int, term | n, open"),
     Client("@modelcontextprotocol/client", "", CLIENT_NPM, _node("client"), most=6, earlier=_RAW),
@@ -135,15 +160,15 @@ JUDGED: Final = (
            earlier="2025-11-25 | n | n | ↯ | ✓ | – | ends | int, term | n"),
     Client("mcporter", "", CLIENT_NPM, (str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcporter"), *_MCPORTER),
            gave_up="timed out", earlier="2025-11-25 | ends | – | – | – | – | ends | – | –"),
+    Client("@modelcontextprotocol/inspector", "CLI", CLIENT_NPM, (*_INSPECTOR, *_INSPECTOR_CALL), gave_up="Error:",
+           earlier="2025-11-25 | – | – | – | – | – | ends | – | –"),
     Client("mcp-tui", "", None, _python(None, "ours"), most=6, earlier=f"{_RIGHT}stream"),
     Client("mcp-tui", _OLD, None, _python(None, "ours"), speaks=_OLD, most=6, earlier=f"{_RIGHT}n"),
 )  # fmt: skip
 """Those that are judged."""
 
-_CALL: Final = ("--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "b=3")
-_INSPECTOR: Final = str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcp-inspector")
 CLIENTS: Final = {
     **{each.name: each.command for each in JUDGED if not each.speaks and SERVER in each.command},
-    "Inspector CLI": (_INSPECTOR, "--cli", "--config", CONFIG, "--server", "demo", *_CALL),
+    "Inspector CLI": (*_INSPECTOR, "--server", "demo", "--tool-name", "add", "--tool-arg", "a=2", "b=3"),
 }
 """The command of each client that a tap stands behind."""
