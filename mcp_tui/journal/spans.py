@@ -170,7 +170,7 @@ class SpanMaker:
         if isinstance(event, ev.Called | ev.Sent):
             _remember(self._known, key, self._context(row), REMEMBERED_SPANS)
         elif isinstance(event, ev.TaskCreated):
-            _remember(self._tasks, event.task_id, self._context(row), REMEMBERED_SPANS)
+            _remember(self._tasks, event.task_id, self._context_of(row), REMEMBERED_SPANS)
         if key in self._held:
             if evidence.late_answer(row) is not None or row.unwatched_at is not None:
                 yield self._made(self._held.pop(key))
@@ -182,8 +182,12 @@ class SpanMaker:
             else:
                 self._held[key] = row
 
+    def _context_of(self, row: Request) -> SpanContext:
+        """Returns the ids of a request's span once nothing changes them any more."""
+        return self._known.get(_key(row.id)) or self._context(row)
+
     def _context(self, row: Request) -> SpanContext:
-        """Returns the ids of a request's span."""
+        """Returns the ids of a request's span, by what is known of the request so far."""
         key = _key(row.id)
         carried = self._carried.get(key)
         if carried and self._header.purpose != "tap":
@@ -205,7 +209,7 @@ class SpanMaker:
 
     def _made(self, row: Request) -> Span:
         key = _key(row.id)
-        context, parent = self._context(row), self._parent(row)
+        context, parent = self._context_of(row), self._parent(row)
         began = row.called_at if row.sent_at is None else row.sent_at
         error, kind = _failure(row)
         attributes = {
@@ -252,7 +256,7 @@ class SpanMaker:
 
     def _late(self, row: Request, event: ev.Late | ev.Duplicate) -> Span:
         """Returns a span for what came after that of its request."""
-        about = self._known.get(_key(row.id)) or self._context(row)
+        about = self._context_of(row)
         return Span(
             name=f"{self._redact(row.method)} {name_of(type(event))}",
             context=SpanContext(about.trace, self._digits(_key(row.id), f"late {event.at}", 16)),

@@ -74,19 +74,16 @@ class Mock:
     def refusal(self, method: str, params: Object, why: str = "Not recorded") -> DemoRefusal:
         """Returns the error for a request that has no run, and tells it on stderr too."""
         self.refused += 1
-        known = self.runs.names(method)
-        what = (
-            f"Recorded for {method}"
-            if any(run.method == method for run in self.runs.all)
-            else "Recorded methods"
-        )
+        known, has_method = self.runs.names(method), any(run.method == method for run in self.runs.all)
+        what = f"Recorded for {method}" if has_method else "Recorded methods"
         more = f", and {len(known) - NAMED} more" if len(known) > NAMED else ""
         sentence = f"{why}: {shown(method, params)}. {what}: {', '.join(known[:NAMED])}{more}."
         with suppress(OSError):  # nobody may read it
             sys.stderr.write(f"mcp-tui mock: {sentence}\n")
             sys.stderr.flush()
-        unknown = what == "Recorded methods"
-        return DemoRefusal(error_codes.METHOD_NOT_FOUND if unknown else error_codes.INVALID_PARAMS, sentence)
+        return DemoRefusal(
+            error_codes.INVALID_PARAMS if has_method else error_codes.METHOD_NOT_FOUND, sentence
+        )
 
 
 class MockConversation(Conversation):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -53,7 +53,8 @@ def assert_stops_when_cancelled(
         store=lambda _: Store(),
         tell=lambda _: None,
     )
-    report = _in_a_thread(probe)
+    with ThreadPoolExecutor(1) as thread:  # where no event loop is running, whatever the test itself is
+        report = thread.submit(lambda: asyncio.run(probe.run())).result()
     if report.no_tool:
         raise AssertionError(f"Nothing shows whether {tool} stops: {report.no_tool}.")
     wrong = [each for each in report.findings.values() if each.verdict is Verdict.FAIL]
@@ -63,25 +64,6 @@ def assert_stops_when_cancelled(
     if wrong:
         raise AssertionError("\n".join(line for each in wrong for line in _lines(tool, each)))
     return report
-
-
-def _in_a_thread(probe: Probe) -> Report:
-    """Runs the probe where no event loop is running, whatever the test itself is."""
-    found: list[Report] = []
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(asyncio.run(probe.run()))
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread of the test
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="probe")
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
-    return found[0]
 
 
 def _lines(tool: str, finding: Finding) -> list[str]:
