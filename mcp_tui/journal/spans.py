@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from enum import Enum
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -316,10 +317,15 @@ class SpanMaker:
         return {name: value for name, value in told.items() if value}
 
     def _happened(self, event: ev.Event) -> SpanEvent:
+        values = (
+            (name, value.value if isinstance(value, Enum) else value)
+            for name, value in encode_event(event).items()
+            if name not in _UNTOLD and value != ""
+        )
         told = {
             f"mcp_tui.{name}": self._redact(value) if isinstance(value, str) else value
-            for name, value in encode_event(event).items()
-            if name not in _UNTOLD and isinstance(value, str | int | float) and value != ""
+            for name, value in values
+            if isinstance(value, str | int | float)
         }
         return SpanEvent(name_of(type(event)), self._wall(event.at), told)
 

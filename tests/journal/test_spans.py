@@ -49,6 +49,8 @@ def test_a_late_answer_is_in_the_span_of_its_request():
         ("settled", 1004.0),
         ("late", 1032.0),
     ]
+    kinds = [each.attributes.get("mcp_tui.kind") for each in cancelled_span.events]
+    assert (kinds[-1], cancelled_span.events[1].attributes["mcp_tui.cause"]) == ("result", "user")
     told = cancelled_span.attributes
     assert (cancelled_span.name, cancelled_span.began, cancelled_span.ended) == (
         "tools/call slow_sql",
