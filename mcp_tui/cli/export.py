@@ -36,7 +36,7 @@ from mcp_tui.journal.records import (
     read_record,
     why,
 )
-from mcp_tui.journal.spans import Span, SpanMaker, otlp_lines
+from mcp_tui.journal.spans import SpanMaker, TraceSpan, otlp_lines
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
@@ -198,7 +198,7 @@ def _spans(session: _Session) -> Iterator[str]:
     ids = None if session.rows is None else {_key(row.id) for row in session.rows}
     made = SpanMaker(session.recording.header)
 
-    def found() -> Iterator[Span]:
+    def found() -> Iterator[TraceSpan]:
         for record, _ in _records(session.recording, None):
             with suppress(ValueError, UnknownEvent):
                 if record.get("record") == "event":

@@ -11,7 +11,7 @@ from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sources import REGISTRY
-from mcp_tui.tap.install import Entry, NotEditable, options, own_path
+from mcp_tui.tap.install import ConfigEntry, NotEditable, options, own_path
 from mcp_tui.tui.view.text import clean
 
 
@@ -38,7 +38,7 @@ def run(given: Words) -> int:
         )
         return Exit.COMPLETED
     try:
-        entry = Entry(server)
+        entry = ConfigEntry(server)
         if installs:
             require_consent(given, server)
             words = options(chosen.timeout, chosen.max_timeout, chosen.name or server.name)

@@ -16,8 +16,8 @@ from mcp_tui.cli.probe import finding_line, reported
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.journal.state import state_folder
-from mcp_tui.probe.clients.by_hand import HandJudge
-from mcp_tui.probe.clients.run import Unstartable
+from mcp_tui.judge.by_hand import HandJudge
+from mcp_tui.judge.run import Unstartable
 from mcp_tui.probe.report import Finding
 from mcp_tui.tap.install import own_path
 from mcp_tui.transport.base import sentence

@@ -14,9 +14,9 @@ from mcp_tui.cli.reports import refuse_files
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.demo.frames import SUPPORTED
-from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS
-from mcp_tui.probe.clients.rules import CLIENT_RULES
-from mcp_tui.probe.clients.run import LIMIT, Judge, Unstartable
+from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
+from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.run import LIMIT, Judge, Unstartable
 from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.text import safe
 

@@ -121,7 +121,7 @@ _CHUNK: Final = 256 * 1024  # bytes
 _SWITCH_SECONDS: Final = 0.0005  # seconds after which a busy thread lets the reader in
 
 
-class Lines(Channel):
+class LineChannel(Channel):
     """One client that writes a message a line, however its bytes come here and leave."""
 
     def __init__(self, setting: Setting) -> None:
@@ -165,7 +165,7 @@ class Lines(Channel):
         self._conversation.close()
 
 
-class Stdio(Lines):
+class Stdio(LineChannel):
     """The one client of a process on stdio, whose requests are dropped with the process.
 
     Standard input has a thread, because it can be a pipe, a socket, a terminal, or a file, and is shared with other

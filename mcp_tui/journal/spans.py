@@ -81,7 +81,7 @@ class SpanEvent:
 
 
 @frozen
-class Span:
+class TraceSpan:
     """A request, from its sending to its end, in seconds since the epoch. ``error`` is empty where it did not fail.
 
     ``kind`` is that of the span; ``id`` is that of the request, ``None`` for a request of the server's.
@@ -126,7 +126,7 @@ class SpanMaker:
         """Cancelled requests that may be answered late, in the order of their ends."""
         self._asked: dict[TypedId, ev.ServerRequestReceived] = {}
 
-    def take(self, record: Record) -> Iterator[Span]:
+    def take(self, record: Record) -> Iterator[TraceSpan]:
         """Takes in a record; yields the spans that are whole with it."""
         if not isinstance(record, ev.Event):
             head, raw = record
@@ -150,7 +150,7 @@ class SpanMaker:
         while self._held and self._at - (next(iter(self._held.values())).ended_at or 0.0) > self._hold:
             yield self._made(self._held.pop(next(iter(self._held))))
 
-    def rest(self) -> Iterator[Span]:
+    def rest(self) -> Iterator[TraceSpan]:
         """Yields the spans of the requests that are still open at the end of the session."""
         for row in [*self._held.values(), *self._book.unfinished.values()]:
             yield self._made(row)
@@ -158,7 +158,7 @@ class SpanMaker:
             yield self._asked_span(asked, None)
         self._held, self._asked = {}, {}
 
-    def _request(self, event: ev.RequestEvent) -> Iterator[Span]:
+    def _request(self, event: ev.RequestEvent) -> Iterator[TraceSpan]:
         key = _key(event.id)
         was_open = key in self._book.unfinished
         try:
@@ -208,7 +208,7 @@ class SpanMaker:
         text = f"{self._header.id} {what} {key[0].__name__} {key[1]}"
         return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:count]
 
-    def _made(self, row: Request) -> Span:
+    def _made(self, row: Request) -> TraceSpan:
         key = _key(row.id)
         context, parent = self._context_of(row), self._parent(row)
         began = row.called_at if row.sent_at is None else row.sent_at
@@ -239,7 +239,7 @@ class SpanMaker:
         links = [*self._carried.pop(key, [])[1:]]
         if row.method.startswith("tasks/") and (task := self._tasks.get(row.name)) is not None:
             links.append(task)
-        return Span(
+        return TraceSpan(
             name=self._redact(
                 f"{row.method} {row.name}" if _NAMES.get(row.method, "").startswith("gen") else row.method
             ),
@@ -255,10 +255,10 @@ class SpanMaker:
             error=self._redact(error),
         )
 
-    def _late(self, row: Request, event: ev.Late | ev.Duplicate) -> Span:
+    def _late(self, row: Request, event: ev.Late | ev.Duplicate) -> TraceSpan:
         """Returns a span for what came after that of its request."""
         about = self._context_of(row)
-        return Span(
+        return TraceSpan(
             name=f"{self._redact(row.method)} {name_of(type(event))}",
             context=SpanContext(about.trace, self._digits(_key(row.id), f"late {event.at}", 16)),
             parent=about,
@@ -275,7 +275,7 @@ class SpanMaker:
             links=(about,),
         )
 
-    def _asked_span(self, asked: ev.ServerRequestReceived, over: ev.Event | None) -> Span:
+    def _asked_span(self, asked: ev.ServerRequestReceived, over: ev.Event | None) -> TraceSpan:
         """Returns the span of a request of the server's, which ends with an event, or with the session."""
         carried = self._contexts.pop(asked.seq, None)
         parent = carried or (None if asked.parent is None else self._known.get(_key(asked.parent)))
@@ -289,7 +289,7 @@ class SpanMaker:
         }
         if isinstance(over, ev.ServerRequestAnswered) and over.code is not None:
             attributes["error.type"] = attributes["rpc.response.status_code"] = str(over.code)
-        return Span(
+        return TraceSpan(
             name=self._redact(asked.method),
             context=SpanContext(trace, self._digits(key, f"span {asked.at}", 16)),
             parent=parent,
@@ -333,7 +333,7 @@ class SpanMaker:
         return self._header.wall + (at - self._header.mono)
 
 
-def otlp_lines(spans: Iterable[Span], header: Header) -> Iterator[str]:
+def otlp_lines(spans: Iterable[TraceSpan], header: Header) -> Iterator[str]:
     """Yields spans as OTLP in JSON, some in a line (OpenTelemetry Protocol File Exporter)."""
     resource = {"attributes": _otlp_attributes(resource_of(header))}
     scope = {"name": "mcp-tui", "version": __version__}
@@ -353,7 +353,7 @@ def nanoseconds(at: float) -> int:
     return round(at * 1e6) * 1000
 
 
-def _otlp(span: Span) -> dict[str, object]:
+def _otlp(span: TraceSpan) -> dict[str, object]:
     kinds = {"internal": 1, "server": 2, "client": 3}
     made: dict[str, object] = {
         "traceId": span.context.trace,

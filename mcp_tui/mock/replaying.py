@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.frames import DemoCaller, Object, as_list, as_object
-from mcp_tui.mock.runs import SUBSCRIPTION_META, Run, Runs, Step, is_odd
+from mcp_tui.mock.runs import SUBSCRIPTION_META, Run, Runs, RunStep, is_odd
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 
@@ -29,7 +29,7 @@ Adapt = Callable[[Run, Object], Object]
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class RunPart:
     """A run to play, from the step ``skip`` on, with ``head`` recorded seconds over already.
 
     ``spare`` is a run of the same call that was not cancelled: what came of it comes beyond what is known of ``run``.
@@ -57,7 +57,7 @@ class Memory:
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
         self.tasks: dict[str, LiveTask] = {}
-        self.waiting: dict[str, Part] = {}
+        self.waiting: dict[str, RunPart] = {}
 
 
 class Replayed(Call):
@@ -69,7 +69,7 @@ class Replayed(Call):
     that it is was cancelled in the recording.
     """
 
-    part: Part
+    part: RunPart
     memory: Memory
     pace: float = 1.0
     stopped = math.inf
@@ -118,14 +118,14 @@ class Replayed(Call):
         if self.cancelled.is_set():
             await self._end(steps[at:], began)
 
-    def _ask_in_a_round(self, question: Step, steps: Sequence[Step]) -> None:
+    def _ask_in_a_round(self, question: RunStep, steps: Sequence[RunStep]) -> None:
         """Asks what was asked by a request as 2026-07-28 does: in a result, and goes on with the next round."""
         capability = CAPABILITIES.get(question.method)
         if capability is not None and not self.caller.declares(capability):
             raise frames.missing({capability: {}})
         asked, state = text(question.frame["id"]), os.urandom(16).hex()
         gate = next((each for each, step in enumerate(steps) if step.asked == asked), len(steps) - 1)
-        self.memory.waiting[state] = Part(self.part.run, self.part.spare, gate + 1, steps[gate].at)
+        self.memory.waiting[state] = RunPart(self.part.run, self.part.spare, gate + 1, steps[gate].at)
         request = {name: question.frame[name] for name in ("method", "params") if name in question.frame}
         asks: Object = {
             "resultType": "input_required",
@@ -135,7 +135,7 @@ class Replayed(Call):
         self.answered = True
         self.send(frames.result_frame(self.id, self.adapt(question.of, asks)), "result")
 
-    async def _ask(self, step: Step) -> list[Step]:
+    async def _ask(self, step: RunStep) -> list[RunStep]:
         """Asks what was asked in a round by requests, as before 2026-07-28; returns what came in the next round."""
         result = as_object(step.frame.get("result")) or {}
         for question in (as_object(result.get("inputRequests")) or {}).values():
@@ -144,10 +144,10 @@ class Replayed(Call):
         params = {**self.part.run.params, "requestState": result.get("requestState")}
         found = self.memory.runs.find(step.of.method, params)
         if found:
-            self.part = Part(found[0])
+            self.part = RunPart(found[0])
         return found[0].steps if found else []
 
-    async def _end(self, rest: Sequence[Step], began: float) -> None:
+    async def _end(self, rest: Sequence[RunStep], began: float) -> None:
         """Goes on after a cancel, as the recording shows that it did."""
         at = began if self.cancelled_at is None else self.cancelled_at
         rest = [each for each in rest if not self.names or each.at > self.stopped]
@@ -162,7 +162,7 @@ class Replayed(Call):
 
     # -- what is sent --------------------------------------------------------------------------------------------
 
-    def show(self, step: Step) -> None:
+    def show(self, step: RunStep) -> None:
         """Sends a message, with the ids of this call in place of the recorded ones."""
         task = step.task if step.is_answer and not self.answered else ""
         if task:
@@ -190,7 +190,7 @@ class Replayed(Call):
     def _is_wanted(self, level: Json) -> bool:
         return level not in LOG_LEVELS or self.wants_messages(level)
 
-    def _renamed(self, step: Step) -> Object:
+    def _renamed(self, step: RunStep) -> Object:
         frame = _replaced(step.frame, self.names) if self.names else dict(step.frame)
         if step.is_answer:
             frame["id"] = _like(frame.get("id"), step.of.id, self.id)

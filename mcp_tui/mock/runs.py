@@ -31,7 +31,7 @@ _ALIKE: Final = 0.1
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class RunStep:
     """One message of a run, ``at`` seconds after the request; without a message, the answer to its question ``asked``."""
 
     of: Run
@@ -86,8 +86,8 @@ class Run:
     method: str
     params: Object
     id: Json = None
-    steps: list[Step] = field(default_factory=list[Step])
-    replies: list[Step] = field(default_factory=list[Step])
+    steps: list[RunStep] = field(default_factory=list[RunStep])
+    replies: list[RunStep] = field(default_factory=list[RunStep])
     until: float = math.inf
     cancelled: float | None = None
     odd: bool = False
@@ -109,7 +109,7 @@ class Run:
         return frames.VERSION_KEY in self.meta
 
     @property
-    def answer(self) -> Step | None:
+    def answer(self) -> RunStep | None:
         """The first answer that is none to a cancel."""
         return next((each for each in self.steps if each.is_answer), None)
 
@@ -118,7 +118,7 @@ class Run:
         """The result, empty without one."""
         return {} if self.answer is None else self.answer.result
 
-    def timeline(self, spare: Run | None) -> list[Step]:
+    def timeline(self, spare: Run | None) -> list[RunStep]:
         """Returns the steps without a cancel; beyond what was seen of them, those of ``spare``, which was not cancelled.
 
         A run that got no answer for longer than ``spare`` took gets none again.
@@ -131,12 +131,12 @@ class Run:
         more = (each for each in spare.steps if each.at > self.until or each.is_answer)
         return seen + [each for each in more if _progress(each) > last or math.isnan(_progress(each))]
 
-    def keeps(self, step: Step) -> bool:
+    def keeps(self, step: RunStep) -> bool:
         """Whether a call that is cancelled as this one was still sends a step."""
         return self.answer is not None if step.is_answer else self.goes_on
 
 
-def _progress(step: Step) -> float:
+def _progress(step: RunStep) -> float:
     """Returns the progress that a step reports, or not a number."""
     value = number((as_object(step.frame.get("params")) or {}).get("progress"))
     return math.nan if value is None or step.method != "notifications/progress" else value
@@ -298,7 +298,7 @@ def _part(run: Run, others: Sequence[Run]) -> None:
     run.replies = [replace(each, at=each.at - cancelled) for each in replies]
 
 
-def _answers_cancel(step: Step, lag: float, others: Sequence[Run]) -> bool:
+def _answers_cancel(step: RunStep, lag: float, others: Sequence[Run]) -> bool:
     """Whether an answer that came ``lag`` seconds after a cancel is about the cancel."""
     usual = [each.answer for each in others if each.answer is not None]
     if usual:
@@ -306,12 +306,12 @@ def _answers_cancel(step: Step, lag: float, others: Sequence[Run]) -> bool:
     return "result" not in step.frame or step.result.get("isError") is True or lag < TRANSIT
 
 
-def _same_kind(step: Step, other: Step) -> bool:
+def _same_kind(step: RunStep, other: RunStep) -> bool:
     ours, theirs = (("result" in each.frame, each.result.get("isError", False)) for each in (step, other))
     return ours == theirs
 
 
-def _fits(step: Step, other: Step) -> bool:
+def _fits(step: RunStep, other: RunStep) -> bool:
     same = all(step.frame.get(name) == other.frame.get(name) for name in ("result", "error"))
     return same or abs(step.at - other.at) < max(TRANSIT, _ALIKE * other.at)
 
@@ -406,13 +406,13 @@ class _Session:
     def _answered(self, id_: str, at: float) -> None:
         run = self._questions.pop(id_, None)
         if run is not None:
-            run.steps.append(Step(run, at - run.began, asked=id_))
+            run.steps.append(RunStep(run, at - run.began, asked=id_))
 
     def _came(self, frame: Object, at: float, stream: Json) -> None:
         run = self._owner(frame, stream)
         if run is None:
             return
-        run.steps.append(Step(run, at - run.began, frame))
+        run.steps.append(RunStep(run, at - run.began, frame))
         if "method" not in frame:
             self._waiting.pop(text(run.id), None)
         elif "id" in frame:

@@ -20,8 +20,8 @@ from mcp_tui.demo.server import main
 from mcp_tui.mock.replaying import (
     LiveTask,
     Memory,
-    Part,
     Replayed,
+    RunPart,
     adapted,
     capabilities,
     introduction,
@@ -100,7 +100,7 @@ class MockConversation(Conversation):
         params = as_object(frame.get("params")) or {}
         if runs := self._mock.runs.find(frame["method"], params):
             run = self._turn(runs, frame["method"], params, self.client)
-            call = self._replayed(Part(run), runs, None, params, self.client, self.aside)
+            call = self._replayed(RunPart(run), runs, None, params, self.client, self.aside)
             self._setting.spawn(_alone(call))
 
     def handle(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call | None:
@@ -140,7 +140,7 @@ class MockConversation(Conversation):
                 runs = self._mock.runs.nearest(method, params)
             if runs:
                 run = self._turn(runs, method, params, caller, strict=self._mock.strict)
-                part = Part(run, spare(runs))
+                part = RunPart(run, spare(runs))
         if part is None:
             raise self._mock.refusal(method, params)
         call = self._replayed(part, runs or [part.run], frame["id"], params, caller, channel)
@@ -176,7 +176,9 @@ class MockConversation(Conversation):
             return runs, made
         return [], capabilities(self._mock.told, self.client) | made | {"serverInfo": self._mock.server}
 
-    def _task(self, task: LiveTask, method: str, params: Object, caller: DemoCaller) -> Part | Object | None:
+    def _task(
+        self, task: LiveTask, method: str, params: Object, caller: DemoCaller
+    ) -> RunPart | Object | None:
         """Returns the part that answers a request about a task, by its recorded time, or what the task was at first.
 
         A recorded ``tasks/cancel`` parts what is told before a cancel from what is told after it.
@@ -188,7 +190,7 @@ class MockConversation(Conversation):
             task.cancelled = task.cancelled or now
             task.call.stopped = found[0].began - of.began
             task.call.cancel("tasks_cancel")
-            return Part(self._turn(found, method, params, caller))
+            return RunPart(self._turn(found, method, params, caller))
         over = math.inf if cancel is None else cancel.began
         known = [each for each in found if (each.began >= over) == (task.cancelled is not None)]
         since = (
@@ -204,7 +206,7 @@ class MockConversation(Conversation):
         waits = (
             method == "tasks/result"
         )  # whose answer comes when the task is over, whenever it was asked for
-        return Part(chosen[0], head=passed - (chosen[0].began - since) if waits else 0.0)
+        return RunPart(chosen[0], head=passed - (chosen[0].began - since) if waits else 0.0)
 
     def _turn(
         self, runs: Sequence[Run], method: str, params: Object, caller: DemoCaller, *, strict: bool = False
@@ -219,7 +221,13 @@ class MockConversation(Conversation):
         return runs[min(turns[key], len(runs)) - 1]
 
     def _replayed(
-        self, part: Part, runs: Sequence[Run], id_: Any, params: Object, caller: DemoCaller, channel: Channel
+        self,
+        part: RunPart,
+        runs: Sequence[Run],
+        id_: Any,
+        params: Object,
+        caller: DemoCaller,
+        channel: Channel,
     ) -> Replayed:
         mock, log, run = self._mock, self._setting.log, part.run
         call = Replayed(id_, run.name or run.method, caller, params, channel, log, self._questions)

@@ -175,7 +175,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Server(ProbedServer):
+class ServerUnderTest(ProbedServer):
     """The server under test and its tool, with the results so far.
 
     Filled in by the first connection, that of ``client``; every further one is opened from it. ``beats`` are the times at
@@ -233,7 +233,7 @@ class Server(ProbedServer):
 class ProbeConnection(base.Silence):
     """A connection to the server for one experiment, and the sink of its transport. ``heard`` has the arrivals in order."""
 
-    def __init__(self, server: Server, store: Store) -> None:
+    def __init__(self, server: ServerUnderTest, store: Store) -> None:
         self.server = server
         self.store = store
         self.heard: list[Arrival] = []

@@ -216,7 +216,7 @@ async def id_zero(trial: Trial) -> None:
 
 
 @frozen
-class Effect:
+class CancelEffect:
     """The effect of a cancel: the rules that were ``broken`` with the reasons, and whether anything ``shows`` an effect."""
 
     seen: Observation
@@ -224,7 +224,7 @@ class Effect:
     shows: bool
 
 
-async def _effect(trial: Trial, id: RequestId | None) -> Effect:
+async def _effect(trial: Trial, id: RequestId | None) -> CancelEffect:
     """Cancels a call with this id, by default with the next one, in the middle of its work."""
     _, seen = await trial.cancelled_call(trial.mid, id=id)
     # the heartbeat is that of all experiments that run side by side
@@ -238,7 +238,7 @@ async def _effect(trial: Trial, id: RequestId | None) -> Effect:
     broken = {each.rule: each.sentence for each in findings if each.verdict in BAD}
     # a tool that never answers gives no answer after a cancel either
     telling = findings if control.duration is not None else findings[1:]
-    return Effect(seen, broken, any(each.verdict is Verdict.PASS for each in telling))
+    return CancelEffect(seen, broken, any(each.verdict is Verdict.PASS for each in telling))
 
 
 async def two_in_flight(trial: Trial) -> None:

@@ -27,7 +27,15 @@ from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.connection import Arrival, ProbeConnection, Server, Trace, Unprepared, violations, watch
+from mcp_tui.probe.connection import (
+    Arrival,
+    ProbeConnection,
+    ServerUnderTest,
+    Trace,
+    Unprepared,
+    violations,
+    watch,
+)
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
 from mcp_tui.probe.judging import PROGRESS, ControlRun
 from mcp_tui.probe.report import Calls, EvidenceItem, Finding, PassedOver, Report, Verdict
@@ -101,7 +109,7 @@ class Probe:
     def __post_init__(self) -> None:
         # a tool must not turn into a task of its own accord: that is an experiment of its own
         self.settings = replace(self.settings, offers=replace(self.settings.offers, tasks=False))
-        self.server: Server
+        self.server: ServerUnderTest
         self.report: Report
         self._beats: list[float] = []
         self._began = time.monotonic()
@@ -206,7 +214,7 @@ class Probe:
         finally:
             await client.close()
             client.store.close()
-        self.server = Server(
+        self.server = ServerUnderTest(
             client=client,
             transport=info.transport,
             revision=info.revision,

@@ -117,7 +117,7 @@ def options(timeout: float | None, max_timeout: float | None, name: str) -> list
     return [*given, f"--name={name}"] if name.isprintable() and "$" not in name else given
 
 
-class Entry:
+class ConfigEntry:
     """The entry of a stdio server in a config file.
 
     Raises:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from mcp_tui.journal.records import FrameHead, Header
-from mcp_tui.journal.spans import HOLD_SECONDS, Span, SpanMaker, otlp_lines
+from mcp_tui.journal.spans import HOLD_SECONDS, SpanMaker, TraceSpan, otlp_lines
 from mcp_tui.journal.writer import Record
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import called, cancelled, connected, late
@@ -14,10 +14,10 @@ from tests.cli.keeping import called, cancelled, connected, late
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
-def made(*records: Record | list[ev.Event], purpose: str = "", hold: float = float("inf")) -> list[Span]:
+def made(*records: Record | list[ev.Event], purpose: str = "", hold: float = float("inf")) -> list[TraceSpan]:
     maker = SpanMaker(Header(id="s", wall=1000.0, mono=100.0, purpose=purpose), hold=hold)
 
-    def found() -> Iterator[Span]:
+    def found() -> Iterator[TraceSpan]:
         for each in records:
             for record in each if isinstance(each, list) else [each]:
                 yield from maker.take(record)
@@ -32,7 +32,7 @@ def frame(seq: int, id: int, context: str, *, method: str = "tools/call", out: b
     return FrameHead(seq, 100.0, "out" if out else "in", method, id, len(raw)), raw
 
 
-def happened(span: Span) -> list[tuple[str, float]]:
+def happened(span: TraceSpan) -> list[tuple[str, float]]:
     return [(each.name, each.at) for each in span.events]
 
 

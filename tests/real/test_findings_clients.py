@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.probe.clients.rules import CLIENT_RULES
+from mcp_tui.judge.rules import CLIENT_RULES
 from tests.real.clients import findings
 from tests.real.clients.findings import DATA, PAGE, TRANSPORTS, page, title
 from tests.real.clients.table import JUDGED, Client

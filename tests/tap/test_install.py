@@ -12,7 +12,7 @@ import pytest
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import REGISTRY
-from mcp_tui.tap.install import Entry, NotEditable, options
+from mcp_tui.tap.install import ConfigEntry, NotEditable, options
 from tests.cli.running import run
 from tests.config.placing import CORPUS, surroundings
 
@@ -107,14 +107,14 @@ def _in_and_out(file: Path, cwd: Path) -> None:
     before, raw = _servers(file, cwd), file.read_bytes()
     assert not any(each.tapped for each in before)
     for each in before:
-        Entry(each).install(PROGRAM, options(5, None, each.name)).write()
+        ConfigEntry(each).install(PROGRAM, options(5, None, each.name)).write()
     tapped = _servers(file, cwd)
     assert [each.launch for each in tapped] == [each.launch for each in before]
     assert all(each.tapped for each in tapped)
     file.write_bytes(file.read_bytes().replace(b"KEEP", b"other"))
     for each in reversed(before):
         (now,) = (one for one in _servers(file, cwd) if one.name == each.name)
-        Entry(now).uninstall().write()
+        ConfigEntry(now).uninstall().write()
     assert file.read_bytes() == raw.replace(b"KEEP", b"other")
 
 
@@ -156,7 +156,7 @@ def test_a_tap_that_somebody_else_wrote_is_taken_out(text: str, after: str, tmp_
     file = tmp_path / "mcp.json"
     file.write_text(f'{{"servers": {{"a": {text}}}}}')
     (server,) = _servers(file, tmp_path)
-    Entry(server).uninstall().write()
+    ConfigEntry(server).uninstall().write()
     assert file.read_text() == f'{{"servers": {{"a": {after}}}}}'
 
 
@@ -184,7 +184,9 @@ def test_what_cannot_be_edited_is_refused_with_the_lines(definition: str, lines:
     file.write_text(f'{{"servers": {{"a": {definition}}}}}')
     (server,) = discover(surroundings(tmp_path, tmp_path), file).servers
     with pytest.raises(NotEditable) as refused:
-        Entry(server).uninstall() if server.tapped else Entry(server).install(PROGRAM, ["--name=a"])
+        ConfigEntry(server).uninstall() if server.tapped else ConfigEntry(server).install(
+            PROGRAM, ["--name=a"]
+        )
     assert refused.value.lines == lines
 
 

@@ -11,7 +11,7 @@ from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
-from mcp_tui.tui.screens.parts.overdue import Overdue
+from mcp_tui.tui.screens.parts.overdue import OverdueRequests
 from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
 from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen
@@ -35,7 +35,7 @@ class Workbench(SessionScreen):
         self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
         self.connection = ConnectionKeys(self, session, self.table)
         self.cancelling = Cancelling(self, session, self.table)
-        self.overdue = Overdue(self, session, self.table, self.cancelling)
+        self.overdue = OverdueRequests(self, session, self.table, self.cancelling)
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
         self.questions = QuestionPrompts(self, session)
         self.watching = Watching(self, session, self.table, self.payloads, self.connection, watched)

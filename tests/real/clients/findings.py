@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_tui.probe.clients.rules import CLIENT_RULES
+from mcp_tui.judge.rules import CLIENT_RULES
 from tests.real.clients.table import COLUMNS, JUDGED, Client
 from tests.real.install import REAL
 from tests.real.page import (

@@ -12,7 +12,7 @@ from mcp_tui.tui.view.text import safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 
-class Overdue:
+class OverdueRequests:
     """The limits of the requests of a session. Reasons are remembered where the other cancels are made."""
 
     def __init__(

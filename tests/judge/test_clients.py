@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.probe.clients.rules import CLIENT_RULES
-from mcp_tui.probe.clients.run import ClientReport, Judge
+from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.run import ClientReport, Judge
 from mcp_tui.probe.report import BAD, Verdict
 from tests.cli.running import MCP_TUI, SERVERS
 from tests.servers.stdio_scripted import processes

@@ -27,7 +27,7 @@ PERSON = "person"
 
 
 @frozen
-class Line:
+class OutputLine:
     """A line that the client wrote to ``stream``, ``stdout`` or ``stderr``; or what a person said of it."""
 
     at: float
@@ -121,8 +121,8 @@ class Seen:
     abandoned_at: float | None = None
     sessions: list[SeenSession] = field(default_factory=list[SeenSession])
     tools: list[str] = field(default_factory=list[str])
-    lines: list[Line] = field(default_factory=list[Line])
-    gave_up: Line | None = None
+    lines: list[OutputLine] = field(default_factory=list[OutputLine])
+    gave_up: OutputLine | None = None
     output: int = 0
     began: float = 0.0
     exit: int | None = None

@@ -14,8 +14,8 @@ from typing import Final
 
 from mcp_tui.demo.frames import Object
 from mcp_tui.demo.tools import QUESTIONS
-from mcp_tui.probe.clients.judging import CANCEL_SECONDS
-from mcp_tui.probe.clients.stage import NEXT, START, Held, Stage
+from mcp_tui.judge.stage import NEXT, START, Held, Stage
+from mcp_tui.judge.verdicts import CANCEL_SECONDS
 from mcp_tui.protocol.values import frozen
 
 MOMENT: Final = 1.0

@@ -19,11 +19,11 @@ from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.demo.http import HttpServer
 from mcp_tui.demo.log import DemoLog
-from mcp_tui.demo.server import Lines
+from mcp_tui.demo.server import LineChannel
 from mcp_tui.demo.tools import TOOLS, Run
-from mcp_tui.probe.clients import stub
-from mcp_tui.probe.clients.eyes import Eyes
-from mcp_tui.probe.clients.seen import Line, Seen, SeenCall, SeenServer, SeenSession
+from mcp_tui.judge import stub
+from mcp_tui.judge.eyes import Eyes
+from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSession
 from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Signal
@@ -116,7 +116,7 @@ class Watch(DemoLog):
         self._stage.logged(name, fields)
 
 
-class Talk(Lines):
+class Talk(LineChannel):
     """One process that the client started as its server, with everything that passes through it."""
 
     def __init__(self, stage: Stage, number: int, writer: asyncio.StreamWriter) -> None:
@@ -176,7 +176,7 @@ class Talk(Lines):
                 os.kill(self.seen.pid, signal.SIGKILL)
 
 
-class Output(asyncio.SubprocessProtocol):
+class ClientOutput(asyncio.SubprocessProtocol):
     """What the client's process writes, and its end."""
 
     def __init__(self, stage: Stage) -> None:
@@ -446,7 +446,7 @@ class Stage:
         """
         self.seen.began = monotonic()
         self._process, _ = await asyncio.get_running_loop().subprocess_exec(
-            lambda: Output(self),
+            lambda: ClientOutput(self),
             *words,
             stdin=asyncio.subprocess.DEVNULL,
             env=environment,
@@ -472,7 +472,7 @@ class Stage:
 
     def _line(self, name: str, raw: bytes) -> None:
         text = raw[:OUTPUT_LINE_CHARACTERS].decode("utf-8", "backslashreplace").rstrip("\r")
-        line, seen = Line(monotonic(), name, text), self.seen
+        line, seen = OutputLine(monotonic(), name, text), self.seen
         if (
             seen.gave_up is None
             and (seen.call is not None or seen.initialize_at is not None)

@@ -11,8 +11,8 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from mcp_tui.probe.clients.rules import BREAKS, CLIENT_RULES
-from mcp_tui.probe.clients.seen import CONNECTION_END_SECONDS, PERSON, REACHED_SHARE, SIGNALS, Seen, SeenCall
+from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
+from mcp_tui.judge.seen import CONNECTION_END_SECONDS, PERSON, REACHED_SHARE, SIGNALS, Seen, SeenCall
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import Strength
 from mcp_tui.protocol.events import Signal

@@ -25,13 +25,13 @@ from mcp_tui.demo.calls import Call
 from mcp_tui.demo.http import HttpServer
 from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state import replace_file
+from mcp_tui.judge import verdicts
+from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
+from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.run import ClientReport, Judge, Unstartable
+from mcp_tui.judge.seen import PERSON, SIGNALS, OutputLine, Seen
+from mcp_tui.judge.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START, Held, Stage
 from mcp_tui.live.doors import reachable
-from mcp_tui.probe.clients import judging
-from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
-from mcp_tui.probe.clients.rules import CLIENT_RULES
-from mcp_tui.probe.clients.run import ClientReport, Judge, Unstartable
-from mcp_tui.probe.clients.seen import PERSON, SIGNALS, Line, Seen
-from mcp_tui.probe.clients.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START, Held, Stage
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation
 from mcp_tui.protocol.messages import shown
@@ -107,7 +107,7 @@ class HandStage(Stage):
             self._declined = True
         else:
             text = STOPPED if _THEN.get(self.seen.experiment) == _STOP else GAVE_UP
-            self.seen.gave_up = Line(monotonic(), PERSON, text)
+            self.seen.gave_up = OutputLine(monotonic(), PERSON, text)
 
     def _asks_nothing(self, _: str) -> None:
         self._declined = True
@@ -214,7 +214,7 @@ class HandStage(Stage):
             what = "progress" if seen.experiment == "late-progress" else "answer"
             text = f"The {what} came late. Does your client show an error about that? y or n, then Enter."
             if (await self._ask(text) or "").startswith("y"):
-                seen.lines.append(Line(monotonic(), PERSON, "seen by a person"))
+                seen.lines.append(OutputLine(monotonic(), PERSON, "seen by a person"))
         since = seen.acted_at
         ask = f"Ask your client: {_call(NEXT, {'a': 1, 'b': 2})} If it cannot, press Enter here."
         test = (lambda: seen.nexts) if since is None else (lambda: seen.went_on)
@@ -232,7 +232,7 @@ class HandStage(Stage):
         elif answer is not None:
             seen.began = seen.initialize_at
             if not answer.startswith("n"):
-                seen.gave_up = Line(monotonic(), PERSON, GAVE_UP)
+                seen.gave_up = OutputLine(monotonic(), PERSON, GAVE_UP)
         await self._end_servers()
 
     async def _end_servers(self) -> None:
@@ -253,7 +253,7 @@ class HandStage(Stage):
         for talk in self.talks:
             talk.seen.left = talk.seen.ended_at is None
         await self._end_servers()
-        for each in judging.ends(self.seen):
+        for each in verdicts.ends(self.seen):
             self._say(f"  {each.what}")
 
     # -- what the model does -------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class HandStage(Stage):
         for call in open_:
             if call.cancelled_at is not None:
                 why = "" if call.reason is None else f": {shown(call.reason)}"
-                self._say(f"  cancelled {judging.way(call)} after {call.cancelled_at - call.at:.1f} s{why}")
+                self._say(f"  cancelled {verdicts.way(call)} after {call.cancelled_at - call.at:.1f} s{why}")
 
 
 def _call(tool: str, arguments: Any) -> str:
@@ -422,7 +422,7 @@ class HandJudge(Judge):
             self.say(f"Resuming with {client}: {done} steps done since {kept.date}. --restart starts over.")
 
     def _seen(self, experiment: ClientExperiment) -> Seen:
-        made = judging.Judging(self.runs, judging.revision_of(self.runs), self.transport)
+        made = verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport)
         return Seen(
             experiment=experiment.run_name,
             transport=self.transport,
@@ -449,4 +449,4 @@ class HandJudge(Judge):
                 self.tell(finding)
 
     def _judged(self) -> dict[str, Finding]:
-        return judging.judge(self.runs, judging.revision_of(self.runs), self.transport)
+        return verdicts.judge(self.runs, verdicts.revision_of(self.runs), self.transport)

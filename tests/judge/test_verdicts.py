@@ -8,12 +8,12 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS
-from mcp_tui.probe.clients.eyes import Eyes
-from mcp_tui.probe.clients.judging import Judging, judge
-from mcp_tui.probe.clients.rules import BREAKS, CLIENT_RULES
-from mcp_tui.probe.clients.run import ClientReport
-from mcp_tui.probe.clients.seen import Line, Seen, SeenCall, SeenServer, SeenSession
+from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
+from mcp_tui.judge.eyes import Eyes
+from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
+from mcp_tui.judge.run import ClientReport
+from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSession
+from mcp_tui.judge.verdicts import Judging, judge
 from mcp_tui.probe.report import Finding, Verdict
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE
@@ -67,7 +67,7 @@ def found(rule: str, *runs: Seen, revision: Any = LATEST_HANDSHAKE) -> Finding:
     return judge({each.experiment: each for each in runs}, revision, "stdio")[rule]
 
 
-GAVE_UP: Final = Line(12.0, "stdout", "gave up")
+GAVE_UP: Final = OutputLine(12.0, "stdout", "gave up")
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ GAVE_UP: Final = Line(12.0, "stdout", "gave up")
         (run("limit", call(), nexts=(following(),)), WARNING, "it made its next call, add, and sent no cancel"),
         (run("limit", call(), gave_up=GAVE_UP), WARNING, 'it printed "gave up", and sent no cancel'),
         (run("limit", call()), UNSEEN, "it ends the server, 10.00 s after the call"),
-        (run("limit", call(), gave_up=Line(19.9, "stdout", "gave up")), UNSEEN, "neither the one nor the other"),
+        (run("limit", call(), gave_up=OutputLine(19.9, "stdout", "gave up")), UNSEEN, "neither the one nor the other"),
         # two calls at once are no sign
         (run("limit", call(), nexts=(following(10.1),)), UNSEEN, "it ends the server"),
-        (run("limit", call(), gave_up=Line(9.0, "stdout", "gave up")), UNSEEN, "it ends the server"),
+        (run("limit", call(), gave_up=OutputLine(9.0, "stdout", "gave up")), UNSEEN, "it ends the server"),
         (run("limit", call(answered_at=19.0)), UNSEEN, "it was not seen to give the call up"),
         (run("limit", call(answered_at=20.1)), UNSEEN, "it ends the server, 10.00 s after the call"),
         (run("limit", call(answered_at=40.0), servers=[SeenServer(7, 9.0)], stopped=True, exit=None),
@@ -182,16 +182,20 @@ def test_a_token_is_free_again_when_its_call_is_over():
         ({}, UNSEEN, "it made no next call"),
         ({"exit": -11}, WARNING, "it was ended by SIGSEGV"),
         (
-            {"lines": [Line(13.1, "stderr", "Uncaught Error: unknown message 1")]},
+            {"lines": [OutputLine(13.1, "stderr", "Uncaught Error: unknown message 1")]},
             WARNING,
             "an error surfaced",
         ),
         (
-            {"lines": [Line(12.9, "stderr", "Uncaught Error: mine")], "nexts": (following(),)},
+            {"lines": [OutputLine(12.9, "stderr", "Uncaught Error: mine")], "nexts": (following(),)},
             PASS,
             "next call worked",
         ),
-        ({"lines": [Line(13.1, "stdout", "Traceback")], "nexts": (following(),)}, PASS, "next call worked"),
+        (
+            {"lines": [OutputLine(13.1, "stdout", "Traceback")], "nexts": (following(),)},
+            PASS,
+            "next call worked",
+        ),
         ({"acted_at": None}, UNSEEN, "no call was given up while its connection stayed"),
     ],
 )
@@ -212,7 +216,7 @@ def test_a_client_that_goes_on_elsewhere_and_not_here_was_harmed():
         == "it hung without its next call, which it makes in the run limit"
     )
     assert found("K-09", usual, hung).verdict is FAIL
-    told = Line(13.1, "stderr", "onerror: unknown message 1")
+    told = OutputLine(13.1, "stderr", "onerror: unknown message 1")
     shown = run("crossing, cancel first", cancelled(), nexts=(following(),), lines=[told])
     assert found("K-09", usual, shown).verdict is PASS  # what surfaces is a fault by K-07
     assert found("K-09", run("crossing, cancel first", cancelled(), lines=[told], exit=1)).verdict is FAIL

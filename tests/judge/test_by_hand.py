@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.probe.clients import experiments
-from mcp_tui.probe.clients.by_hand import HandJudge
-from mcp_tui.probe.clients.run import ClientReport, Unstartable
+from mcp_tui.judge import experiments
+from mcp_tui.judge.by_hand import HandJudge
+from mcp_tui.judge.run import ClientReport, Unstartable
 from mcp_tui.probe.report import Verdict
 from mcp_tui.transport.base import spawn
 from tests.cli.running import HANG, MCP_TUI, run

@@ -24,11 +24,11 @@ from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.opening import shown
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.clock import utc_stamp, wall
-from mcp_tui.probe.clients import judging
-from mcp_tui.probe.clients.experiments import CLIENT_EXPERIMENTS, ClientExperiment
-from mcp_tui.probe.clients.rules import CLIENT_RULES
-from mcp_tui.probe.clients.seen import Seen
-from mcp_tui.probe.clients.stage import Stage
+from mcp_tui.judge import verdicts
+from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, ClientExperiment
+from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.seen import Seen
+from mcp_tui.judge.stage import Stage
 from mcp_tui.probe.report import Calls, Finding, Report, Verdict
 from mcp_tui.probe.rules import Rule
 from mcp_tui.protocol.messages import Json
@@ -147,7 +147,7 @@ class Judge:
             experiment=experiment.run_name,
             transport=self.transport,
             timeout=self.limit,
-            limit=judging.Judging(self.runs, judging.revision_of(self.runs), self.transport).limit(),
+            limit=verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport).limit(),
             maximum=self.maximum,
             tool=experiment.tool,
         )
@@ -209,7 +209,7 @@ class Judge:
     def _report(
         self, runs: dict[str, Seen], not_run: Sequence[ClientExperiment], date: str, seconds: float
     ) -> ClientReport:
-        revision = judging.revision_of(runs)
+        revision = verdicts.revision_of(runs)
         said = next((each.client for each in runs.values() if each.client), "")
         named = re.fullmatch(r"(.+) (v?\d\S*)", said)
         name, version = (named[1], named[2]) if named else (said, "")
@@ -221,7 +221,7 @@ class Judge:
             seconds=seconds,
         )
         able = {key: each for key, each in runs.items() if each.exit != UNABLE}
-        report.findings = judging.judge(able, revision, self.transport)
+        report.findings = verdicts.judge(able, revision, self.transport)
         for rule, finding in self._unable(runs, not_run).items():
             if rule not in report.findings or report.findings[rule].verdict is Verdict.NOT_OBSERVABLE:
                 report.findings[rule] = finding
@@ -233,7 +233,7 @@ class Judge:
         for rule in report.not_run:
             report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, CLIENT_TIME_OVER)
         if runs and not any(each.requests for each in runs.values()):
-            report.lost = judging.not_called(next(iter(runs.values())))
+            report.lost = verdicts.not_called(next(iter(runs.values())))
         report.calls = _calls(runs)
         report.notes = list(_notes(runs))
         for rule in CLIENT_RULES:
@@ -284,9 +284,9 @@ def _notes(runs: dict[str, Seen]) -> list[str]:
     if hung:
         notes.append(f"The client did not end by itself and was killed: {', '.join(hung)}")
     died: dict[str, Any] = {
-        name: judging.signal_name(-seen.exit)
+        name: verdicts.signal_name(-seen.exit)
         for name, seen in runs.items()
-        if seen.exit is not None and judging.crashed(seen)
+        if seen.exit is not None and verdicts.crashed(seen)
     }
     notes += [f"The client was ended by {number}: {name}" for name, number in died.items()]
     most = max((seen.output for seen in runs.values()), default=0)
