@@ -377,7 +377,7 @@ REASON: Final = Scope("reason", "The reason of a cancel", within=("dialog",), fi
     Key("reason.later", "down", "recall(-1)", "Later reason", "the next reason"),
 ))
 
-OVERDUE: Final = Scope("overdue", "Overdue requests", within=("dialog",), field=True, keys=(
+OVERDUE_REQUESTS: Final = Scope("overdue", "Overdue requests", within=("dialog",), field=True, keys=(
     Key("overdue.cancel", "enter", "take", "Cancel now", "cancel now, or press the focused button", priority=True),
     Key("app.interrupt", "ctrl+c", "choose('cancel_now')", "Cancel now", "cancel now", priority=True),
     Key("overdue.wait", "f2,+", "choose('wait_30')", "Wait 30 s more", "wait 30 seconds more (+ only outside the reason)"),

@@ -15,7 +15,7 @@ from mcp_tui.client.results import Part
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import Prompted, SamplingScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.view.image import Picture, decoded
+from mcp_tui.tui.view.picture import Picture, decoded
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.detail_pane import Pager

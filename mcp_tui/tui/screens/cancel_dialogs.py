@@ -16,8 +16,7 @@ from mcp_tui.client.client import DEFAULT_REASON, Client
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
-from mcp_tui.tui.keys import OVERDUE as OVERDUE_KEYS
-from mcp_tui.tui.keys import REASON, bindings, hint
+from mcp_tui.tui.keys import OVERDUE_REQUESTS, REASON, bindings, hint
 from mcp_tui.tui.preferences import MORE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
@@ -237,7 +236,7 @@ class TimeoutScreen(Dialog[None]):
     and on esc, which leaves the countdowns running. ``why`` is one sentence about where the reason of a cancel goes.
     """
 
-    BINDINGS = bindings(OVERDUE_KEYS)
+    BINDINGS = bindings(OVERDUE_REQUESTS)
     HINTS = [("app.back", "Hide")]
     TICK = 0.1
     AUTO_FOCUS = ""

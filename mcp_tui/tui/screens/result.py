@@ -16,9 +16,9 @@ from mcp_tui.tui.keys import RESULT, bindings, hint, key_of
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.detail import BINARY, label, part_page, plain, structured_first
-from mcp_tui.tui.view.image import ImagePage, Picture, facts, pictured
 from mcp_tui.tui.view.markdown import is_markdown
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
+from mcp_tui.tui.view.picture import ImagePage, Picture, facts, pictured
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, words
 from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail_pane import Pager

@@ -13,8 +13,8 @@ from textual.app import App
 from textual.widget import Widget
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.view.image import Drawing, NotDrawn, Picture, decoded, pictured, remarks
 from mcp_tui.tui.view.lines import Segments
+from mcp_tui.tui.view.picture import Drawing, NotDrawn, Picture, decoded, pictured, remarks
 from mcp_tui.tui.view.text import NOTHING, SafeText, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
 

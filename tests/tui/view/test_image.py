@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from mcp_tui.client.results import Part, PartKind
-from mcp_tui.tui.view.image import (
+from mcp_tui.tui.view.picture import (
     BYTES,
     READS,
     Drawing,
@@ -88,7 +88,7 @@ def test_a_header_costs_no_memory():
     code = (
         "import resource, sys\n"
         "from tests.tui.imaging import part, png, gif, bmp, webp\n"
-        "from mcp_tui.tui.view.image import NotDrawn, decoded\n"
+        "from mcp_tui.tui.view.picture import NotDrawn, decoded\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for data in (png(60000, 60000), gif(60000, 60000), bmp(60000, 60000), webp(16383, 16383)):\n"
         "    try:\n"
