@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
@@ -22,18 +22,11 @@ from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, as_object
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tap.relay import tell
-from mcp_tui.transport.addresses import readable
+
+if TYPE_CHECKING:
+    from mcp_tui.tap.desk import Desk
 
 UNSEEN: Final = "the tap did not see whether it was answered"
-
-
-def limits_in(begin: dict[str, Json]) -> ev.Limits:
-    """Returns the limits among the options of a tap."""
-    return ev.Limits(
-        timeout=messages.number(begin.get("timeout")) or None,
-        max_timeout=messages.number(begin.get("max_timeout")) or None,
-    )
 
 
 def salvaged(message: Oversized) -> Frame:
@@ -45,17 +38,17 @@ def salvaged(message: Oversized) -> Frame:
     return frame
 
 
-def warn(text: str) -> None:
-    """Says something on stderr in one line."""
-    tell(readable(" ".join(text.split()), 400))
-
-
 class Account(Onlooker, ABC):
     """The ledger's port, and the door's answers. How messages reach the two sides is up to the kind of tap."""
 
-    def __init__(self, transport: str, store: Store, name: str) -> None:
+    def __init__(self, desk: Desk, transport: str, store: Store, name: str, begin: dict[str, Json]) -> None:
+        self.desk = desk
         self.ledger = Ledger(self, transport=transport, observes=True)
         self.observer = Observer(self.ledger)
+        self.observer.limits = ev.Limits(
+            timeout=messages.number(begin.get("timeout")) or None,
+            max_timeout=messages.number(begin.get("max_timeout")) or None,
+        )
         self.store = store
         self.name = name
         """That of the server."""
@@ -65,11 +58,27 @@ class Account(Onlooker, ABC):
         self._waiting: dict[RequestId, list[socket.socket]] = {}
         """Who waits until the signal of a request has left."""
 
-    def report(self, say: Callable[[str], object]) -> None:
+    def report(self) -> None:
         """Says what became of the journal since the last time."""
         for problem in self.store.problems[self._problems :]:
-            say(f"{problem}. The traffic goes on.")
+            self.desk.warn(f"{problem}. The traffic goes on.")
         self._problems = len(self.store.problems)
+
+    def end(self) -> None:
+        """Writes everything, and closes journal and door."""
+        self.store.close()
+        self.report()
+        self.close_door()
+
+    def runs_out(self, now: float) -> bool:
+        """Whether a limit of a request has."""
+        limits = (limit for each in self.ledger.live.values() for limit in each.row.deadlines())
+        return any(limit is not None and limit <= now for limit in limits)
+
+    def tick(self, now: float) -> None:
+        """Does what is due."""
+        self.ledger.tick(now)
+        self.ledger.perform()
 
     def frame(
         self,
@@ -93,32 +102,24 @@ class Account(Onlooker, ABC):
 
     # -- the door ----------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def watch(self, link: socket.socket, call: Callable[[], None]) -> None:
-        """Calls whenever there is something to read."""
-
-    @abstractmethod
-    def forget(self, link: socket.socket) -> None:
-        """Calls no more."""
-
     def open_door(self) -> None:
         """Opens the door, if there can be one."""
         with suppress(OSError):
             self._door = doors.Door(os.urandom(6).hex())
-            self.watch(self._door.socket, self._let_in)
+            self.desk.watch(self._door.socket, self._let_in)
 
     def close_door(self) -> None:
         """Closes it for good."""
         door, self._door = self._door, None
         if door is not None:
-            self.forget(door.socket)
+            self.desk.forget(door.socket)
             door.close()
 
     def _let_in(self) -> None:
         visitor = None if self._door is None else self._door.accept()
         if visitor is not None:
             self._visitors[visitor] = b""
-            self.watch(visitor, lambda: self._listen_to(visitor))
+            self.desk.watch(visitor, lambda: self._listen_to(visitor))
 
     def _listen_to(self, visitor: socket.socket) -> None:
         try:
@@ -129,7 +130,7 @@ class Account(Onlooker, ABC):
         asked = doors.question(self._visitors[visitor])
         if asked is None and piece:
             return
-        self.forget(visitor)
+        self.desk.forget(visitor)
         del self._visitors[visitor]
         self._answer(visitor, asked or {})
 
@@ -142,15 +143,12 @@ class Account(Onlooker, ABC):
         elif (row := named(self.ledger, text := str(asked.get("id")))) is None:
             told = {"unknown": text}
         elif row.open:
-            self.asked_to_cancel(row.id, str(asked.get("reason") or "")[: doors.REASON_CHARACTERS], visitor)
+            reason = str(asked.get("reason") or "")[: doors.REASON_CHARACTERS]
+            self.desk.cancel(self, row.id, reason, visitor)
             return
         else:
             told = {"over": row.state.value}
         doors.answer(visitor, told)
-
-    @abstractmethod
-    def asked_to_cancel(self, id: RequestId, reason: str, visitor: socket.socket) -> None:
-        """Has :meth:`cancel` called once everything that came is booked."""
 
     def cancel(self, id: RequestId, reason: str, visitor: socket.socket, now: float) -> None:
         """Cancels a request for a visitor, who is answered when the signal has left."""

@@ -1,24 +1,33 @@
 """The tap over HTTP: a reverse proxy on loopback, between any client and a server behind a URL.
 
-What passes is handed on as it comes, by one event loop. The books (:mod:`mcp_tui.tap.http_books`) get a copy,
-queued before the bytes leave and read by another thread. Both sides of an exchange end together: when the client closes its
+What passes is handed on as it comes, by one event loop. The books (:mod:`mcp_tui.tap.http_books`) are a process of their own
+and get a copy, queued before the bytes leave. Both sides of an exchange end together: when the client closes its
 connection, that of the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
 
-Each request of the client has an exchange of its own with the server (:class:`Exchange`). To act, the books end one in the
-server's place (:meth:`Exchange.answer`), close its connection (:meth:`Exchange.close`), or send a message of the tap's own
+Each request of the client has an exchange of its own with the server (:class:`Exchange`). To act, the books ask for a hold,
+as over stdio: no answer passes until they have decided. Then they have an exchange ended in the server's place
+(:meth:`Exchange.answer`), its connection closed (:meth:`Exchange.close`), or a message of the tap's own sent
 (:meth:`Proxy.post`).
+
+Records to the books, besides those of :mod:`mcp_tui.tap.relay`, with the number of an exchange: ``q`` the head of a request
+with the number of its connection, ``o`` a part of its body, ``d`` its end, ``a`` the head of the answer, ``i`` a part of its
+body, ``n`` the end of the exchange, and what broke it, ``f`` a message of the tap's own has left. With the number of a
+connection ``l``: the client closed it. And ``s``: secrets as JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from threading import Thread
 from time import monotonic
 from typing import Any, Final, cast
 
@@ -26,9 +35,9 @@ import h11
 
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.tap.event_pipe import EventPipe, fields_of, with_data
-from mcp_tui.tap.http_books import HttpBooks, Record
-from mcp_tui.tap.http_session import HttpSession
-from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, tell
+from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
+from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, start_books, tell, widen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, TransportError, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
@@ -50,20 +59,8 @@ WAITING_BYTES: Final = 1 << 20
 
 UPSTREAM_CONNECT_SECONDS: Final = 30.0
 
-HOP_BY_HOP: Final = frozenset(
-    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer"
-    b" transfer-encoding upgrade".split()
-)
-"""Headers that are for one connection (RFC 9110, section 7.6.1)."""
-
-Headers = Sequence[tuple[bytes, bytes]]
-
-
-def end_to_end(headers: Headers, *besides: bytes) -> list[tuple[bytes, bytes]]:
-    """Returns the headers that pass."""
-    listed = b",".join(value for name, value in headers if name.lower() == b"connection")
-    dropped = HOP_BY_HOP.union(besides, (each.strip().lower() for each in listed.split(b",")))
-    return [(name, value) for name, value in headers if name.lower() not in dropped]
+AGAIN_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a request that can be sent again with a new token."""
 
 
 def is_local(headers: dict[bytes, bytes]) -> bool:
@@ -95,11 +92,9 @@ def still_reads(peer: tuple[str, int], own: tuple[str, int]) -> bool:
 class ClientConnection(asyncio.Protocol):
     """A connection from the client, whose requests are answered one by one."""
 
-    session: HttpSession | None = None
-    """That of the last message."""
-
     def __init__(self, proxy: Proxy) -> None:
         self.proxy = proxy
+        self.number = next(proxy.numbers)
         self.exchange: Exchange | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         self._parts: list[bytes] = []
@@ -144,9 +139,10 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.proxy.connections.discard(self)
         self._writable.set()
+        self.proxy.queue.put(b"l", number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
-            exchange.client_left()
+            exchange.close()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -252,20 +248,32 @@ class Exchange:
 
     def __init__(self, connection: ClientConnection, head: h11.Request, headers: dict[bytes, bytes]) -> None:
         self.proxy = proxy = connection.proxy
+        self.number = next(proxy.numbers)
         self.method = head.method.decode("latin-1")
-        self.headers = end_to_end(head.headers.raw_items(), b"host", b"expect")
+        given = head.headers.raw_items()
+        self.headers = end_to_end(given, b"host", b"expect")
         self.address = proxy.address_of(head.target)
-        self.record = Record(proxy.books, self, connection, head.target, headers)
+        self.kept_back: KeptBack | None = None
+        """What is kept back in its session."""
         self._connection = connection
+        self._opens_stream = self.method == "GET" and b"mcp-session-id" not in headers
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
+        self._passed: list[bytes] | None = [] if proxy.renews else None
+        """The body so far, if it may have to be sent again."""
+        self._size = 0
         self._arrived = asyncio.Event()
         self._complete = False
         self._begun = False
         """The head of the response was sent to the client."""
         self._pipe: EventPipe | None = None
         self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+        proxy.exchanges[self.number] = self
+        self._put(b"q", as_head(b"%d %b %b" % (connection.number, head.method, head.target), given))
         self.task = proxy.spawn(self._run(), f"{self.method} {proxy.address.host}")
+
+    def _put(self, kind: bytes, data: bytes = b"") -> None:
+        self.proxy.queue.put(kind, data, self.number)
 
     # -- from the client ---------------------------------------------------------------------------------------
 
@@ -276,7 +284,12 @@ class Exchange:
 
     def take(self, data: bytes) -> None:
         """Takes a part of the request's body."""
-        self.record.take(data)
+        self._put(b"o", data)
+        self._size += len(data)
+        if self._passed is not None:
+            self._passed.append(data)
+            if self._size > AGAIN_BYTES:
+                self._passed = None
         self._pieces.append(data)
         self._waiting += len(data)
         if self._waiting > WAITING_BYTES:
@@ -285,14 +298,9 @@ class Exchange:
 
     def complete(self) -> None:
         """Notes the end of the request."""
-        self.proxy.books.put(self.record.asked, monotonic())
+        self._put(b"d")
         self._complete = True
         self._arrived.set()
-
-    def client_left(self) -> None:
-        """Notes that the client closed its connection."""
-        self.proxy.books.put(self.record.client_left, monotonic())
-        self.task.cancel()
 
     async def _body(self) -> AsyncGenerator[bytes]:
         while self._pieces or not self._complete:
@@ -313,13 +321,11 @@ class Exchange:
         try:
             body: Any = self._body() if self._has_body else None
             async with client.request(self.method, {}, body, exact=self.headers, to=self.address) as response:
-                if not await self.proxy.renewed(response, self.headers):
+                if self._passed is None or not await self.proxy.renewed(response, self.headers):
                     await self._pass(response)
                     return
-            body = self.record.body()
-            async with client.request(
-                self.method, {}, body or None, exact=self.headers, to=self.address
-            ) as response:
+            body = b"".join(self._passed) or None
+            async with client.request(self.method, {}, body, exact=self.headers, to=self.address) as response:
                 await self._pass(response)
         except EXPECTED as error:
             why = client.failure_text(error)
@@ -328,19 +334,21 @@ class Exchange:
             elif self.listens:
                 self._connection.close()
         finally:
-            self.proxy.books.put(self.record.over, monotonic(), why)
+            del self.proxy.exchanges[self.number]
+            self._put(b"n", why.encode())
 
     async def _pass(self, response: Any) -> None:
         headers = [
             (name, self.proxy.own_address(value) if name.lower() == b"location" else value)
             for name, value in end_to_end(response.headers.raw)
         ]
-        self.proxy.books.put(self.record.began, monotonic(), response.status_code, response.headers)
+        await self.proxy.free.wait()
+        self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
         streams = (
             media_type(response.headers) == EVENT_STREAM_TYPE and "content-encoding" not in response.headers
         )
         if self._pipe is None and streams:
-            self._pipe = EventPipe(self.record.kept, self._named if self.record.opens_stream else None)
+            self._pipe = EventPipe(lambda: self.kept_back, self._named if self._opens_stream else None)
         if self.listens and not self._begun:
             self._begun = True
             self._connection.begin(
@@ -348,10 +356,12 @@ class Exchange:
             )
         converted = self._pipe is not None and not streams
         async for data in response.aiter_raw():
-            self.proxy.books.put(self.record.piece, monotonic(), data)
+            await self.proxy.free.wait()
+            self._put(b"i", data)
             if self.listens and not converted:
                 self._connection.send(data if self._pipe is None else self._pipe.feed(data))
                 await self._connection.drain()
+        await self.proxy.free.wait()
         if self.listens and self._pipe is not None:
             self._connection.send(self._pipe.close())
         if self.listens:
@@ -375,7 +385,7 @@ class Exchange:
             connection.close()  # the rest of what has begun cannot be taken back
         else:
             if self._pipe is None:
-                self._begun, self._pipe = True, EventPipe(self.record.kept)
+                self._begun, self._pipe = True, EventPipe(lambda: self.kept_back)
                 connection.begin(200, [(b"Content-Type", EVENT_STREAM_TYPE.encode())])
             connection.send(self._pipe.say(message))
             if last:
@@ -389,17 +399,29 @@ class Exchange:
 class Proxy:
     """A running tap over HTTP. ``begin`` are its options."""
 
+    queue: Queue
+
     def __init__(self, target: HttpTarget, tokens: Authorization | None, begin: dict[str, Any]) -> None:
         self.address = parse(target.url)
         self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens)
         self.connections: set[ClientConnection] = set()
+        self.exchanges: dict[int, Exchange] = {}
+        self.numbers = count(1)
+        """Those of connections and exchanges."""
+        self.free = asyncio.Event()
+        """No hold is there."""
+        self.free.set()
         self.tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
         self.own = ""
         """The origin of the tap."""
+        self.renews = tokens is not None
+        self._server: asyncio.Server | None = None
         self._tokens = tokens
         self._advised = False
-        self.books = HttpBooks(target, self.post, begin)
+        self._begin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
+        self._kept_back: dict[int, KeptBack] = {}
+        """What is kept back, by the number of a session."""
+        self._hold: asyncio.TimerHandle | None = None
 
     def address_of(self, target: bytes) -> Address:
         """Returns the server's address for a target; that of its own path has the query that belongs to it."""
@@ -428,31 +450,84 @@ class Proxy:
             tell("the server requires sign-in. Use mcp-tui login URL, or have the client send Authorization.")
         return renewed
 
-    def post(
-        self,
-        record: Record,
-        message: bytes,
-        headers: Headers,
-        flushed: Callable[[], None],
-    ) -> None:
+    # -- orders of the books -----------------------------------------------------------------------------------
+
+    def _obey(self, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
+        """Has the orders of the books carried out in the event loop, until they are gone."""
+        while (order := orders.next()) is not None:
+            if "warn" in order:
+                tell(order["warn"])
+            elif "failed" in order:
+                self.queue.fail(order["failed"])
+            else:
+                with suppress(RuntimeError):  # the loop is over
+                    loop.call_soon_threadsafe(self._carry_out, order)
+        self.queue.fail("the books ended")
+
+    def _carry_out(self, order: dict[str, Any]) -> None:
+        if "hold" in order:
+            self.free.clear()
+            self.queue.put(b"h")
+            self._hold = asyncio.get_running_loop().call_later(HOLD, self.free.set)
+        elif "go" in order:
+            self.free.set()
+            if self._hold is not None:
+                self._hold.cancel()
+        if "session" in order:
+            self._keep_back(order)
+        if "post" in order:
+            self._post(order)
+        exchange = self.exchanges.get(order.get("exchange", 0))
+        if exchange is not None and "close" in order:
+            exchange.close()
+        elif exchange is not None and "tell" in order:
+            exchange.answer(order["tell"].encode(), last=order["last"])
+
+    def _keep_back(self, order: dict[str, Any]) -> None:
+        """Keeps back the answer to a request of a session, in the exchanges that are of it."""
+        kept = self._kept_back.setdefault(order["session"], KeptBack())
+        for number in order.get("of", ()):
+            if number in self.exchanges:
+                self.exchanges[number].kept_back = kept
+        if "keep" in order:
+            kept.add(order["keep"], order.get("token"))
+        elif "pass" in order:
+            kept.discard(order["pass"])
+        elif "over" in order:
+            del self._kept_back[order["session"]]
+
+    def _post(self, order: dict[str, Any]) -> None:
         """Sends a message of the tap's own."""
-        to = self.address_of(record.target)
+        number = order["post"]
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in order["headers"]]
         exchange = self.client.request(
-            "POST", {}, message, exact=headers, to=to, urgent=True, flushed=flushed
+            "POST",
+            {},
+            order["body"].encode(),
+            exact=headers,
+            to=self.address_of(order["target"].encode("latin-1")),
+            urgent=True,
+            flushed=lambda: self.queue.put(b"f", number=number),
         )
 
         async def post() -> None:
             why = ""
             try:
                 async with exchange as response:
-                    self.books.put(record.began, monotonic(), response.status_code, response.headers)
+                    head = as_head(b"%d" % response.status_code, response.headers.raw)
+                    self.queue.put(b"a", head, number)
                     async for data in response.aiter_raw():
-                        self.books.put(record.piece, monotonic(), data)
+                        self.queue.put(b"i", data, number)
             except EXPECTED as error:
                 why = self.client.failure_text(error)
-            self.books.put(record.over, monotonic(), why)
+            self.queue.put(b"n", why.encode(), number)
 
         self.spawn(post(), "POST of the tap")
+
+    def _learn(self, secrets: Iterable[str]) -> None:
+        self.queue.put(b"s", json.dumps(list(secrets)).encode())
+
+    # -- the way of a tap --------------------------------------------------------------------------------------
 
     async def open(self, port: int) -> str:
         """Listens on a port (0: any free one); returns the URL for the client.
@@ -462,20 +537,34 @@ class Proxy:
             TransportError: the environment's proxy cannot be used.
         """
         self.client.open()
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: ClientConnection(self), ADDRESS, port, start_serving=False
+        )
+        self.own = f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}"
+        self._start_books(loop)
         if self._tokens is not None:
             await self._tokens.load()
-            self._tokens.share_secrets(self.books.learn)
-        loop = asyncio.get_running_loop()
-        self.books.start()
-        self._server = await loop.create_server(lambda: ClientConnection(self), ADDRESS, port)
-        self.own = f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}"
+            self._tokens.share_secrets(self._learn)
+        await self._server.start_serving()
         return self.own + self.address.url.raw_path.partition(b"?")[0].decode("ascii")
 
+    def _start_books(self, loop: asyncio.AbstractEventLoop) -> None:
+        records, orders = start_books()
+        widen(records)
+        sys.setswitchinterval(SWITCH)
+        self.queue = Queue(records)
+        self._feeding = Thread(target=self.queue.run, args=(self._begin,), daemon=True)
+        self._obeying = Thread(target=self._obey, args=(Orders(orders), loop), daemon=True)
+        self._feeding.start()
+        self._obeying.start()
+
     async def close(self) -> None:
-        """Ends everything; what was heard is recorded first."""
+        """Ends everything; what was heard is for the books first."""
         if self._server is not None:
             self._server.close()
-        self.books.close()
+        self.queue.put(b"x")
+        self.queue.close()
         for connection in list(self.connections):
             connection.transport.abort()
         for task in self.tasks:
@@ -483,6 +572,11 @@ class Proxy:
         if self.tasks:
             await asyncio.wait(self.tasks)
         await self.client.close()
+
+    def finish(self) -> None:
+        """Leaves the books to themselves, once :meth:`close` is done: they should end before this process does."""
+        self.queue.finish(self._feeding)
+        self._obeying.join(HOLD)
 
     async def run(self, port: int) -> int:
         """Works until a signal ends it; returns the exit status.
@@ -514,4 +608,7 @@ def serve(target: HttpTarget, port: int, tokens: Authorization | None, begin: di
         OSError: the port cannot be listened at.
         TransportError: the URL, or the environment's proxy, cannot be used.
     """
-    return asyncio.run(Proxy(target, tokens, begin).run(port))
+    proxy = Proxy(target, tokens, begin)
+    status = asyncio.run(proxy.run(port))
+    proxy.finish()
+    return status

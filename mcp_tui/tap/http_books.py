@@ -2,22 +2,15 @@
 
 A session is what ``Mcp-Session-Id`` names, or the stream of HTTP+SSE. A client without either (2026-07-28, and servers that
 keep no sessions) is known by its name and by the connections that it uses.
-
-Nothing here delays the bytes: copies wait in a queue (:meth:`HttpBooks.put`) and are read a moment later, in another thread.
-What is decided about a request (a limit, a person's cancel) is decided in the event loop that moves the bytes: nothing
-passes meanwhile, and everything that came is read first. An exception ends the books, and not the traffic.
 """
 
 from __future__ import annotations
 
-import asyncio
-import sys
 import zlib
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
-from threading import Event, RLock, Thread, current_thread
-from time import monotonic, sleep
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.config import settings
@@ -26,15 +19,13 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
-from mcp_tui.protocol.messages import Batch, Frame, RequestFrame, ResponseFrame, as_object
+from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
-from mcp_tui.tap.account import limits_in, salvaged, warn
-from mcp_tui.tap.books import opened_store
+from mcp_tui.tap.account import salvaged
 from mcp_tui.tap.event_pipe import LONGEST, fields_of
+from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
 from mcp_tui.tap.http_session import HttpSession
-from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.relay import HOLD, QUEUE_BYTES
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks
@@ -42,16 +33,13 @@ from mcp_tui.transport.http_errors import media_type, refusal
 from mcp_tui.transport.targets import HttpTarget
 
 if TYPE_CHECKING:
-    from mcp_tui.tap.http import ClientConnection, Exchange
+    from mcp_tui.tap.desk import Desk
 
 SESSIONS: Final = 64
 """Sessions that are kept open; of more, those end in which nothing happened for longest."""
 
-BOOKS_SWITCH_SECONDS: Final = 0.0005
-"""Seconds after which the thread of the books gives way to the bytes."""
-
-STAND_BACK_SECONDS: Final = 0.01
-"""Seconds that the books wait, so that they do not run beside an answer that comes at once."""
+OWN_NUMBERS: Final = 1 << 31
+"""The first number of an exchange of the tap's own; those of clients are smaller."""
 
 DECODED: Final = 1 << 20
 """Bytes that are decompressed at once."""
@@ -82,30 +70,37 @@ class Copy:
 
 
 class Record:
-    """What the books keep of one exchange; without ``exchange`` it is the tap's own."""
+    """An exchange. One of the tap's own has no ``connection``; ``left`` is called when its message has left."""
 
     def __init__(
         self,
         books: HttpBooks,
-        exchange: Exchange | None,
-        connection: ClientConnection | None,
-        target: bytes,
-        headers: Mapping[bytes, bytes],
+        number: int,
+        *,
+        method: str = "POST",
+        target: bytes = b"",
+        headers: Headers = (),
+        connection: int | None = None,
+        left: Callable[[float], None] | None = None,
     ) -> None:
         self.books = books
-        self.exchange = exchange
-        self.connection = connection
+        self.number = number
+        self.method = method
         self.target = target
+        self.connection = connection
         self.session: HttpSession | None = None
         self.wires: tuple[RequestId, ...] = ()
         """The ids of its requests."""
         self.cancels: RequestId | None = None
         """The request that it cancels for the tap."""
-        self.left = False
-        """Whether that has left."""
-        self.missed = 0
-        """Bytes that were dropped."""
-        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+        self.listens = connection is not None
+        """Whether the client waits for the response, or for more of it."""
+        self.headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in headers}
+        self._given = headers
+        self._left = left
+        self._has_left = False
+        self._missed = False
+        """Bytes were dropped."""
         self._request = Copy()
         self._response = Copy()
         self._events: EventBlocks | None = None
@@ -115,44 +110,44 @@ class Record:
         self._resumable = False
         self._client_left = False
 
-    def kept(self) -> KeptBack | None:
-        """What is kept back from the client."""
-        return None if self.session is None else self.session.kept
-
-    @property
-    def opens_stream(self) -> bool:
-        """Whether the response may be the stream of HTTP+SSE."""
-        return (
-            self.exchange is not None
-            and self.exchange.method == "GET"
-            and "mcp-session-id" not in self.headers
-        )
+    def told(self, kind: bytes, at: float, data: bytes) -> None:
+        """Takes what the relay tells of it."""
+        match kind:
+            case b"o":
+                self._request.append(data)
+            case b"d":
+                self._asked(at)
+            case b"a":
+                (status,), headers = read_head(data)
+                self._began(int(status), headers)
+            case b"i":
+                self._piece(at, data)
+            case b"f" if self._left is not None:
+                self._has_left = True
+                self._left(at)
+            case b"g":
+                self._missed = True
+            case b"n":
+                self._over(at, data.decode())
+            case _:
+                pass
 
     # -- the request -------------------------------------------------------------------------------------------
 
-    def take(self, data: bytes) -> None:
-        """Takes a part of the request's body."""
-        self._request.append(data)
-
-    def body(self) -> bytes:
-        """Returns the request's body."""
-        raw = self._request.read()
-        return raw if isinstance(raw, bytes) else b""
-
-    def asked(self, at: float) -> None:
+    def _asked(self, at: float) -> None:
         """Notes a request that is complete."""
-        exchange = self.exchange
-        if exchange is None or not self.books.is_endpoint(self.target):
+        if not self.books.is_endpoint(self.target):
             return
         raw = self._request.read()
-        if exchange.method != "POST" or not raw:
-            self.session = self.books.session_of(self, None)
+        if self.method != "POST" or not raw or self._missed:
+            self.join(self.books.session_of(self, None))
             return
         frame = salvaged(raw) if isinstance(raw, Oversized) else messages.parse(raw)
-        session = self.session = self.books.session_of(self, frame) or self.books.new_session(at)
+        session = self.books.session_of(self, frame) or self.books.new_session(at)
+        self.join(session)
         if self.connection is not None:
-            self.connection.session = session
-        session.headers, session.target = exchange.headers, self.target
+            self.books.last[self.connection] = session
+        session.headers, session.target = end_to_end(self._given, b"host", b"expect"), self.target
         session.store.learn(_secrets(self.headers))
         seq = 0
         if isinstance(raw, Oversized):
@@ -165,9 +160,14 @@ class Record:
             row = session.ledger.named(each.id)
             if row is not None:
                 self.wires += (row.wire_id,)
-                session.exchanges[row.wire_id] = exchange
-                session.kept.discard(each.id)
-        session.perform()
+                session.exchanges[row.wire_id] = self
+                session.let_pass(each.id)
+
+    def join(self, session: HttpSession | None) -> None:
+        """Makes it one of a session."""
+        self.session = session
+        if session is not None and session.keeps_back:
+            self.books.desk.order(session=session.number, of=[self.number])
 
     def _speaks(self, session: HttpSession, frame: Frame | Batch) -> None:
         """Takes the revision from the headers, where the tap did not hear the handshake."""
@@ -179,28 +179,29 @@ class Record:
 
     # -- the response ------------------------------------------------------------------------------------------
 
-    def began(self, at: float, status: int, headers: Mapping[str, str]) -> None:
+    def _began(self, status: int, given: Headers) -> None:
         """Notes the head of the response."""
+        headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in given}
         self._status, self._answered = status, headers
         self._request = Copy()
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding in ("gzip", "x-gzip", "deflate"):
             self._decoder = zlib.decompressobj(47)
         elif encoding not in ("", "identity"):
-            self.missed = 1
+            self._missed = True
         if media_type(headers) == EVENT_STREAM_TYPE:
             self._events = EventBlocks(LONGEST)
-            if self.session is not None and self.exchange is not None and self.exchange.method == "GET":
-                self.session.stream = self.exchange
+            if self.session is not None and self.method == "GET":
+                self.session.stream = self
         session, named = self.session, headers.get("mcp-session-id", "")
         if session is not None and named and not session.id and 200 <= status < 300:
             session.id = named
             session.store.learn([named])
             self.books.by_id[named] = session
 
-    def piece(self, at: float, data: bytes) -> None:
+    def _piece(self, at: float, data: bytes) -> None:
         """Notes a part of the response's body."""
-        if self.missed or not self.books.is_endpoint(self.target):
+        if self._missed or not self.books.is_endpoint(self.target):
             return
         while data:
             decoded = data
@@ -220,8 +221,8 @@ class Record:
             return
         name, data, has_id = fields_of(event)
         self._resumable |= has_id
-        if name == b"endpoint" and self.exchange is not None:
-            self.session = self.books.opened(self, data, at)
+        if name == b"endpoint" and self.connection is not None:
+            self.join(self.books.opened(self, data, at))
         elif data:
             self._message(at, data)
 
@@ -229,30 +230,31 @@ class Record:
         session = self.session
         if session is None or session.over:
             return
-        stream = self.wires[0] if len(self.wires) == 1 and self.exchange is not session.stream else None
+        stream = self.wires[0] if len(self.wires) == 1 and self is not session.stream else None
         if isinstance(raw, Oversized):
             session.ledger.responses.too_large(raw.head, raw.size, at=at, tail=raw.tail, stream=stream)
         else:
             frame = messages.parse(raw)
             seq = session.frame("in", raw, frame, at=at, stream=stream)
             session.observer.received(frame, at=at, seq=seq, stream=stream)
-        session.perform()
+        session.ledger.perform()
 
     # -- the end -----------------------------------------------------------------------------------------------
 
     def client_left(self, at: float) -> None:
-        """Notes that the client closed its connection."""
+        """Notes that the client closed its connection, which ends the exchange."""
         self._client_left = True
+        self._over(at, "")
 
-    def over(self, at: float, why: str) -> None:
+    def _over(self, at: float, why: str) -> None:
         """Notes the end of the exchange; ``why`` is what broke it."""
-        session = self.session
+        session, self.listens = self.session, False
         if session is None or session.over:
             return
-        if self.missed:
+        if self._missed:
             session.event(
                 ev.Note(
-                    at=at, text="a response is not recorded: it was too much, or encoded in an unknown way"
+                    at=at, text="a message is not recorded: it was too much, or encoded in an unknown way"
                 )
             )
             session.unseen(at, self.wires)
@@ -265,16 +267,11 @@ class Record:
             session.exchanges.pop(id_, None)
         if self.cancels is not None:
             self._cancel_over(session, self.cancels, at, why)
-        elif (
-            self._status >= 400
-            and not self.wires
-            and self.exchange is not None
-            and self.exchange.method == "POST"
-        ):
+        elif self._status >= 400 and not self.wires and self.connection is not None and self.method == "POST":
             session.event(
                 ev.Note(at=at, text=refusal(self._status, self._answered, self.books.address, said))
             )
-        session.perform()
+        session.ledger.perform()
         self._session_over(session, at)
 
     def _said(self) -> bytes:
@@ -299,21 +296,21 @@ class Record:
             session.ledger.signal_accepted(id_, at=at)
         elif self._status:
             session.ledger.signal_failed(id_, f"HTTP {self._status}", at=at)
-        elif self.left:
+        elif self._has_left:
             session.ledger.signal_unanswered(id_, why, at=at)
         else:
             session.ledger.signal_failed(id_, why, at=at)
 
     def _session_over(self, session: HttpSession, at: float) -> None:
         """Ends the session if this exchange did."""
-        if self.exchange is not None and session.stream is self.exchange:
+        if session.stream is self:
             session.stream = None
             if session.ledger.negotiated.transport == "sse":
                 who = "client" if self._client_left else "server"
                 session.close(f"the {who} closed the event stream", expected=self._client_left, at=at)
         elif self._status == 404 and session.id:
             session.close("the server ended the session (HTTP 404)", expected=False, at=at)
-        elif self.exchange is not None and self.exchange.method == "DELETE" and 200 <= self._status < 300:
+        elif self.method == "DELETE" and 200 <= self._status < 300:
             session.close("the client ended the session", expected=True, at=at)
 
 
@@ -340,120 +337,96 @@ def _secrets(headers: Mapping[str, str]) -> list[str]:
 
 
 class HttpBooks:
-    """The books of one tap. ``post`` sends a message of the tap's own; ``begin`` are the options of the tap."""
+    """The books of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, target: HttpTarget, post: Callable[..., None], begin: dict[str, Any]) -> None:
-        self.post = post
-        self.address = parse(target.url)
-        self.limits = limits_in(begin)
-        self.name = target.name or self.address.host
+    def __init__(self, desk: Desk, begin: dict[str, Json]) -> None:
+        self.desk = desk
+        self._target = HttpTarget(
+            url=messages.as_text(begin["url"]), name=messages.as_text(begin.get("name"))
+        )
+        self.address = parse(self._target.url)
+        self.over = False
+        self.begin = begin
+        self.name = self._target.name or self.address.host
         self.by_id: dict[str, HttpSession] = {}
+        self.last: dict[int, HttpSession] = {}
+        """The session of the last message of a connection."""
         self._by_endpoint: dict[bytes, HttpSession] = {}
         self._sessions: list[HttpSession] = []
-        """The open ones, that of the last message at the end."""
-        self._target = target
-        self._begin = begin
+        """That of the last message at the end."""
+        self._records: dict[int, Record] = {}
+        """The open exchanges."""
+        self._own_numbers = count(OWN_NUMBERS)
         self._chosen = settings.load().settings
-        self.may_be_reached = self._chosen.reachable
-        """Whether its sessions have doors."""
-        self._number = 0
+        self._numbers = count(1)
         self._secrets: set[str] = set()
-        self.dead = False
-        self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], int]] = deque()
-        self._put_bytes = self._read_bytes = 0
-        self._there = Event()
-        self._lock = RLock()
-        """Held by the thread that reads or decides."""
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = Thread(target=self._read, name="books", daemon=True)
 
-    # -- the queue ---------------------------------------------------------------------------------------------
+    @property
+    def accounts(self) -> list[HttpSession]:
+        """The open sessions."""
+        return [each for each in self._sessions if not each.over]
 
-    def start(self) -> None:
-        """Begins to read, for the running event loop."""
-        self._loop = asyncio.get_running_loop()
-        sys.setswitchinterval(BOOKS_SWITCH_SECONDS)
-        self._thread.start()
+    # -- records -----------------------------------------------------------------------------------------------
 
-    def put(self, call: Callable[..., None], at: float, *given: Any) -> None:
-        """Queues what happened, without waiting for anything."""
-        if self.dead:
-            return
-        size = len(given[0]) if given and isinstance(given[0], bytes) else 0
-        record = getattr(call, "__self__", None)
-        if size and self._put_bytes - self._read_bytes > QUEUE_BYTES and isinstance(record, Record):
-            record.missed += size
-            return
-        self._put_bytes += size
-        self._queue.append((call, (at, *given), size))
-        self._there.set()
-
-    def soon(self, call: Callable[[], None]) -> None:
-        """Queues a part of the books' own work."""
-        self._queue.append((call, (), 0))
-        self._there.set()
-
-    def _read(self) -> None:
-        while not self.dead:
-            self._there.wait()
-            sleep(STAND_BACK_SECONDS)
-            self._there.clear()
-            while self._queue and not self.dead:
-                self.guarded(self._next)
-
-    def _next(self) -> None:
-        if self._queue:
-            call, given, size = self._queue.popleft()
-            self._read_bytes += size
-            call(*given)
-
-    def catch_up(self, seconds: float = HOLD) -> None:
-        """Reads everything that waits: what is decided now must know it."""
-        until = monotonic() + seconds
-        while self._queue and monotonic() < until:
-            self._next()
-
-    def on_loop(self, call: Callable[..., object], *given: Any) -> None:
-        """Does something that is for the event loop."""
-        if current_thread() is not self._thread:
-            call(*given)
-        elif self._loop is not None:
-            self._loop.call_soon_threadsafe(call, *given)
-
-    def guarded(self, call: Callable[[], object]) -> None:
-        """Runs a part of the books. Whatever fails in it, the traffic goes on."""
-        with self._lock:
-            if self.dead:
-                return
-            try:
-                call()
-            except Exception as error:  # noqa: BLE001
-                self.dead = True
-                self._queue.clear()
+    def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
+        """Takes what the relay tells."""
+        match kind:
+            case b"q":
+                (connection, method, target), headers = read_head(data)
+                self._records[number] = Record(
+                    self,
+                    number,
+                    method=method.decode("latin-1"),
+                    target=target,
+                    headers=headers,
+                    connection=int(connection),
+                )
+            case b"l":
+                self.last.pop(number, None)
+                left = [each for each in self._records.values() if each.listens and each.connection == number]
+                for each in left:
+                    del self._records[each.number]
+                    each.client_left(at)
+            case b"s":
+                self._secrets.update(messages.read_json(data))
                 for each in self._sessions:
-                    self.on_loop(each.close_door)
-                what = f"{type(error).__name__} {error}".strip()[:200]
-                warn(f"the books failed ({what}): nothing is recorded any more. The traffic goes on.")
+                    each.store.learn(self._secrets)
+            case b"x":
+                self._end("the tap was ended", expected=True, at=at)
+            case _:
+                record = self._records.get(number)
+                if record is None:
+                    return
+                record.told(kind, at, data)
+                if record.session is not None:
+                    record.session.ledger.perform()
+                if kind == b"n":
+                    del self._records[number]
 
-    def learn(self, values: Iterable[str]) -> None:
-        """Takes in secrets that are written nowhere."""
-        with self._lock:
-            self._secrets.update(values)
-            for each in self._sessions:
-                each.store.learn(self._secrets)
+    def killed(self, at: float) -> None:
+        """Notes that the relay is gone without a word."""
+        self._end("the tap was killed", expected=False, at=at)
 
-    def close(self) -> None:
-        """Ends all sessions."""
+    def _end(self, detail: str, *, expected: bool, at: float) -> None:
+        for each in self.accounts:
+            each.close(detail, expected=expected, at=at)
+        self.over = True
 
-        def end() -> None:
-            self.catch_up()
-            for each in self._sessions:
-                each.close("the tap was ended", expected=True, at=monotonic())
+    def post(self, left: Callable[[float], None], target: bytes, headers: Headers, body: bytes) -> Record:
+        """Has a message of the tap's own sent; returns its exchange."""
+        record = Record(self, next(self._own_numbers), left=left)
+        self._records[record.number] = record
+        self.desk.say(
+            post=record.number,
+            target=target.decode("latin-1"),
+            headers=[[name.decode("latin-1"), value.decode("latin-1")] for name, value in headers],
+            body=body.decode(),
+        )
+        return record
 
-        self.guarded(end)
-        self.dead = True
-        self._there.set()
-        self._thread.join(HOLD)
+    def open_in(self, session: HttpSession) -> Iterator[int]:
+        """Returns the numbers of the open exchanges of a session."""
+        return (each.number for each in self._records.values() if each.session is session)
 
     # -- sessions ----------------------------------------------------------------------------------------------
 
@@ -494,7 +467,7 @@ class HttpBooks:
             same = not client or each.observer.client in ("", client)
             return known and same and not (modern and any(_is_taken(each, request) for request in requests))
 
-        own = None if record.connection is None else record.connection.session
+        own = None if record.connection is None else self.last.get(record.connection)
         if own is not None and not own.over and fits(own):
             return self._used(own)
         found = [each for each in reversed(self._sessions) if not each.over and fits(each)]
@@ -518,17 +491,19 @@ class HttpBooks:
 
     def new_session(self, at: float) -> HttpSession:
         """Returns a new session, with a journal of its own."""
-        self._sessions = [each for each in self._sessions if not each.over]
+        self._sessions = self.accounts
         for each in self._sessions[: max(0, len(self._sessions) - SESSIONS + 1)]:
             each.close("nothing happened in it for long", expected=True, at=at)
-        self._number += 1
-        begin = dict(self._begin)
-        if begin.get("record") and self._number > 1:
-            path = Path(begin["record"])
-            begin["record"] = str(path.with_name(f"{path.stem}-{self._number}{path.suffix}"))
-        store = opened_store(self._target, self._chosen, begin, self.soon, at, warn)
+        number = next(self._numbers)
+        begin = dict(self.begin)
+        if begin.get("record") and number > 1:
+            path = Path(messages.as_text(begin["record"]))
+            begin["record"] = str(path.with_name(f"{path.stem}-{number}{path.suffix}"))
+        store = self.desk.open_store(self._target, self._chosen, begin, at)
         store.learn(self._secrets)
-        session = HttpSession(self, store)
+        session = HttpSession(self, number, store)
+        if self._chosen.reachable:
+            session.open_door()
         self._sessions.append(session)
         return session
 
@@ -539,7 +514,6 @@ class HttpBooks:
         except TransportError:
             return None
         session = self._unsettled("") or self.new_session(at)
-        if record.exchange is not None:
-            session.becomes_sse(record.exchange, target)
+        session.becomes_sse(record, target)
         self._by_endpoint[target] = session
         return session

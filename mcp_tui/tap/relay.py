@@ -12,9 +12,10 @@ To act, the books ask for a *hold*: the direction from the server stops at the e
 and only then decide. So a request that was answered is never answered again. While answers are kept back, and only then,
 the lines of the server are looked at here.
 
-Records to the books, each with a kind, a time, and a length: ``b`` the beginning as JSON, ``o`` bytes from the client, ``i``
-from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``g`` bytes that were dropped, ``c`` the end
-of such a stream, ``h`` the hold is there, ``x`` the exit code. Orders from the books are JSON lines.
+Records to the books, each with a kind, a time, a number, and a length: ``b`` the beginning as JSON, ``o`` bytes from the
+client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``g`` bytes that were dropped,
+``c`` the end of such a stream, ``h`` the hold is there, ``x`` the exit code. A tap over HTTP has more, and numbers
+(:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
     from mcp_tui.tap.start import Server
 
-RECORD = Struct("!cdI")
-"""The head of a record: its kind, the time in monotonic seconds, and the number of bytes that follow."""
+RECORD = Struct("!cdII")
+"""The head of a record: its kind, the time in monotonic seconds, the number of what it is about, of bytes that follow."""
 
 STDERR = 2
 PIECE_BYTES = 1 << 16
@@ -50,7 +51,9 @@ PIECE_BYTES = 1 << 16
 PIPE_BYTES = 1 << 20
 """Bytes that our own pipes hold, where the system permits it."""
 MOVED = (b"o", b"i", b"e")
-"""The kinds of records with bytes of the traffic."""
+"""The kinds of records with bytes of the traffic, which may be dropped."""
+TOLD_LATER = (*MOVED, b"q", b"d", b"a", b"n", b"f", b"l")
+"""The kinds that are of the traffic."""
 QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the books."""
 BUNDLE = 1 << 18
@@ -141,29 +144,29 @@ class Queue:
         self._sink = sink
         self._lock = Lock()
         self._there = Event()
-        self._records: deque[tuple[bytes, float, bytes]] = deque()
+        self._records: deque[tuple[bytes, float, int, bytes]] = deque()
         self._bytes = 0
-        self._missed: dict[bytes, int] = {}
+        self._missed: dict[tuple[bytes, int], int] = {}
         self._urgent = False
         self._closed = False
         self._stopped = False
         self._unsent: list[bytes | memoryview] = []
 
-    def put(self, kind: bytes, data: bytes = b"") -> None:
+    def put(self, kind: bytes, data: bytes = b"", number: int = 0) -> None:
         """Adds a record, without waiting for anything. The books soon have it, or at once if it is not of the traffic."""
         if self.dead:
             return
         with self._lock:
             if self._bytes > QUEUE_BYTES and kind in MOVED:
-                self._missed[kind] = self._missed.get(kind, 0) + len(data)
+                self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
             if self._missed:
-                for each, size in self._missed.items():
-                    self._records.append((b"g", monotonic(), each + size.to_bytes(8, "big")))
+                for (each, of), size in self._missed.items():
+                    self._records.append((b"g", monotonic(), of, each + size.to_bytes(8, "big")))
                 self._missed.clear()
-            self._records.append((kind, monotonic(), data))
+            self._records.append((kind, monotonic(), number, data))
             self._bytes += len(data)
-        if kind not in MOVED:
+        if kind not in TOLD_LATER:
             self._hurry()
 
     def wake(self) -> None:
@@ -185,7 +188,7 @@ class Queue:
             from json import dumps
 
             data = dumps(begin).encode()
-            self._unsent = [RECORD.pack(b"b", begin["at"], len(data)), data]
+            self._unsent = [RECORD.pack(b"b", begin["at"], 0, len(data)), data]
         looks = 0
         try:
             while not self._stopped:
@@ -214,8 +217,8 @@ class Queue:
         with self._lock:
             self._urgent = False
             while self._records and size < BUNDLE:
-                kind, at, data = self._records.popleft()
-                self._unsent += (RECORD.pack(kind, at, len(data)), data)
+                kind, at, number, data = self._records.popleft()
+                self._unsent += (RECORD.pack(kind, at, number, len(data)), data)
                 size += len(data)
         return size
 

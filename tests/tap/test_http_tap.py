@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from threading import Thread
 from typing import Any, Final
 
 import pytest
@@ -21,11 +22,14 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.tap.books import begun
+from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.http import Proxy
 from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
 from tests.cli.running import MCP_TUI
 from tests.servers.http_scripted import Call, HttpScript, Script, is_rpc, served
+from tests.tap.test_tap import books_of, is_there
 from tests.waiting import HANG, turns, until
 
 HANDSHAKE: Final = {
@@ -133,12 +137,25 @@ class Tapped:
 async def _tapped(script: Script, tokens: Any = None, **begin: Any) -> AsyncGenerator[Tapped]:
     async with HttpScript(script) as server, asyncio.timeout(HANG):
         proxy = Proxy(HttpTarget(url=server.url, name="watched"), tokens, begin)
-        tapped = Tapped(proxy, server, await proxy.open(0))
+        keeping: list[Thread] = []
+
+        def start_books() -> tuple[int, int]:
+            (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
+            os.set_blocking(records, False)
+            keeping.append(Thread(target=Desk(its_records, its_orders, begun).run))
+            keeping[0].start()
+            return records, orders
+
+        with pytest.MonkeyPatch.context() as patched:  # a process of their own takes a second to start
+            patched.setattr("mcp_tui.tap.http.start_books", start_books)
+            tapped = Tapped(proxy, server, await proxy.open(0))
         try:
             yield tapped
         finally:
             tapped.close()
             await proxy.close()
+            proxy.finish()
+            keeping[0].join(HANG)
 
 
 def _stateful(work: Script) -> Script:
@@ -466,10 +483,34 @@ async def test_the_traffic_goes_on_when_the_books_fail(
         monkeypatch.setattr("mcp_tui.tap.http_books.messages.parse", fails)
         for id in (1, 2):
             assert (await (await tap.call(id, modern=True)).answer())["id"] == id
-        await until(lambda: tap.proxy.books.dead)
+        await until(lambda: tap.proxy.queue.dead)
     (line,) = capfd.readouterr().err.splitlines()
     assert line.endswith("nothing is recorded any more. The traffic goes on.")
     assert "\x1b" not in line
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+@pytest.mark.parametrize("killed", ["books", "tap"])
+async def test_the_traffic_outlives_the_books_and_nothing_outlives_the_tap(killed: str):
+    async with HttpScript(served("2026-07-28", Call.answer)) as server, asyncio.timeout(HANG):
+        command = [*MCP_TUI, "tap", "--http", "0", server.url]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            url = (await asyncio.to_thread(process.stderr.readline)).strip().rpartition(" ")[2]
+            tap = Tapped(Proxy(HttpTarget(url=server.url), None, {}), server, url)
+            assert (await (await tap.call(1, modern=True)).answer())["id"] == 1
+            await until(lambda: _of(ev.Completed))
+            books = books_of(process.pid)
+            os.kill(books if killed == "books" else process.pid, signal.SIGKILL)
+            await until(lambda: not is_there(books))
+            if killed == "books":
+                said = "mcp-tui tap: the books ended: nothing is recorded any more. The traffic goes on.\n"
+                assert await asyncio.to_thread(process.stderr.readline) == said
+                assert (await (await tap.call(2, modern=True)).answer())["id"] == 2
+                process.terminate()
+            tap.close()
+    lost = [] if killed == "books" else ["the tap was killed"]
+    assert [each.detail for each in _of(ev.Disconnected)] == lost
 
 
 def test_a_signal_ends_it_well_and_a_port_that_is_taken_is_told():

@@ -109,7 +109,7 @@ def _recorded() -> list[ev.Event]:
     return events()
 
 
-def _is_there(pid: int) -> bool:
+def is_there(pid: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     return False
@@ -245,7 +245,7 @@ def test_nothing_is_left_whoever_is_killed(killed: str):
         pids = {"tap": client.process.pid, "guard": guard, "server": server}
         for name in killed.split(" and "):
             os.kill(pids[name], signal.SIGKILL)
-        wait(lambda: not any(map(_is_there, pids.values())))
+        wait(lambda: not any(map(is_there, pids.values())))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
@@ -262,7 +262,7 @@ def test_nothing_is_left_when_the_client_closes_and_the_server_does_not_read():
         process.stdin.close()
         process.stdout.close()
         assert process.wait(HANG) == -signal.SIGKILL
-        wait(lambda: not any(map(_is_there, (server, guard))))
+        wait(lambda: not any(map(is_there, (server, guard))))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
@@ -270,13 +270,9 @@ def test_the_traffic_goes_on_when_the_books_end():
     with _client(tap(code=COPY)) as client:
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
-        (books,) = (
-            int(each.name)
-            for each in Path("/proc").iterdir()
-            if each.name.isdigit() and _is_books_of(int(each.name), client.process.pid)
-        )
+        books = books_of(client.process.pid)
         os.kill(books, signal.SIGKILL)
-        wait(lambda: not _is_there(books))
+        wait(lambda: not is_there(books))
         for number in range(3):
             client.write(id=number, method="ping")
             assert client.read()["id"] == number
@@ -285,12 +281,20 @@ def test_the_traffic_goes_on_when_the_books_end():
         assert client.end() == 0
 
 
-def _is_books_of(pid: int, tap: int) -> bool:
-    with suppress(OSError):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        return b"mcp_tui.tap.books" in words and parent == tap
-    return False
+def books_of(tap: int) -> int:
+    """The process with the books of a tap."""
+
+    def fits(pid: int) -> bool:
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            return b"mcp_tui.tap.books" in words and parent == tap
+        return False
+
+    (found,) = (
+        int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and fits(int(each.name))
+    )
+    return found
 
 
 def test_what_a_server_says_last_is_recorded_however_late():

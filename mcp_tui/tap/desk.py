@@ -1,0 +1,245 @@
+"""The desk: the process in which the books of a tap are kept, with the pipes from and to its relay.
+
+It may lag behind the bytes. What must not be decided on old news (has this request run out, or was it answered meanwhile?)
+is decided in a hold, for which the relay stops the answers for a moment. So is whatever the tap itself says.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Final, Protocol
+
+from mcp_tui.client.opening import open_store
+from mcp_tui.client.settings import Target
+from mcp_tui.config.settings import Settings
+from mcp_tui.journal.records import RecordingError
+from mcp_tui.journal.store import Store
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.tap import relay
+from mcp_tui.tap.account import Account
+from mcp_tui.transport.addresses import readable
+
+SLICE: Final = 0.02
+"""Seconds of parsing, after which the sockets are looked at."""
+
+STALE: Final = relay.HOLD / 2
+"""Seconds after which a hold is too old to decide in: the relay may have given it up."""
+
+
+class Books(Protocol):
+    """The books of a tap over stdio, or over HTTP."""
+
+    over: bool
+
+    @property
+    def accounts(self) -> Collection[Account]:
+        """Those of open sessions."""
+        ...
+
+    def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
+        """Takes what the relay tells."""
+
+    def killed(self, at: float) -> None:
+        """Notes that the relay is gone without a word."""
+
+
+class Desk:
+    """Keeps the books that ``begun`` returns for the options of a tap."""
+
+    def __init__(
+        self, records: int, orders: int, begun: Callable[[Desk, dict[str, Json], float], Books]
+    ) -> None:
+        self._records = records
+        self._orders = orders
+        self._begun = begun
+        self._books: Books | None = None
+        self._over = False
+        self._data = bytearray()
+        self._more = False
+        """Whole records wait to be read."""
+        self._selector = selectors.DefaultSelector()
+        self._turns: list[Callable[[], None]] = []
+        self._held = False
+        """A hold was asked for."""
+        self._wanted: list[tuple[Account, RequestId, str, socket.socket]] = []
+        """Cancels that persons asked for."""
+        self._said: list[dict[str, Any]] = []
+        self._told: list[dict[str, Any]] = []
+
+    def run(self) -> bool:
+        """Keeps the books until the relay is gone and everything is written; whether that went well."""
+        try:
+            self._selector.register(self._records, selectors.EVENT_READ, self._read)
+            while not self._over:
+                for key, _ in self._selector.select(self._wait()):
+                    key.data()
+                self._work(monotonic() + SLICE)
+                self._turn()
+                if not self._more:
+                    self._look_at_clock()
+            for each in self._accounts:
+                each.end()
+            return True
+        except Exception as error:  # noqa: BLE001 - whatever it is, the traffic goes on
+            what = readable(f"{type(error).__name__} {error}".strip())
+            for each in self._accounts:
+                with suppress(Exception):
+                    each.end()
+            self.order(failed=f"the books failed ({what})")
+            return False
+        finally:
+            self._selector.close()
+            os.close(self._records)
+            os.close(self._orders)
+
+    @property
+    def _accounts(self) -> Collection[Account]:
+        return () if self._books is None else self._books.accounts
+
+    def _wait(self) -> float | None:
+        if self._more or self._turns:
+            return 0.0
+        dues = () if self._held else (each.ledger.deadlines.next() for each in self._accounts)
+        due = min((each for each in dues if each is not None), default=None)
+        return None if due is None else max(0.0, due - monotonic())
+
+    def _read(self) -> None:
+        if len(self._data) > relay.QUEUE_BYTES:
+            return
+        piece = os.read(self._records, relay.PIPE_BYTES)
+        if piece:
+            self._data += piece
+            return
+        self._selector.unregister(self._records)
+        self._work(float("inf"))
+        if self._books is not None and not self._over:
+            self._books.killed(monotonic())
+        self._over = True
+
+    def _work(self, until: float) -> None:
+        """Reads records, for a while."""
+        head, start, data = relay.RECORD, 0, self._data
+        self._more = False
+        while not self._over and len(data) - start >= head.size:
+            kind, at, number, size = head.unpack_from(data, start)
+            end = start + head.size + size
+            if len(data) < end:
+                break
+            if monotonic() > until:
+                self._more = True
+                break
+            piece = bytes(data[start + head.size : end])
+            start = end
+            if kind == b"h":
+                self._decide(at)
+            elif self._books is not None:
+                self._books.record(kind, at, number, piece)
+                self._over = self._books.over
+            else:
+                self._books = self._begun(self, as_object(messages.read_json(piece)), at)
+        del data[:start]
+
+    def _turn(self) -> None:
+        """Ends a turn of the loop: what is to be written is written."""
+        turns = self._turns.copy()
+        self._turns.clear()  # the store keeps its append
+        for call in turns:
+            call()
+        for each in self._accounts:
+            each.report()
+
+    # -- for the accounts --------------------------------------------------------------------------------------
+
+    def order(self, **order: Any) -> None:
+        """Gives an order to the relay, which may be gone."""
+        data = messages.encode(order) + b"\n"
+        with suppress(OSError):
+            relay.write(self._orders, data)
+
+    def warn(self, text: str) -> None:
+        """Says something on stderr in one line."""
+        self.order(warn=readable(" ".join(text.split()), 400))
+
+    def say(self, **order: Any) -> None:
+        """Orders to say something to the server, in a hold."""
+        self._said.append(order)
+
+    def tell(self, **order: Any) -> None:
+        """Orders to tell the client something, once the server was told."""
+        self._told.append(order)
+
+    def cancel(self, account: Account, id: RequestId, reason: str, visitor: socket.socket) -> None:
+        """Has a request cancelled for a visitor once everything that came is booked."""
+        self._wanted.append((account, id, reason, visitor))
+
+    def watch(self, link: socket.socket, call: Callable[[], None]) -> None:
+        """Calls whenever there is something to read."""
+        self._selector.register(link, selectors.EVENT_READ, call)
+
+    def forget(self, link: socket.socket) -> None:
+        """Calls no more."""
+        self._selector.unregister(link)
+
+    def open_store(self, target: Target, chosen: Settings, begin: dict[str, Json], began: float) -> Store:
+        """Returns the store of a session. What fails is said, and the rest goes on."""
+
+        def opened(record: str | None) -> Store:
+            return open_store(
+                target,
+                journal=chosen.journal.keep,
+                record=record,
+                keep_secrets=begin.get("keep_secrets") is True,
+                keep_days=chosen.journal.days or None,
+                keep_bytes=chosen.journal.size * 1_000_000 or None,
+                purpose="tap",
+                soon=self._turns.append,
+                began=began,
+                otlp=messages.as_text(begin.get("otlp")) or None,
+            )
+
+        try:
+            store = opened(messages.as_text(begin.get("record")) or None)
+        except RecordingError as error:
+            self.warn(f"{error} The traffic goes on.")
+            store = opened(None)
+        if chosen.journal.keep and not any(writer.path.parent.name == "journal" for writer in store.writers):
+            why = next((each.text for each in store.log if isinstance(each, ev.Note)), "no journal")
+            self.warn(f"{why} The traffic goes on.")
+        return store
+
+    # -- limits, and cancels of persons ------------------------------------------------------------------------
+
+    def _look_at_clock(self) -> None:
+        if self._held:
+            return
+        now = monotonic()
+        late = [each for each in self._accounts if (each.ledger.deadlines.next() or now + 1) <= now]
+        if self._wanted or self._said or self._told or any(each.runs_out(now) for each in late):
+            self._held = True
+            self.order(hold=1)
+            return
+        for each in late:
+            each.tick(now)
+
+    def _decide(self, at: float) -> None:
+        """Decides what has run out, now that everything that came is booked."""
+        self._held = False
+        now = monotonic()
+        if now - at < STALE:
+            for each in self._accounts:
+                each.tick(now)
+            wanted, self._wanted = self._wanted, []
+            for account, id_, reason, visitor in wanted:
+                account.cancel(id_, reason, visitor, now)
+        for order in (*self._said, *self._told):
+            self.order(**order)
+        self._said, self._told = [], []
+        self.order(go=1)
