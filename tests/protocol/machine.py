@@ -277,7 +277,9 @@ class LedgerMachine(RuleBasedStateMachine):
                 else:
                     self.ledger.signal_accepted(id_, at=self.now)
             case "no answer" if seen.posted:
-                self.ledger.signal_unanswered(seen.posted.pop(0), "the connection was closed", at=self.now)
+                id_ = seen.posted.pop(0)
+                seen.report(id_, "unanswered")
+                self.ledger.signal_unanswered(id_, "the connection was closed", at=self.now)
             case "leave" if really:
                 self.ledger.unheard("", at=self.now, expected=True)
             case "closed" if really:
