@@ -56,7 +56,7 @@ def run(name: str, given: Words) -> int:
     return sessions.run(given, lambda session: _watch(session, wanted), grace=grace, events=True)
 
 
-_METHODS: Final = {"call": "tools/call", "read": "resources/read", "prompt": "prompts/get"}
+_METHOD_OF_COMMAND: Final = {"call": "tools/call", "read": "resources/read", "prompt": "prompts/get"}
 
 
 class _WantedRequest:
@@ -70,7 +70,7 @@ class _WantedRequest:
             if word is not None and any("\ud800" <= each <= "\udfff" for each in word):
                 raise Failure(f"{word!r} is not valid UTF-8. JSON needs UTF-8.")
         self.subject = given.words[0] if call is None else call.tool
-        self.method = _METHODS.get(name, self.subject)
+        self.method = _METHOD_OF_COMMAND.get(name, self.subject)
         if name == "request" and self.subject in UNCANCELLABLE and given.options.cancel_after is not None:
             raise Failure(f"{self.subject} must not be cancelled. Leave --cancel-after out.")
         self.pairs = given.pairs
@@ -290,10 +290,10 @@ def status_of(session: HeadlessSession, row: Request) -> Exit:
     if session.client.refusals.get(row.id, NO_ANSWER).status in (401, 403):
         return Exit.UNAUTHORIZED
     state = outcome_state(row)
-    return Exit.COMPLETED if state == "completed" and not row.is_error else _STATUS[state]
+    return Exit.COMPLETED if state == "completed" and not row.is_error else _EXIT_OF_STATE[state]
 
 
-_STATUS: Final = {
+_EXIT_OF_STATE: Final = {
     "completed": Exit.SERVER_ERROR,
     "failed": Exit.SERVER_ERROR,
     "timed_out": Exit.TIMED_OUT,

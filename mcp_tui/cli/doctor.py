@@ -69,14 +69,14 @@ def run(_name: str, given: Words) -> int:
     status = asyncio.run(_probed(given, where, began, rows))
     if status:
         return status
-    rows.sort(key=lambda row: _PAGE.index(row.name))
+    rows.sort(key=lambda row: _PAGE_LINES.index(row.name))
     bad = {Verdict.FAIL, Verdict.WARNING} if given.options.strict else {Verdict.FAIL}
     sound = all(row.verdict not in bad for row in rows)
     _print(infos[0], rows, sound=sound, as_json=given.options.json)
     return Exit.COMPLETED if sound else Exit.BROKEN_RULE
 
 
-_PAGE: Final = ("start", "stdout", "stderr", *LISTS, "lint", "ping", "cancel", "exit")
+_PAGE_LINES: Final = ("start", "stdout", "stderr", *LISTS, "lint", "ping", "cancel", "exit")
 """The lines of the page, in order."""
 
 

@@ -287,7 +287,7 @@ def _write(path: Path, named: Sequence[Journal], pieces: Iterable[str]) -> None:
 # headers, and the status is 200 or 202 if the message was accepted, as the specification says (transports, "Sending
 # Messages"), and 0 if it was not.
 
-_COMMENT: Final = (
+_HAR_COMMENT: Final = (
     "Made from a recording of MCP messages. Headers were not recorded; a status of 200 or 202 means an accepted "
     "message, 0 a message that was not accepted."
 )
@@ -295,13 +295,13 @@ _COMMENT: Final = (
 _APART: Final = -1
 """The owner of frames from the server that belong to no message of ours."""
 
-_IGNORED: Final = -2
+_IGNORED_PID: Final = -2
 """The owner of damaged frames and of those that are not wanted."""
 
 
 def _har(sessions: Iterable[_Session]) -> Iterator[str]:
     """Yields the HAR in pieces. Each message of ours is a POST; what came outside of their streams is one GET."""
-    head = {"version": "1.2", "creator": {"name": "mcp-tui", "version": __version__}, "comment": _COMMENT}
+    head = {"version": "1.2", "creator": {"name": "mcp-tui", "version": __version__}, "comment": _HAR_COMMENT}
     before = f'{{"log": {json.dumps(head)[:-1]}, "entries": [\n'
     for session in sessions:
         recording = session.recording
@@ -312,7 +312,7 @@ def _har(sessions: Iterable[_Session]) -> Iterator[str]:
             raise Failure(f"{name} is a stdio session. HAR needs HTTP; use --format jsonl or markdown.")
         made = _Har(session)
         for owner in dict.fromkeys(made.owners):  # in the order in which they began
-            if owner != _IGNORED:
+            if owner != _IGNORED_PID:
                 yield before
                 before = ",\n"
                 yield from made.entry(owner)
@@ -326,7 +326,7 @@ class _Har:
         self._file, rows = session.file, session.rows
         self._recording = recording = session.recording
         self._book = RecordedBook.whole(recording)
-        self.owners = array("q", [_IGNORED]) * recording.frame_count
+        self.owners = array("q", [_IGNORED_PID]) * recording.frame_count
         wanted: set[int] | None = None
         if rows is not None:
             records = (record for record, _ in _records(recording, rows) if record.get("record") == "frame")

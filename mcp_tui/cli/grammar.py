@@ -17,7 +17,7 @@ from mcp_tui.cli.output import Failure
 from mcp_tui.protocol.values import frozen
 
 PAIR: Final = re.compile(r"([^=]+)=")
-_VARIABLE: Final = re.compile(r"([\w.%]+)=")
+_ASSIGNMENT: Final = re.compile(r"([\w.%]+)=")
 """``NAME=VALUE`` beside a URI, which may hold an equals sign too: the name is a variable of a template."""
 URL: Final = re.compile(r"https?://", re.IGNORECASE)
 _HOST: Final = re.compile(
@@ -133,7 +133,7 @@ def read(arguments: Sequence[str]) -> Words:
     words, url = _server_url(name, options.words, command)
     pairs: list[tuple[str, str]] = []
     if name is not None and PAIRS in COMMANDS[name].words:
-        pair = _VARIABLE if name == "read" else PAIR
+        pair = _ASSIGNMENT if name == "read" else PAIR
         pairs = [(found[1], word[found.end() :]) for word in words if (found := pair.match(word))]
         words = [word for word in words if not pair.match(word)]
     given = Words(name, options, words, pairs, url, command)
@@ -181,7 +181,7 @@ def _server_url(
 ) -> tuple[list[str], str | None]:
     """Returns the words without the server's URL, and the URL. The subject of ``read`` may be a URL too: it comes first."""
     urls = [index for index, word in enumerate(words) if URL.match(word)]
-    alone = name == "read" and len([each for each in words if not _VARIABLE.match(each)]) == 1
+    alone = name == "read" and len([each for each in words if not _ASSIGNMENT.match(each)]) == 1
     if not urls or alone or (name == "read" and command is not None):
         return words, None
     at = urls[-1]

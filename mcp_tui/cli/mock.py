@@ -36,7 +36,7 @@ def run(_name: str, given: Words) -> int:
     _report_redacted(runs, str(found[0].paths[0]))
     mock = Mock(runs, speed=options.speed, strict=options.strict, nearest=options.nearest)
     status = mock.serve(options.http)
-    return Exit.BROKEN_RULE if options.strict and mock.refused and status in _ENDED else status
+    return Exit.BROKEN_RULE if options.strict and mock.refused and status in _ENDED_BY_WILL else status
 
 
 def _report_redacted(runs: Runs, path: str) -> None:
@@ -58,4 +58,4 @@ def _report_redacted(runs: Runs, path: str) -> None:
     )
 
 
-_ENDED: Final = (0, Exit.TERMINATED, Exit.INTERRUPTED)
+_ENDED_BY_WILL: Final = (0, Exit.TERMINATED, Exit.INTERRUPTED)

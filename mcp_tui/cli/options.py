@@ -109,7 +109,7 @@ _OTLP: Final = Option(
 JSON: Final = _own(Option("--json", "", "print JSON"))
 VERSION: Final = _own(Option("--version", "", "print the version"))
 
-_LIMITS: Final = (
+_LIMIT_OPTIONS: Final = (
     OptionGroup(
         "limits (seconds; 0 = none)",
         Option("--connect-timeout", "S", "connect timeout: start, probe, and handshake (30)", type=number),
@@ -140,7 +140,7 @@ CONNECTING: Final = (
         Option("--inherit-env", "", "pass the full environment to a stdio server"),
         Option("--insecure", "", "do not verify TLS certificates"),
     ),
-    *_LIMITS,
+    *_LIMIT_OPTIONS,
     OptionGroup("recording", *_RECORD, _OTLP),
 )
 """The options of every command that connects."""
@@ -173,7 +173,7 @@ _COUNT: Final = _own(Option("--count", "N", "number of round trips (4)", type=wh
 
 _JUNIT: Final = Option("--junit", "FILE", "also write JUnit XML, for CI")
 _TOOL_ARGS_HELP: Final = "all arguments of the tool as a JSON object, also from a file or stdin"
-_PROBE: Final = (
+_PROBE_OPTIONS: Final = (
     OptionGroup(
         "what",
         Option("--list", "", "list the rules (no server needed)"),
@@ -247,7 +247,7 @@ _SNAPSHOT: Final = _own(
 _DOCTOR: Final = _own(Option("--strict", "", "also fail (exit 9) on warnings"))
 
 _CAUSES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
-_LOG: Final = (
+_LOG_OPTIONS: Final = (
     OptionGroup(
         "which",
         Option("--server", "TEXT", "only servers with TEXT in their name, command line, or URL"),
@@ -283,7 +283,7 @@ _REPLAY: Final = _own(
     Option("--follow", "", "stay at the newest event while the session runs (as without --speed)"),
 )
 
-_SETTINGS: Final = _own(
+_CONFIG_OPTIONS: Final = _own(
     Option("--example", "", "print a settings file with every default, commented"),
     Option("--keys", "", "list the names for the [keys] section of that file"),
 )
@@ -335,7 +335,7 @@ _TAP_CONFIG: Final = OptionGroup(
     Option("--yes", "", "write without asking (for scripts)"),
     Option("--json", "", "print the list as JSON"),
 )
-_STOP: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
+_CANCEL_OPTIONS: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
 
 
 @frozen
@@ -409,7 +409,9 @@ COMMANDS: Final = {
     "prompts": Spec("info", "list all prompts"),
     "info": Spec("info", "show transport, protocol version, server, and capabilities"),
     "ping": Spec("info", "measure round-trip times", groups=(_COUNT,)),
-    "probe": Spec("probe", "check whether the server stops when a request is cancelled", PAIRS, _PROBE),
+    "probe": Spec(
+        "probe", "check whether the server stops when a request is cancelled", PAIRS, _PROBE_OPTIONS
+    ),
     "check": Spec(
         "check",
         "check what recordings show, or a server's catalogue",
@@ -423,9 +425,11 @@ COMMANDS: Final = {
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
     "auth": _local("login", "list stored sign-ins"),
-    "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last …]", _LOG),
+    "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last …]", _LOG_OPTIONS),
     "export": _silent("export", "export sessions (markdown, csv, har, …)", "SESSION|FILE|last …", (_EXPORT,)),
-    "config": _local("config", "show file locations and active settings", groups=(_SETTINGS, *_LIMITS)),
+    "config": _local(
+        "config", "show file locations and active settings", groups=(_CONFIG_OPTIONS, *_LIMIT_OPTIONS)
+    ),
     "replay": _silent(
         "workbench", "open a recording in the workbench (read-only)", "FILE|SESSION|last", (_REPLAY,)
     ),
@@ -438,7 +442,7 @@ COMMANDS: Final = {
         (_TAP, _TAP_HTTP, _TAP_CONFIG),
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
-    "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_STOP,)),
+    "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_CANCEL_OPTIONS,)),
     "attach": _silent("live", "open a running session in the workbench", "[SESSION]"),
     "mock": _silent(
         "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)

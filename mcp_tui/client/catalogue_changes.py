@@ -66,7 +66,7 @@ class Effect(Enum):
 
 _Found = tuple[Effect, Path, str]
 
-_IN: Final = {
+_FOR_INPUT: Final = {
     Effect.NARROWER: Rank.BREAKING,
     Effect.WIDER: Rank.ADDITIVE,
     Effect.OTHER: Rank.BREAKING,
@@ -74,7 +74,7 @@ _IN: Final = {
     Effect.NEW: Rank.ADDITIVE,
     Effect.TEXT: Rank.RISKY,
 }
-_OUT: Final = _IN | {Effect.NARROWER: Rank.ADDITIVE, Effect.WIDER: Rank.BREAKING}
+_FOR_OUTPUT: Final = _FOR_INPUT | {Effect.NARROWER: Rank.ADDITIVE, Effect.WIDER: Rank.BREAKING}
 """What an effect means for arguments, and for results, where a caller has to understand what may come."""
 
 _REFUSES: Final = frozenset({Effect.NARROWER, Effect.OTHER, Effect.GONE})
@@ -118,14 +118,14 @@ def _of_entry(old: dict[str, Json], new: dict[str, Json]) -> Iterator[tuple[Rank
             continue
         match member:
             case "inputSchema":
-                yield from _of_schemas(member, before, after, _IN)
+                yield from _of_schemas(member, before, after, _FOR_INPUT)
             case "outputSchema":
                 if before is None:
                     yield Rank.ADDITIVE, (member,), "added"
                 elif after is None:
                     yield Rank.BREAKING, (member,), "removed"
                 else:
-                    yield from _of_schemas(member, before, after, _OUT)
+                    yield from _of_schemas(member, before, after, _FOR_OUTPUT)
             case "arguments":
                 yield from _of_arguments(objects_in(before), objects_in(after))
             case "execution":
@@ -201,10 +201,10 @@ QUOTED: Final = 120
 
 # -- schemas ---------------------------------------------------------------------------------------------------
 
-_TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_TYPE_SET: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
-_MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
-_PARTS: Final = ("items", "additionalProperties", "propertyNames")
+_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
+_INNER: Final = ("items", "additionalProperties", "propertyNames")
 """Keywords with a schema that accepts everything if it is missing."""
 
 _HANDLED: Final = frozenset(
@@ -220,7 +220,7 @@ _HANDLED: Final = frozenset(
         "anyOf",
         "oneOf",
     }
-    | {*_LEAST, *_MOST, *_PARTS}
+    | {*_LEAST, *_UPPER, *_INNER}
 )
 _OPAQUE: Final = frozenset(
     {
@@ -301,7 +301,7 @@ class SchemaComparison:
         yield from self._values(old, new, path)
         yield from self._bounds(old, new, path)
         yield from self._object(old, new, path)
-        for keyword in _PARTS:
+        for keyword in _INNER:
             yield from self.compare(old.get(keyword, True), new.get(keyword, True), (*path, keyword))
         yield from self._all_of(as_list(old.get("allOf")), as_list(new.get("allOf")), (*path, "allOf"))
         yield from self._in_order(
@@ -328,14 +328,14 @@ class SchemaComparison:
             yield Effect.OTHER, place, f"{_named(before)} became {_named(after)}"
         else:
             if gone := before - after:
-                only = before == _TYPES
+                only = before == _TYPE_SET
                 yield (
                     Effect.NARROWER,
                     place,
                     f"only {_named(after)} now" if only else f"no longer {_named(gone)}",
                 )
             if more := after - before:
-                yield Effect.WIDER, place, "any type now" if after == _TYPES else f"also {_named(more)}"
+                yield Effect.WIDER, place, "any type now" if after == _TYPE_SET else f"also {_named(more)}"
 
     def _values(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
         (word, before), (now, after) = _values_of(old), _values_of(new)
@@ -351,7 +351,7 @@ class SchemaComparison:
             yield Effect.WIDER, place, f"also {_some(more)}"
 
     def _bounds(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
-        for keyword in (*_LEAST, *_MOST):
+        for keyword in (*_LEAST, *_UPPER):
             before, after = old.get(keyword), new.get(keyword)
             if before == after:
                 continue
@@ -477,14 +477,14 @@ def _apart(old: list[Json], new: list[Json]) -> tuple[list[tuple[int, Json]], li
 def _types_of(node: dict[str, Json]) -> frozenset[str]:
     kind = node.get("type")
     if kind is None:
-        return _TYPES
+        return _TYPE_SET
     kinds = frozenset(texts_in(kind if isinstance(kind, list) else [kind]))
     return kinds | {"integer"} if "number" in kinds else kinds
 
 
 def _named(types: frozenset[str]) -> str:
     named = types - {"integer"} if "number" in types else types
-    return "any type" if types == _TYPES else " or ".join(sorted(named)) or "no type"
+    return "any type" if types == _TYPE_SET else " or ".join(sorted(named)) or "no type"
 
 
 def _values_of(node: dict[str, Json]) -> tuple[str, list[str] | None]:

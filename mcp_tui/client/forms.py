@@ -102,8 +102,8 @@ class Field:
             return True
         texts = (_BREAKS.sub(" ", self.name), as_text(said.get("title")), as_text(said.get("description")))
         # full width counts as usual, and what nobody sees, within a word, as nothing
-        seen = (_UNSEEN.sub("", unicodedata.normalize("NFKC", text[:2000])) for text in texts)
-        return any(_SECRET.search(text) for text in seen)
+        seen = (_UNSEEN_IN_TEXT.sub("", unicodedata.normalize("NFKC", text[:2000])) for text in texts)
+        return any(_SECRET_FIELD.search(text) for text in seen)
 
 
 _OPEN_KINDS: Final = {FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT}
@@ -113,7 +113,7 @@ _BREAKS_OF_LINES: Final = re.compile(r"\s+")
 
 _BREAKS: Final = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
 
-_SECRET: Final = re.compile(
+_SECRET_FIELD: Final = re.compile(
     r"\b(?:pass[ -]?(?:words?|wd|phrases?|codes?|keys?)|pwd|(?-i:PIN)|pin[ -](?:codes?|numbers?)|otp|cv[cv]2?|secrets?"
     r"|credentials?|bearer|token|credit card|card number|seed phrase"
     r"|(?:api|access|secret|private|signing|recovery|ssh)[ -]?keys?"
@@ -130,7 +130,7 @@ _SECRET: Final = re.compile(
 )
 """Words for secrets, in texts of a server."""
 
-_UNSEEN: Final = re.compile(
+_UNSEEN_IN_TEXT: Final = re.compile(
     r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+"
 )
 
@@ -269,7 +269,7 @@ OBJECTS: Final = 2
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
 _STRUCTURE: Final = frozenset({"properties", "items", "prefixItems", "not", "if", "$dynamicRef"})
 _OPEN: Final = frozenset({"anyOf", "oneOf", "allOf", "patternProperties", "$ref", "if"})
-_PLAIN: Final[dict[tuple[str, ...], FieldKind]] = {
+_PLAIN_FIELDS: Final[dict[tuple[str, ...], FieldKind]] = {
     ("boolean",): FieldKind.BOOLEAN,
     ("integer",): FieldKind.INTEGER,
     ("number",): FieldKind.NUMBER,
@@ -488,7 +488,7 @@ class FormLayout:
             closed = not made.nullable and not isinstance(described.get("patternProperties"), dict)
             named = as_object(described.get("properties"))
             return replace(made, kind=FieldKind.OBJECT) if named and closed else made
-        kind = _PLAIN.get(kinds)
+        kind = _PLAIN_FIELDS.get(kinds)
         if kind is FieldKind.TEXT:
             offered = [choice for each in branches for choice in self._values(as_object(each))]
             return replace(made, kind=kind, choices=_distinct(offered))
@@ -501,7 +501,7 @@ class FormLayout:
         if not isinstance(items, dict) or "prefixItems" in made.schema:
             return made
         item = self._field(made.path, items, required=True, is_item=True)
-        if item.nullable or item.kind not in (*_PLAIN.values(), FieldKind.CHOICE):
+        if item.nullable or item.kind not in (*_PLAIN_FIELDS.values(), FieldKind.CHOICE):
             return made
         kind = FieldKind.SEVERAL if item.kind is FieldKind.CHOICE else FieldKind.LIST
         return replace(made, kind=kind, item=item, choices=item.choices)

@@ -41,12 +41,12 @@ CUT: Final = frozenset(
 FINDINGS: Final = 50
 """Findings of one tool, at most."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ARGUMENT: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _DRAFTS: Final = re.compile(r"https?://json-schema\.org/(draft/20(20-12|19-09)|draft-0[467])/schema#?")
 _ROOT: Final = ("anyOf", "oneOf", "allOf")
 _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
-_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_BY_NAME: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Keywords that hold values, and those that hold schemas by name."""
 
 
@@ -87,7 +87,7 @@ def lint(
 
 def _of_tool(tool: dict[str, Json], number: int, *, any_output: bool) -> Iterable[LintFinding]:
     name = as_text(tool.get("name"))
-    if not _NAME.fullmatch(name):
+    if not _TOOL_NAME.fullmatch(name):
         why = "many clients refuse this name" if name else "the name is missing"
         name = name or f"#{number}"
         yield LintFinding("L-01", name, (), why)
@@ -168,7 +168,7 @@ def _parts(whole: dict[str, Json]) -> Iterable[tuple[Path, dict[str, Json], dict
             inner = node if "$id" in node else resource
             yield path, node, inner
             for keyword, each in node.items():
-                if keyword in _NAMED:
+                if keyword in _BY_NAME:
                     below = as_object(each).items()
                     waiting += (((*path, keyword, name), part, inner) for name, part in below)
                 elif keyword not in _VALUES:

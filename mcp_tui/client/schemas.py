@@ -123,7 +123,7 @@ REFERENCE_HOPS: Final = 16
 RESOLVED: Final = 50_000
 """Parts that one schema resolves, at most."""
 
-_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+_DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords that hold values and no schemas."""
 
 
@@ -400,7 +400,7 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
             members = cast("dict[str, Json]", each)
             most -= 1
             yield members
-            waiting.extend(member for name, member in members.items() if name not in _DATA)
+            waiting.extend(member for name, member in members.items() if name not in _DATA_KEYWORDS)
         else:
             waiting.extend(as_list(each))
 

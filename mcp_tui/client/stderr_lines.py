@@ -10,7 +10,7 @@ from typing import Final
 FIRST_LINES: Final = 4
 LAST_LINES: Final = 5
 
-_ERROR: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
+_ERROR_WORDS: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
 class StderrLines:
@@ -49,7 +49,7 @@ class StderrLines:
         if len(self._last) <= LAST_LINES:
             return
         oldest = self._last.popleft()
-        if _ERROR.search(oldest) and not oldest[0].isspace():
+        if _ERROR_WORDS.search(oldest) and not oldest[0].isspace():
             self._before += self._after + bool(self._error)
             self._error, self._after = oldest, 0
         else:

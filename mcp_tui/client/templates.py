@@ -15,10 +15,12 @@ from mcp_tui.protocol.values import frozen
 MAX_TEMPLATE: Final = 10_000
 """Characters of a template."""
 
-_RESERVED: Final = ":/?#[]@!$&'()*+,;="
-_PARTS: Final = re.compile(r"[^{}]+|\{([+#./;?&]?)([^{}]*)\}|[{}]")
-_CHARACTERS: Final = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+"
-_VARIABLE: Final = re.compile(rf"({_CHARACTERS}(?:\.{_CHARACTERS})*)(?::([1-9][0-9]{{0,3}})|(\*))?")
+_RESERVED_CHARACTERS: Final = ":/?#[]@!$&'()*+,;="
+_TEMPLATE_PART: Final = re.compile(r"[^{}]+|\{([+#./;?&]?)([^{}]*)\}|[{}]")
+_VARIABLE_CHARACTERS: Final = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+"
+_TEMPLATE_VARIABLE: Final = re.compile(
+    rf"({_VARIABLE_CHARACTERS}(?:\.{_VARIABLE_CHARACTERS})*)(?::([1-9][0-9]{{0,3}})|(\*))?"
+)
 
 Value = str | list[str]
 """A text or a list. An empty list is as good as undefined (section 2.3)."""
@@ -54,7 +56,7 @@ def parse(template: str) -> list[str | Expression]:
     if len(template) > MAX_TEMPLATE:
         raise TemplateError(f"the template has more than {MAX_TEMPLATE:,} characters")
     parts: list[str | Expression] = []
-    for found in _PARTS.finditer(template):
+    for found in _TEMPLATE_PART.finditer(template):
         operator, names = found[1], found[2]
         if names is not None:
             parts.append(Expression(operator, tuple(map(_variable, names.split(",")))))
@@ -66,7 +68,7 @@ def parse(template: str) -> list[str | Expression]:
 
 
 def _variable(text: str) -> Variable:
-    found = _VARIABLE.fullmatch(text)
+    found = _TEMPLATE_VARIABLE.fullmatch(text)
     if found is None:
         raise TemplateError(f"{text[:40]!r} is not a variable of a URI template")
     return Variable(found[1], int(found[2]) if found[2] else None, bool(found[3]))
@@ -106,4 +108,4 @@ def _quoted(text: str, *, reserved: bool) -> str:
     if not reserved:
         return quote(text, safe="~", errors="replace")
     whole = re.sub("%(?![0-9A-Fa-f]{2})", "%25", text)
-    return quote(whole, safe=_RESERVED + "~%", errors="replace")
+    return quote(whole, safe=_RESERVED_CHARACTERS + "~%", errors="replace")

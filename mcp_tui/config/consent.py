@@ -89,7 +89,7 @@ DECIDING: Final = re.compile(
 )
 """Variables that decide which program or code runs, where a program finds its settings, or whom it talks to."""
 
-_SETTINGS: Final = re.compile(r"GIT_CONFIG_KEY_\d+|BASH_FUNC_.*", re.DOTALL)
+_TOOL_SETTINGS: Final = re.compile(r"GIT_CONFIG_KEY_\d+|BASH_FUNC_.*", re.DOTALL)
 """Names of such variables that are those of no secrets, whatever words are in them."""
 
 
@@ -160,7 +160,7 @@ def _deciding(definition: Definition) -> dict[str, str]:
     return {
         name: value
         for name, value in env.items()
-        if DECIDING.fullmatch(name) and (not is_secret_name(name) or _SETTINGS.fullmatch(name))
+        if DECIDING.fullmatch(name) and (not is_secret_name(name) or _TOOL_SETTINGS.fullmatch(name))
     }
 
 

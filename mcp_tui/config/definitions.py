@@ -36,7 +36,7 @@ _TRANSPORTS: Final = {
 }
 """The names that tools give to transports, in lower case with hyphens, and ours."""
 
-_ABOUT: Final = (
+_ENTRY_MEMBERS: Final = (
     "name", "description", "title", "type", "transport", "disabled", "enabled", "gallery", "version",
 )  # fmt: skip
 """Members that describe a server, but not how to reach it."""
@@ -335,7 +335,7 @@ class DefinitionReader:
 
     def __init__(self, fields: dict[str, Json], dialect: Dialect) -> None:
         self.fields = fields
-        self.seen = {*_ABOUT}
+        self.seen = {*_ENTRY_MEMBERS}
         self._dialect = dialect
 
     def get(self, name: str) -> Json:
@@ -489,13 +489,13 @@ def _variable(name: str) -> ConfigVariable:
 
 MAX_ENV_BYTES: Final = 256 * 1024
 
-_LINE: Final = re.compile(
+_ENV_LINE: Final = re.compile(
     r"""\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.\-]*)\s*=\s*
     (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>.*?))\s*(?:(?<=\s)\#.*)?""",
     re.VERBOSE,
 )
-_ESCAPE: Final = re.compile(r"\\(.)")
-_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
+_ENV_ESCAPE: Final = re.compile(r"\\(.)")
+_ENV_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_env(path: Path) -> dict[str, str]:
@@ -508,11 +508,11 @@ def read_env(path: Path) -> dict[str, str]:
     for number, line in enumerate(read_text(path, MAX_ENV_BYTES).splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        match = _LINE.fullmatch(line)
+        match = _ENV_LINE.fullmatch(line)
         if match is None:
             raise ConfigError(f"{at(path, number)}: not NAME=value")
         if match["double"] is not None:
-            value = _ESCAPE.sub(lambda each: _ESCAPES.get(each[1], each[1]), match["double"])
+            value = _ENV_ESCAPE.sub(lambda each: _ENV_ESCAPES.get(each[1], each[1]), match["double"])
         else:
             value = match["single"] if match["single"] is not None else match["bare"]
         found[match["name"]] = value

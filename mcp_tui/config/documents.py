@@ -76,7 +76,7 @@ class Document:
 
     def items(self, where: Member) -> list[tuple[int, int]]:
         """Returns the positions of each text or number in a list of nothing else: where it begins, and where it ends."""
-        tokens = _TOKEN.finditer(self.text, where.value + 1, where.end - 1)
+        tokens = _TOML_TOKEN.finditer(self.text, where.value + 1, where.end - 1)
         return [each.span() for each in tokens if each.lastgroup in ("text", "bare")]
 
     def lines(self, *path: str) -> dict[str, int]:
@@ -140,17 +140,17 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 
 # -- JSON --------------------------------------------------------------------------------------------------------
 
-_COMMENT: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_SKIPPED: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _BEFORE_KEY: Final = re.compile(r'\s*[{,]\s*(?=")')
-_COLON: Final = re.compile(r"\s*:\s*")
+_COLONS: Final = re.compile(r"\s*:\s*")
 _NO_BREAK: Final = re.compile(r"[^\n]")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
 def plain(text: str) -> str:
     """Returns ``text`` with blanks in place of comments and trailing commas."""
-    text = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _NO_BREAK.sub(" ", found[0]), text)
+    text = _SKIPPED.sub(lambda found: found[0] if found[0][0] == '"' else _NO_BREAK.sub(" ", found[0]), text)
     return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
 
 
@@ -181,7 +181,7 @@ def _members(text: str, where: int) -> Iterator[tuple[str, int, int]]:
     """Yields the key of each member of the object at ``where``, and the positions of the key and of its value."""
     while found := _BEFORE_KEY.match(text, where):
         key, end = _DECODER.raw_decode(text, found.end())
-        colon = _COLON.match(text, end)
+        colon = _COLONS.match(text, end)
         value = end if colon is None else colon.end()
         yield key, found.end(), value
         _, where = _DECODER.raw_decode(text, value)
@@ -191,7 +191,7 @@ def _members(text: str, where: int) -> Iterator[tuple[str, int, int]]:
 
 _WHERE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 
-_TOKEN: Final = re.compile(
+_TOML_TOKEN: Final = re.compile(
     r"""[ \t\r]+ | \#[^\n]* | (?P<line>\n) | (?P<mark>[][{},=])
     | (?P<text> \"{3}(?:[^\\]|\\.)*?"{3,5} | '{3}.*?'{3,5} | "(?:[^"\\\n]|\\.)*" | '[^'\n]*')
     | (?P<bare>[^]\s[{},="'\#]+)""",
@@ -211,7 +211,7 @@ def toml_members(text: str) -> dict[tuple[str, ...], Member]:
     Of a table that has a header the position is that of the header. Of an array of tables the first one counts.
     """
     found: dict[tuple[str, ...], Member] = {}
-    tokens = [each for each in _TOKEN.finditer(text) if each.lastgroup]
+    tokens = [each for each in _TOML_TOKEN.finditer(text) if each.lastgroup]
 
     def is_at(at: int, *marks: str) -> bool:
         return at < len(tokens) and tokens[at][0] in marks

@@ -17,7 +17,7 @@ from mcp_tui.config.templates import ConfigVariable, Template, VariableKind, dia
 from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_KINDS: Final = {"npm": ("npx", "@"), "pypi": ("uvx", "=="), "oci": ("docker", ":"), "nuget": ("dnx", "@")}
+_RUNNERS: Final = {"npm": ("npx", "@"), "pypi": ("uvx", "=="), "oci": ("docker", ":"), "nuget": ("dnx", "@")}
 """For each type of packages the command that starts one, and what stands between its name and its version."""
 
 
@@ -118,7 +118,7 @@ def _remote(way: dict[str, Json], inputs: _Inputs) -> ServerLaunch:
 def _package(way: dict[str, Json], inputs: _Inputs) -> ServerLaunch:
     kind = str(way.get("registry_type") or way.get("registry_name") or "")
     identifier, version = str(way.get("identifier") or way.get("name") or ""), str(way.get("version") or "")
-    if kind not in _KINDS:
+    if kind not in _RUNNERS:
         raise ConfigError(f"cannot start packages of type {kind!r}")
     over = str(as_object(way.get("transport")).get("type") or "stdio")
     if over != "stdio":
@@ -128,7 +128,7 @@ def _package(way: dict[str, Json], inputs: _Inputs) -> ServerLaunch:
     env = inputs.named(way.get("environment_variables"))
     before = list(_arguments(objects_in(way.get("runtime_arguments")), inputs))
     behind = list(_arguments(objects_in(way.get("package_arguments")), inputs))
-    command, sign = _KINDS[kind]
+    command, sign = _RUNNERS[kind]
     command = str(way.get("runtime_hint") or command)
     tagged = kind == "oci" and ":" in identifier.rpartition("/")[2]
     if version and not tagged and (kind != "pypi" or command == "uvx"):

@@ -217,7 +217,7 @@ Keys = tuple[str, ...]
 """The keys of tables within tables that lead to a value."""
 
 SETTINGS_FILE_BYTES: Final = 256 * 1024
-_NAMES: Final = [
+_SETTING_NAMES: Final = [
     _dashed(each.name)
     for table in (Settings, RequestLimits, ServerOverrides, JournalSettings, SamplingSettings, AuthSettings)
     for each in fields(table)
@@ -229,10 +229,10 @@ _RENAMED: Final = {
     "message": "max-message",
 }
 """Names of limits by those that somebody may remember: none of them is close in letters."""
-_UNKNOWN: Final = ("unexpected_keyword_argument", "extra_forbidden")
+_UNKNOWN_NAME_ERRORS: Final = ("unexpected_keyword_argument", "extra_forbidden")
 """The types of pydantic's errors about unknown keys."""
 
-_KINDS: Final = {
+_TOML_KINDS: Final = {
     "an object": "a table",
     "array": "a list",
     "boolean": "true or false",
@@ -353,7 +353,7 @@ def _checked(
         except ValidationError as error:
             part = error.errors(include_url=False)[0]
             about = keys[: sum(map(eq, keys, part["loc"]))]  # without what pydantic says of unions
-            kind = unknown if part["type"] in _UNKNOWN else wrong
+            kind = unknown if part["type"] in _UNKNOWN_NAME_ERRORS else wrong
             kind[about] = f"{origins.get('.'.join(about), file)}: {_sentence(about, part)}"
         else:
             _put(table, keys, values[keys])
@@ -370,13 +370,15 @@ def _put(table: dict[str, Json], keys: Keys, value: Json) -> None:
 
 def _sentence(keys: Keys, part: ErrorDetails) -> str:
     key = ".".join(keys)
-    if part["type"] in _UNKNOWN:
+    if part["type"] in _UNKNOWN_NAME_ERRORS:
         import difflib
 
-        close = _RENAMED.get(keys[-1]) or next(iter(difflib.get_close_matches(keys[-1], _NAMES, 1)), "")
+        close = _RENAMED.get(keys[-1]) or next(
+            iter(difflib.get_close_matches(keys[-1], _SETTING_NAMES, 1)), ""
+        )
         return f"unknown setting {key!r}" + (f"; did you mean {close!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
-    kind = "true, false or 'auto'" if key == "ascii" else _KINDS.get(said, said)
+    kind = "true, false or 'auto'" if key == "ascii" else _TOML_KINDS.get(said, said)
     value = part["input"]
     short = isinstance(value, (str, int, float)) and len(repr(value)) < 60
     return f"{key} must be {kind}, not {repr(value) if short else 'the given value'}"

@@ -26,19 +26,19 @@ class Source:
     dialect: Dialect
 
 
-_MCP: Final = ("mcpServers", "servers")
+_SERVER_TABLES: Final = ("mcpServers", "servers")
 
-CLAUDE_DESKTOP: Final = Source("claude-desktop", "Claude Desktop", _MCP, templates.literal)
-CLAUDE_CODE: Final = Source("claude-code", "Claude Code", _MCP, templates.braces)
-CURSOR: Final = Source("cursor", "Cursor", _MCP, templates.editor)
+CLAUDE_DESKTOP: Final = Source("claude-desktop", "Claude Desktop", _SERVER_TABLES, templates.literal)
+CLAUDE_CODE: Final = Source("claude-code", "Claude Code", _SERVER_TABLES, templates.braces)
+CURSOR: Final = Source("cursor", "Cursor", _SERVER_TABLES, templates.editor)
 VSCODE: Final = Source("vscode", "VS Code", ("servers", "mcpServers"), templates.editor)
-COPILOT: Final = Source("copilot", "GitHub Copilot", _MCP, templates.shell)
-WINDSURF: Final = Source("windsurf", "Windsurf", _MCP, templates.env_only)
+COPILOT: Final = Source("copilot", "GitHub Copilot", _SERVER_TABLES, templates.shell)
+WINDSURF: Final = Source("windsurf", "Windsurf", _SERVER_TABLES, templates.env_only)
 ZED: Final = Source("zed", "Zed", ("context_servers",), templates.literal)
-GEMINI: Final = Source("gemini", "Gemini CLI", _MCP, templates.shell)
+GEMINI: Final = Source("gemini", "Gemini CLI", _SERVER_TABLES, templates.shell)
 CODEX: Final = Source("codex", "Codex", ("mcp_servers",), templates.literal)
-CLINE: Final = Source("cline", "Cline", _MCP, templates.env_only)
-INSPECTOR: Final = Source("inspector", "Inspector", _MCP, templates.literal)
+CLINE: Final = Source("cline", "Cline", _SERVER_TABLES, templates.env_only)
+INSPECTOR: Final = Source("inspector", "Inspector", _SERVER_TABLES, templates.literal)
 REGISTRY: Final = Source("registry", "server.json", (), templates.literal)
 PLAIN_FILE: Final = Source(
     "file", "config file", ("mcpServers", "servers", "context_servers", "mcp_servers"), templates.either

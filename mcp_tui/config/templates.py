@@ -40,8 +40,8 @@ Dialect = Callable[[str], Template]
 
 # -- the dialects ------------------------------------------------------------------------------------------------
 
-_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
-_PLACES: Final = {
+_VARIABLE_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+_PLACE_NAMES: Final = {
     "userHome": "home",
     "workspaceFolder": "folder",
     "workspaceRoot": "folder",
@@ -79,13 +79,13 @@ def _environment(match: re.Match[str]) -> ConfigVariable:
     return ConfigVariable(VariableKind.ENV, said.get("bare") or said["name"], match[0], said.get("default"))
 
 
-_BRACED: Final = rf"\$\{{(?P<name>{_NAME})(?::-(?P<default>[^}}]*))?\}}"
+_BRACED: Final = rf"\$\{{(?P<name>{_VARIABLE_NAME})(?::-(?P<default>[^}}]*))?\}}"
 
 braces: Final = dialect(_BRACED, _environment)
 """``${VAR}`` and ``${VAR:-default}``; a bare ``$VAR`` is no variable: Claude Code."""
 
 
-shell: Final = dialect(rf"\$(?P<bare>{_NAME})|{_BRACED}", _environment)
+shell: Final = dialect(rf"\$(?P<bare>{_VARIABLE_NAME})|{_BRACED}", _environment)
 """``$VAR``, ``${VAR}`` and ``${VAR:-default}``: Gemini CLI, GitHub Copilot."""
 
 
@@ -102,7 +102,7 @@ def _of_editor(match: re.Match[str]) -> ConfigVariable | None:
                 return ConfigVariable(VariableKind.FOREIGN, said, match[0])
             case _:
                 return None
-    return ConfigVariable(VariableKind.PLACE, _PLACES[said], match[0]) if said in _PLACES else None
+    return ConfigVariable(VariableKind.PLACE, _PLACE_NAMES[said], match[0]) if said in _PLACE_NAMES else None
 
 
 editor: Final = dialect(r"\$\{(?P<said>[^{}]+)\}", _of_editor)
@@ -117,7 +117,7 @@ def _any(match: re.Match[str]) -> ConfigVariable | None:
     return _environment(match) if match["name"] else _of_editor(match)
 
 
-_PLACE: Final = "|".join(re.escape(name) for name in _PLACES)
+_PLACE: Final = "|".join(re.escape(name) for name in _PLACE_NAMES)
 
 either: Final = dialect(rf"\$\{{(?P<said>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
 """The variables of Claude Code and of the editors, for a file that belongs to no known tool."""

@@ -66,7 +66,7 @@ _PROMPTS: Final[list[Object]] = [
     {"name": "greeting", "title": "Greeting", "description": "Says hello"},
 ]
 
-_LISTS: Final = {
+_LIST_ANSWERS: Final = {
     "tools/list": ("tools", [tool.offered for tool in TOOLS.values()]),
     "resources/list": ("resources", _RESOURCES),
     "resources/templates/list": ("resourceTemplates", _TEMPLATES),
@@ -117,11 +117,11 @@ def listing(method: str, params: Object, revision: str) -> Object | None:
 
     Raises `DemoRefusal` for a cursor, because there are no further pages.
     """
-    if method not in _LISTS:
+    if method not in _LIST_ANSWERS:
         return None
     if params.get("cursor") is not None:
         raise frames.bad_params("unknown cursor")
-    field, items = _LISTS[method]
+    field, items = _LIST_ANSWERS[method]
     return cacheable({field: [_as_of(item, revision) for item in items]}, revision)
 
 

@@ -23,7 +23,7 @@ _SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 WORKING: Final = frozenset({"tools/call", "subscriptions/listen", "tasks/result"})
 """Methods that may take a while; the others are answered at once."""
 
-_MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
+_MODERN_METHODS: Final = frozenset({"server/discover", "subscriptions/listen"})
 
 
 @fact
@@ -83,7 +83,7 @@ class Conversation:
         """Returns the sender of a request. Raises `DemoRefusal`."""
         meta = frames.as_object(frames.params_of(frame).get("_meta")) or {}
         method = frame["method"]
-        if frames.VERSION_KEY in meta or frames.CAPABILITIES_KEY in meta or method in _MODERN_ONLY:
+        if frames.VERSION_KEY in meta or frames.CAPABILITIES_KEY in meta or method in _MODERN_METHODS:
             return frames.modern_caller(frame)
         if self.revision is None and method not in {"initialize", "ping"}:
             return frames.modern_caller(frame)

@@ -98,7 +98,7 @@ JSON_MEDIA_TYPE: Final = "application/json"
 SSE: Final = "text/event-stream"
 
 
-_STATUS: Final = {
+_HTTP_STATUS: Final = {
     error_codes.METHOD_NOT_FOUND: HTTPStatus.NOT_FOUND,
     error_codes.MISSING_CAPABILITY: HTTPStatus.BAD_REQUEST,
 }
@@ -138,7 +138,7 @@ class HttpResponse(Channel):
             return False
         status = HTTPStatus.OK
         if self._modern and not self._connection.is_streaming:
-            status = _STATUS.get(frame.get("error", {}).get("code"), HTTPStatus.OK)
+            status = _HTTP_STATUS.get(frame.get("error", {}).get("code"), HTTPStatus.OK)
         if self._streams and status == HTTPStatus.OK:
             if not self._connection.is_streaming:
                 self._connection.start_stream()

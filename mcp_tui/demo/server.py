@@ -22,7 +22,7 @@ from mcp_tui.protocol.framing import LineFramer, Oversized
 USAGE: Final = 2
 UNREACHABLE: Final = 4
 
-_STATUS: Final = {"eof": 0, "SIGINT": 130, "SIGTERM": 143, "stdout closed": 141}
+_EXIT_STATUS: Final = {"eof": 0, "SIGINT": 130, "SIGTERM": 143, "stdout closed": 141}
 """The exit status for each cause of the end."""
 
 
@@ -42,7 +42,7 @@ def main(
     · 141: standard output was closed. The tool ``crash`` ends the process with 3.
     """
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
-        return _STATUS["stdout closed"]
+        return _EXIT_STATUS["stdout closed"]
     try:
         journal = DemoLog(log, "stdio" if http_port is None else "http")
     except OSError as error:
@@ -53,7 +53,7 @@ def main(
     except KeyboardInterrupt:  # before the signals were taken over
         cause = "SIGINT"
     journal.control = None
-    status = _STATUS.get(cause, UNREACHABLE)
+    status = _EXIT_STATUS.get(cause, UNREACHABLE)
     journal.event("exit", cause=cause, status=status)
     return status
 

@@ -27,7 +27,7 @@ _BEAT: Final = 0.25  # seconds between two progress notifications of `chatty`
 _RUN_ON: Final = 2.0  # seconds for which `chatty` goes on at least after a cancel
 _BREATH: Final = 64  # notifications of `flood` between two looks at what came in
 _MEGABYTE: Final = "0123456789" * 100_000
-_ANSWER: Final = "answer"  # the key of what `ask` asks for
+_ANSWER_KEY: Final = "answer"  # the key of what `ask` asks for
 _STAGES: Final = (
     "looking for sources on {topic}",
     "reading four of them",
@@ -122,25 +122,25 @@ def _tool(
 
 # -- what the tool ask asks ------------------------------------------------------------------------------------
 
-_PLACES: Final = ["inside", "garden", "bar"]
-_FORM: Final[Object] = {
+_SEATS: Final = ["inside", "garden", "bar"]
+_FORM_SCHEMA: Final[Object] = {
     "type": "object",
     "properties": {
         "name": {"type": "string", "title": "Name", "description": "Who is coming"},
-        "place": {"type": "string", "title": "Place", "description": "Where to sit", "enum": _PLACES},
+        "place": {"type": "string", "title": "Place", "description": "Where to sit", "enum": _SEATS},
         "dog": {"type": "boolean", "title": "Dog", "description": "A dog comes along", "default": False},
     },
     "required": ["name", "place"],
 }
 _PROMPT: Final = "Say in one sentence why a cancelled request may still be answered."
 
-_SECRET: Final = os.urandom(32)
+_STATE_KEY: Final = os.urandom(32)
 
 
 _ANSWERED: Final[Object] = {
     "oneOf": [
         {
-            "properties": {"action": {"const": "accept"}, "content": _FORM},
+            "properties": {"action": {"const": "accept"}, "content": _FORM_SCHEMA},
             "required": ["action", "content"],
         },
         {"properties": {"action": {"enum": ["decline", "cancel"]}}, "required": ["action"]},
@@ -175,7 +175,11 @@ QUESTIONS: Final = {
         "elicitation/create",
         {"elicitation": {"form": {}}},
         _ANSWERED,
-        {"mode": "form", "message": "A table for tonight: for whom, and where?", "requestedSchema": _FORM},
+        {
+            "mode": "form",
+            "message": "A table for tonight: for whom, and where?",
+            "requestedSchema": _FORM_SCHEMA,
+        },
     ),
     "sampling": DemoQuestion(
         "sampling/createMessage",
@@ -198,7 +202,7 @@ def sealed(about: Object) -> str:
     The client, which sends it back, could change it (multi round-trip requests, "Server Requirements").
     """
     asked = json.dumps([about.get("name"), about.get("arguments", {})], sort_keys=True)
-    return hmac.new(_SECRET, asked.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(_STATE_KEY, asked.encode(), hashlib.sha256).hexdigest()
 
 
 # -- the tools -------------------------------------------------------------------------------------------------
@@ -403,11 +407,11 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> None:
     if "requestState" in call.params:
         if call.params["requestState"] != state:
             raise frames.bad_params("this requestState belongs to another request")
-        answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER))
+        answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER_KEY))
         if answer is not None:
             question.answer(call, answer)
             return
-    asked: Object = {_ANSWER: {"method": question.method, "params": params}}
+    asked: Object = {_ANSWER_KEY: {"method": question.method, "params": params}}
     call.finish({"resultType": "input_required", "inputRequests": asked, "requestState": state})
 
 

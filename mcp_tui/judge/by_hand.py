@@ -46,14 +46,14 @@ RESTARTING: Final = ("initialize", "exit", *SIGNALS)
 STOPPED: Final = "it was stopped by a person"
 GAVE_UP: Final = "it gave up, as a person saw"
 
-_STOP: Final = "Stop that call in your client now. Then press Enter here."
+_STOP_CALL: Final = "Stop that call in your client now. Then press Enter here."
 _WAIT: Final = "Wait until your client gives up by itself. Then press Enter here (n: it does not)."
 _THEN: Final = {
     "limit": _WAIT,
-    "stop": _STOP,
-    "crossing, cancel first": _STOP,
-    "late-progress": _STOP,
-    "task": _STOP,
+    "stop": _STOP_CALL,
+    "crossing, cancel first": _STOP_CALL,
+    "late-progress": _STOP_CALL,
+    "task": _STOP_CALL,
     "progress": _WAIT,
     "question": "Answer the questions that your client shows. If it shows none, press Enter here.",
 }
@@ -106,7 +106,7 @@ class HandStage(Stage):
         if answer.startswith("n"):
             self._declined = True
         else:
-            text = STOPPED if _THEN.get(self.seen.experiment) == _STOP else GAVE_UP
+            text = STOPPED if _THEN.get(self.seen.experiment) == _STOP_CALL else GAVE_UP
             self.seen.gave_up = OutputLine(monotonic(), PERSON, text)
 
     def _asks_nothing(self, _: str) -> None:

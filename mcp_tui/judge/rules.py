@@ -10,33 +10,33 @@ from mcp_tui.probe.rules import Clause, Rule, Strength
 _must: Final = partial(Clause, Strength.MUST)
 _should: Final = partial(Clause, Strength.SHOULD)
 
-_BEHAVIOR: Final = _must("Cancellation, Behavior Requirements")
+_RIGHT_CANCEL: Final = _must("Cancellation, Behavior Requirements")
 _FLOW: Final = _should("Cancellation, Cancellation Flow", inferred=True)
 _LATE: Final = _should("Cancellation, Behavior Requirements")
 _RACES: Final = _must("Cancellation, Timing Considerations")
-_IGNORED: Final = _should("Cancellation, Error Handling")
-_IDS: Final = _must("Base protocol, Requests; Progress, Progress Flow")
+_TOLERATED: Final = _should("Cancellation, Error Handling")
+_IDS_AND_TOKENS: Final = _must("Base protocol, Requests; Progress, Progress Flow")
 _MAXIMUM: Final = _should("Lifecycle, Timeouts")
 _LEFT: Final = _should("Lifecycle, Shutdown", inferred=True)
 _TOLD: Final = Clause(Strength.MAY, "Cancellation, Cancellation Flow", inferred=True)
 
-_TABLE: Final = (
+_CLIENT_RULE_TABLE: Final = (
     Rule("K-01", "limit", "a call that reached the client's limit is cancelled", _should("Lifecycle, Timeouts"),
          _should("Cancellation, Timeouts")),
     Rule("K-02", "stop", "a call that the user or the API stopped is cancelled", _FLOW, _FLOW),
     Rule("K-03", "", "a cancel is the right one for protocol version and transport, and not of a server's request",
-         _BEHAVIOR, _must("stdio, Cancellation"), _must("Streamable HTTP, Cancellation")),
+         _RIGHT_CANCEL, _must("stdio, Cancellation"), _must("Streamable HTTP, Cancellation")),
     Rule("K-04", "", "a cancel names a request of this client that is in progress, by the same id and type, once",
-         _BEHAVIOR, _BEHAVIOR),
-    Rule("K-05", "initialize", "initialize is never cancelled", _BEHAVIOR),
+         _RIGHT_CANCEL, _RIGHT_CANCEL),
+    Rule("K-05", "initialize", "initialize is never cancelled", _RIGHT_CANCEL),
     Rule("K-06", "task", "a task is cancelled by tasks/cancel", _must("Tasks, Task Cancellation"),
          _should("Tasks extension, Task Cancellation")),
     Rule("K-07", "limit", "a late result harms nothing: no error surfaces, and the next call works", _LATE, _LATE),
     Rule("K-08", "late-progress", "late progress harms nothing", _LATE, _LATE),
     Rule("K-09", "crossing", "an answer and a cancel that cross do no harm, in both orders", _RACES, _RACES),
     Rule("K-10", "question", "a question that the server takes back is not answered", _LATE),
-    Rule("K-11", "unknown-cancel", "a cancel of an unknown id from the server is ignored", _IGNORED, _IGNORED),
-    Rule("K-12", "ids", "ids and progress tokens are never used twice while open", _IDS, _IDS),
+    Rule("K-11", "unknown-cancel", "a cancel of an unknown id from the server is ignored", _TOLERATED, _TOLERATED),
+    Rule("K-12", "ids", "ids and progress tokens are never used twice while open", _IDS_AND_TOKENS, _IDS_AND_TOKENS),
     Rule("K-13", "progress", "a maximum limit ends a call that progress keeps alive", _MAXIMUM, _MAXIMUM),
     Rule("K-14", "exit", "a normal exit ends the server: its stdin is closed first, or its HTTP session deleted",
          _should("Lifecycle, Shutdown"), _should("stdio, Shutdown")),
@@ -45,7 +45,7 @@ _TABLE: Final = (
     Rule("K-17", "limit", "the reason of a cancel is text for a person", _TOLD, _TOLD),
 )  # fmt: skip
 
-CLIENT_RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _TABLE}
+CLIENT_RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _CLIENT_RULE_TABLE}
 """Every rule for clients by its id, in the order of a report. An id is never given to another rule."""
 
 BREAKS: Final = {

@@ -50,7 +50,7 @@ OUTPUT_LINE_CHARACTERS: Final = 1000
 NEXT: Final = "add"
 """The tool that a client calls next."""
 
-_WAYS: Final = {
+_SIGNALS_OF_WAYS: Final = {
     "notification": Signal.NOTIFICATION,
     "stream_closed": Signal.STREAM_CLOSED,
     "tasks_cancel": Signal.TASKS_CANCEL,
@@ -357,7 +357,7 @@ class Stage:
         if name == "received" and fields.get("method") == "tools/call":
             self.seen.tools.append(str((frames.as_object(fields.get("params")) or {}).get("name")))
         if name == "cancelled":
-            self._cancelled(fields["id"], _WAYS.get(fields["how"]), fields["reason"])
+            self._cancelled(fields["id"], _SIGNALS_OF_WAYS.get(fields["how"]), fields["reason"])
             if fields["how"] == "stream_closed":
                 for eyes in self._overheard:
                     eyes.client_left(fields["id"])

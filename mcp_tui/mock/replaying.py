@@ -243,7 +243,7 @@ CACHEABLE_METHODS: Final = frozenset(
 )
 """Methods whose results say in 2026-07-28 how long they hold (caching)."""
 
-_MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
+_MODERN_MEMBERS: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 
@@ -257,7 +257,7 @@ def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Obj
     if caller.modern:
         hold: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHEABLE_METHODS else {}
         return {"resultType": "complete", **hold, **result, "_meta": {**meta, _SERVER_INFO: server}}
-    kept = {name: each for name, each in result.items() if name not in {*_MODERN_ONLY, "_meta"}}
+    kept = {name: each for name, each in result.items() if name not in {*_MODERN_MEMBERS, "_meta"}}
     return {**kept, "_meta": meta} if meta else kept
 
 

@@ -158,7 +158,7 @@ def running(group: int) -> list[int]:
     return found
 
 
-_WAYS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+_ENDING_WAYS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "P-21": ("stdin was closed", ()),
     "P-29": ("the client was killed (kill -9)", CLIENT),
     "P-31": ("the wrapper was killed and stdin closed", WRAPPER),
@@ -171,7 +171,7 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
 
     It loses the process through which it was started, and its stdin unless that process was its client.
     """
-    what, through = _WAYS[rule]
+    what, through = _ENDING_WAYS[rule]
     server = LoneServer(trial.server.client.target, through)
     await connection.open(server)
     left = await _work(trial, connection) if busy else 0.0

@@ -152,17 +152,17 @@ _INVALID: Final = _should("Cancellation, Error Handling")
 _TIMING: Final = _must("Cancellation, Timing Considerations")
 _ONCE: Final = _must("Base protocol, Responses", inferred=True)
 _SHUTDOWN: Final = _should("Lifecycle, Shutdown", inferred=True)
-_IDS: Final = _should("Requests, ids", inferred=True)
+_OWN_IDS: Final = _should("Requests, ids", inferred=True)
 
 # The clauses of a rule in each era, and where there is a third one, over HTTP in 2026-07-28.
 _NOTHING_MORE: Final = (_BEHAVIOR, _must("stdio, Cancellation"), _must("Streamable HTTP, Cancellation"))
 _NEXT_WORKS: Final = (SURVIVES, SURVIVES)
-_IGNORED: Final = (_INVALID, _INVALID)
-_IGNORED_OVER_HTTP: Final = (*_IGNORED, _should("Cancellation, Error Handling", inferred=True))
+_INVALID_IGNORED: Final = (_INVALID, _INVALID)
+_IGNORED_OVER_HTTP: Final = (*_INVALID_IGNORED, _should("Cancellation, Error Handling", inferred=True))
 _TIMED_OUT: Final = _should("Lifecycle, Timeouts; Cancellation, Behavior Requirements")
 _EXITS: Final = (_SHUTDOWN, _SHUTDOWN)
 
-_TABLE: Final = (
+_RULE_TABLE: Final = (
     Rule("P-01", "cancelled mid-work", "a call that is cancelled mid-work gets no response", *_NOTHING_MORE),
     Rule("P-02", "cancelled mid-work", "a cancelled call sends no more progress", *_NOTHING_MORE),
     Rule("P-03", "cancelled mid-work", "a cancelled call stops working", _BEHAVIOR, _BEHAVIOR),
@@ -170,13 +170,13 @@ _TABLE: Final = (
     Rule("P-05", "cancelled at once", "a call that is cancelled at once: nothing more comes for it", *_NOTHING_MORE),
     Rule("P-06", "cancelled at once", "the next call works after a cancel at once", *_NEXT_WORKS),
     Rule("P-07", "cancelled at completion", "a cancel at the moment of completion does no harm", _TIMING, _TIMING),
-    Rule("P-08", "cancelled twice", "a second cancel of the same call is ignored", *_IGNORED,
+    Rule("P-08", "cancelled twice", "a second cancel of the same call is ignored", *_INVALID_IGNORED,
          unless=_by_notification),
-    Rule("P-09", "", "a cancel after the response is ignored", *_IGNORED, unless=_after_the_answer),
+    Rule("P-09", "", "a cancel after the response is ignored", *_INVALID_IGNORED, unless=_after_the_answer),
     Rule("P-10", "an unknown id cancelled", "a cancel of an unknown id is ignored", *_IGNORED_OVER_HTTP),
     Rule("P-11", "malformed cancels", "malformed cancels are ignored", *_IGNORED_OVER_HTTP),
-    Rule("P-12", "odd reasons", "a reason that is not a string does no harm", *_IGNORED, unless=_by_notification),
-    Rule("P-13", "a string cancelled for a number", 'a cancel of "1" leaves the request 1 alone', _IDS, _IDS,
+    Rule("P-12", "odd reasons", "a reason that is not a string does no harm", *_INVALID_IGNORED, unless=_by_notification),
+    Rule("P-13", "a string cancelled for a number", 'a cancel of "1" leaves the request 1 alone', _OWN_IDS, _OWN_IDS,
          unless=_by_notification),
     Rule("P-14", "two in flight, one cancelled", "of two calls in flight the one that is not cancelled is unharmed",
          *_NEXT_WORKS),
@@ -215,5 +215,5 @@ _TABLE: Final = (
          unless=_over_stdio),
 )  # fmt: skip
 
-RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _TABLE}
+RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _RULE_TABLE}
 """Every rule by its id, in the order of a report. An id is never given to another rule."""

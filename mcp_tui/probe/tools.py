@@ -23,7 +23,7 @@ BRIEF_SECONDS: Final = 0.2
 REPORTED_STEPS: Final = 10
 """Steps that a tool is asked to report, if an argument says how many."""
 
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_ARGUMENT_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def _set(text: str) -> frozenset[str]:
@@ -42,7 +42,7 @@ _OTHER_MEASURES: Final = _set(
     "stamp start timeout timestamp ttl until zone"
 )
 """Words that make a number something other than the duration of the call, whatever stands beside them."""
-_STEPS: Final = _set("steps iterations ticks rounds chunks updates beats times n")
+_STEP_WORDS: Final = _set("steps iterations ticks rounds chunks updates beats times n")
 _SLOW: Final = _set(
     "countdown delay delayed long longrunning pause running sleep sleeper sleepy slow slowly timer wait"
 )
@@ -137,7 +137,7 @@ class NamedTool:
 
 def words(name: str) -> set[str]:
     """Returns the words of a name in lower case: ``sleepTime_ms`` has three."""
-    return {word.lower() for word in _WORD.findall(name)}
+    return {word.lower() for word in _ARGUMENT_WORD.findall(name)}
 
 
 def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
@@ -301,7 +301,7 @@ def _usage(fields: Sequence[Field], arguments: dict[str, Json], said: str) -> tu
 # -- arguments ---------------------------------------------------------------------------------------------------
 
 
-_MOST: Final = 10_000
+_MOST_STEPS: Final = 10_000
 """Maximum number of arguments that are read; more than a form would show."""
 
 
@@ -335,7 +335,7 @@ def _arguments(
 
 
 def _parameters(schema: Json) -> list[Field]:
-    return [each for each in FormLayout(schema, most=_MOST).fields_of({}) if len(each.path) == 1]
+    return [each for each in FormLayout(schema, most=_MOST_STEPS).fields_of({}) if len(each.path) == 1]
 
 
 def _least(field: Field) -> Json:
@@ -371,7 +371,7 @@ def _unit(field: Field, said: str) -> float | None:
     described = _described(field)
     if not units and lengths == {"time"} and not _OF_ITS_TIME.search(f"{described} {said}"):
         return None
-    told = [word.lower() for word in _WORD.findall(described)]
+    told = [word.lower() for word in _ARGUMENT_WORD.findall(described)]
     for word in (*sorted(units), *(word for word in told if len(word) > 1)):
         if word in _UNITS:
             return _UNITS[word]
@@ -380,7 +380,7 @@ def _unit(field: Field, said: str) -> float | None:
 
 
 def _is_steps(field: Field, said: str) -> bool:
-    return _numeric(field) and bool(words(field.name) & _STEPS) and _unit(field, said) is None
+    return _numeric(field) and bool(words(field.name) & _STEP_WORDS) and _unit(field, said) is None
 
 
 def _fitted(value: float, field: Field) -> float:

@@ -239,7 +239,7 @@ def _violation_json(event: ev.Violation) -> dict[str, Json]:
 
 
 # fmt: off
-_TABLE: Final = (
+_DESCRIPTION_TABLE: Final = (
     # -- the life of one of our requests
     Description(ev.Called, "queued", HERE, "queued"),
     Description(ev.Sent, "sent", OUT, json="sent id"),
@@ -330,7 +330,7 @@ _TABLE: Final = (
 )
 # fmt: on
 
-DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {told.kind: told for told in _TABLE}
+DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {told.kind: told for told in _DESCRIPTION_TABLE}
 """The description of each event class."""
 
 REPEATING: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.repeats)

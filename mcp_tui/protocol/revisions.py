@@ -46,10 +46,10 @@ class Revision:
     completion_context: bool = True
 
 
-_FORM: Final = frozenset({"form"})
+_FORM_ONLY: Final = frozenset({"form"})
 _FORM_AND_URL: Final = frozenset({"form", "url"})
 
-_TABLE: Final = (
+_REVISION_TABLE: Final = (
     Revision(
         name="2024-11-05",
         resumes=False,
@@ -57,7 +57,7 @@ _TABLE: Final = (
         completion_context=False,
     ),
     Revision(name="2025-03-26", batches=True, completion_context=False),
-    Revision(name="2025-06-18", version_header=True, elicitation=_FORM),
+    Revision(name="2025-06-18", version_header=True, elicitation=_FORM_ONLY),
     Revision(
         name="2025-11-25",
         version_header=True,
@@ -77,11 +77,11 @@ _TABLE: Final = (
     ),
 )
 
-REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in _TABLE}
+REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in _REVISION_TABLE}
 """Every revision that mcp-tui speaks, oldest first."""
 
-LATEST: Final = _TABLE[-1]
-LATEST_HANDSHAKE: Final = [revision for revision in _TABLE if not revision.modern][-1]
+LATEST: Final = _REVISION_TABLE[-1]
+LATEST_HANDSHAKE: Final = [revision for revision in _REVISION_TABLE if not revision.modern][-1]
 
 NAMING_PARAMETERS: Final = {
     "tools/call": "name",

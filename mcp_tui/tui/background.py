@@ -20,9 +20,9 @@ BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 AWAITED: Final = 2.0
 """Seconds in which a single escape may be the begin of an answer, and is kept for a moment."""
 
-_ANSWER: Final = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
+_COLOUR_ANSWER: Final = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
 _BEGUN: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,60}\x1b?)?)?)?)?\Z")
-_COLOUR: Final = re.compile(
+_RGB_COLOUR: Final = re.compile(
     r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?"
 )
 
@@ -52,7 +52,7 @@ class Answers:
 
     def typed(self, text: str) -> str:
         """Returns what was typed. The begin of an answer is kept until the rest comes, or a call with an empty text."""
-        whole = _ANSWER.sub(self._take, self._kept + text)
+        whole = _COLOUR_ANSWER.sub(self._take, self._kept + text)
         begun = _BEGUN.search(whole) if text else None
         if begun is not None and begun[0] == "\x1b" and (self.light is not None or self._now() > self._until):
             begun = None
@@ -60,7 +60,7 @@ class Answers:
         return whole.removesuffix(self._kept)
 
     def _take(self, answer: re.Match[str]) -> str:
-        found = _COLOUR.fullmatch(answer[1])
+        found = _RGB_COLOUR.fullmatch(answer[1])
         if found is not None:
             parts = [int(part, 16) * 255 // (16 ** len(part) - 1) for part in found.groups()]
             self.light = Color(*parts).brightness > 0.5

@@ -196,7 +196,7 @@ def ranked(offer: Offer, meant: Sequence[tuple[str, frozenset[str]]]) -> int | N
     A word is looked for as a word of the name, as the beginning of one, within it, by its meanings, and in the note.
     """
     name, note = offer.name.casefold(), offer.note.casefold()
-    parts = frozenset(name.split()) | frozenset(_WORD.findall(name))
+    parts = frozenset(name.split()) | frozenset(_COMMAND_WORD.findall(name))
     total = 0
     for word, others in meant:
         ways = (
@@ -212,4 +212,4 @@ def ranked(offer: Offer, meant: Sequence[tuple[str, frozenset[str]]]) -> int | N
     return total
 
 
-_WORD: Final = re.compile(r"\w+")
+_COMMAND_WORD: Final = re.compile(r"\w+")

@@ -52,7 +52,7 @@ class Key(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The names of the keys in force: a person's own, or else the default keys."""
-        return names_of(_OWN.get(self.id, self.keys))
+        return names_of(_OWN_KEYS.get(self.id, self.keys))
 
     @property
     def shown(self) -> SafeText:
@@ -80,7 +80,7 @@ class Scope(NamedTuple):
     taken: frozenset[str] = frozenset()
 
 
-_OWN: Final[dict[str, str]] = {}
+_OWN_KEYS: Final[dict[str, str]] = {}
 """A person's own keys by id."""
 
 LIST: Final = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter"})
@@ -89,7 +89,7 @@ LIST: Final = frozenset({"up", "down", "left", "right", "home", "end", "pageup",
 BUTTONS: Final = frozenset({"enter"})
 """The key of Textual's buttons."""
 
-_CHARACTERS: Final = {
+_KEY_CHARACTERS: Final = {
     "at": "@",
     "backslash": "\\",
     "greater_than_sign": ">",
@@ -101,7 +101,7 @@ _CHARACTERS: Final = {
 }
 """Characters that Textual and Unicode name differently."""
 
-_NAMES: Final = {each: name for name, each in _CHARACTERS.items()}
+_NAME_OF_CHARACTER: Final = {each: name for name, each in _KEY_CHARACTERS.items()}
 
 _SHOWN: Final = {
     "delete": "del",
@@ -123,7 +123,7 @@ def character(name: str) -> str:
     if "+" in name:
         return ""
     try:
-        found = _CHARACTERS.get(name) or unicodedata.lookup(name.replace("_", " "))
+        found = _KEY_CHARACTERS.get(name) or unicodedata.lookup(name.replace("_", " "))
     except KeyError:
         return ""
     return found if len(found) == 1 and found.isprintable() else ""
@@ -137,7 +137,9 @@ def names_of(keys: str) -> list[str]:
 def _named(key: str) -> str:
     if len(key) != 1 or key.isalnum():
         return key
-    return _NAMES.get(key) or unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
+    return _NAME_OF_CHARACTER.get(key) or unicodedata.name(key, key).lower().replace("-", "_").replace(
+        " ", "_"
+    )
 
 
 def shown_as(name: str) -> SafeText:
@@ -502,13 +504,13 @@ _ID: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
 
 def use(own: Mapping[str, str]) -> None:
     """Shows a person's own keys, by id, from now on; Textual's keymap makes them work."""
-    _OWN.clear()
-    _OWN.update(own)
+    _OWN_KEYS.clear()
+    _OWN_KEYS.update(own)
 
 
 def in_footer(key: Key) -> SafeText:
     """Returns a key as the footer shows it: ``1-7`` if it stands for several with their default keys."""
-    if not key.others or not _OWN.keys().isdisjoint((key.id, *key.others)):
+    if not key.others or not _OWN_KEYS.keys().isdisjoint((key.id, *key.others)):
         return key.shown
     last = key_of(key.others[-1])
     return safe("{}-{}", key.shown, last) if len(key.others) > 1 else safe("{} {}", key.shown, last)

@@ -34,13 +34,13 @@ COUNTED_ENDS = 500
 
 _LOST = KINDS.index(ev.Lost)
 
-_FITTED_CANCELLATIONS = 50
+_FITTED_LINES = 50
 """Newest cancellations that the columns of their log are fitted to."""
 
 _SEARCHED_REQUESTS = 200
 """Newest internal requests that are searched for the catalogue."""
 
-_METHODS = {method: kind for kind, (method, _, _) in LISTS.items()}
+_KIND_OF_LIST = {method: kind for kind, (method, _, _) in LISTS.items()}
 
 
 class RecordedScene:
@@ -53,9 +53,7 @@ class RecordedScene:
         self.problems: list[str] = []
         self.catalogue = Catalogue()
         self.origin = origin = replay.header.wall - replay.header.mono
-        self.cancellations = Cancellations(
-            self.book, origin=origin, now=self.now, fitted=_FITTED_CANCELLATIONS
-        )
+        self.cancellations = Cancellations(self.book, origin=origin, now=self.now, fitted=_FITTED_LINES)
         self.log = Lines(self._logged, self._log_event, self._log_line, lambda: len(self.problems))
         self.wire = Lines(
             lambda: range(replay.frames_until(self.position)),
@@ -213,7 +211,7 @@ class RecordedScene:
         found: dict[str, list[dict[str, Json]]] = {}
         for number in done[-_SEARCHED_REQUESTS:]:
             row = self.book.row(number)
-            kind = _METHODS.get(row.method)
+            kind = _KIND_OF_LIST.get(row.method)
             if kind is None or row.state is not State.COMPLETED:
                 continue
             asked = as_object(parsed(self.payload(row.request_seq)))

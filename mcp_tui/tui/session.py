@@ -551,7 +551,7 @@ class Counters:
 
     def note(self, event: ev.Event) -> None:
         """Takes in an event."""
-        if type(event) in _COUNTED and isinstance(event, ev.RequestEvent):
+        if type(event) in _COUNTED_CANCELS and isinstance(event, ev.RequestEvent):
             place = self._book.place(event.id)
             if place is not None:
                 self._take(place, self._book.order[place])
@@ -574,5 +574,5 @@ class Counters:
         return Counts(*self._book.counts(), progressing=progressing, lost=lost)
 
 
-_COUNTED: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})
+_COUNTED_CANCELS: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})
 """The events that may change the counts of rows that are not in flight."""

@@ -28,14 +28,14 @@ FIRST_THEME: Final = "mcp-tui-dark"
 THEME_FILE_BYTES: Final = 64 * 1024
 """The size of the largest theme file that is read."""
 
-_COLOUR: Final = re.compile(
+_THEME_COLOUR: Final = re.compile(
     "#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})"
     "|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))"
 )
 _STYLE: Final = r"(?:not )?(?:bold|dim|italic|none|reverse|strike|underline)"
 _STYLES: Final = re.compile(rf"{_STYLE}(?: {_STYLE})*")
 _FIELD: Final = re.compile(r"[a-z_]+|variables\.[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_THEME_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FIELDS: Final = {each.name for each in fields(Theme)}
 
 
@@ -176,8 +176,10 @@ def _check(name: str, value: Any) -> tuple[bool, str]:
     if name == "variables":
         return False, "a table"
     if name == "name":
-        return bool(_NAME.fullmatch(text)), "a name such as my-theme"
+        return bool(_THEME_NAME.fullmatch(text)), "a name such as my-theme"
     _, variable, variable_name = name.partition(".")
     if variable and "style" in variable_name.split("-"):
         return bool(_STYLES.fullmatch(text)), "a text style such as 'bold underline'"
-    return bool(_COLOUR.fullmatch(text) or (variable and text == "transparent")), "a colour such as #82b1ff"
+    return bool(
+        _THEME_COLOUR.fullmatch(text) or (variable and text == "transparent")
+    ), "a colour such as #82b1ff"

@@ -37,8 +37,8 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _EMPTY_PATH: Final = re.compile(r"([a-z]+://[^/?#]+)/")
 _PING: Final = b'{"jsonrpc":"2.0","id":0,"method":"ping"}'
 
-_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_CHALLENGE: Final = re.compile(rf'({_WORD})(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?')
+_HTTP_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_CHALLENGE: Final = re.compile(rf'({_HTTP_WORD})(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?')
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 
 

@@ -34,8 +34,8 @@ LOCAL: Final = "http://127.0.0.1:PORT/PATH (or localhost, or [::1])"
 
 _REQUEST_BYTES: Final = 16 * 1024
 _REQUEST_SECONDS: Final = 5.0
-_ERROR: Final = re.compile(r"[a-z0-9_]{1,60}", re.IGNORECASE)
-_PAGE: Final = (
+_ERROR_CODE: Final = re.compile(r"[a-z0-9_]{1,60}", re.IGNORECASE)
+_BROWSER_PAGE: Final = (
     b"HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"
     b"Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n%s"
 )
@@ -177,7 +177,7 @@ def code_of_response(server: AuthorizationServer, request: AuthorizationRequest,
     issuer_of_response(server, fields)
     if "error" in fields:
         code = fields["error"][0]
-        why = code if _ERROR.fullmatch(code) else "no reason given"
+        why = code if _ERROR_CODE.fullmatch(code) else "no reason given"
         error = AuthorizationError(f"the sign-in failed: {why}")
         error.refused = why
         raise error
@@ -276,7 +276,7 @@ class RedirectListener:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
             status, page = (b"200 OK", _DONE) if self._take(head) else (b"400 Bad Request", _NOT_THIS)
-            writer.write(_PAGE % (status, len(page), page))
+            writer.write(_BROWSER_PAGE % (status, len(page), page))
             await writer.drain()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass

@@ -51,7 +51,7 @@ _ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _IDENTITY_GRANT: Final = "urn:ietf:params:oauth:token-type:id-jag"
 
 LONGEST_TOKEN: Final = 64 * 1024
-_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_ACCESS_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """The syntax of a bearer token (RFC 6750, section 2.1)."""
 _CREDENTIAL: Final = re.compile(r"[\x20-\x7e]{1,4096}")
 """A client id or secret (RFC 6749, appendix A)."""
@@ -494,7 +494,7 @@ class TokenEndpoint:
     def _read_token(self, answer: dict[str, Json], refresh: str = "") -> Token:
         token_type_is_known(answer.get("token_type"), "Bearer" if self.key is None else "DPoP")
         access, renewed = answer.get("access_token"), answer.get("refresh_token")
-        if not isinstance(access, str) or len(access) > LONGEST_TOKEN or not _TOKEN.fullmatch(access):
+        if not isinstance(access, str) or len(access) > LONGEST_TOKEN or not _ACCESS_TOKEN.fullmatch(access):
             raise AuthorizationError("the authorization server issued a token that cannot be sent")
         audience_is_the_server(access, self.resource, self.server.issuer)
         if self.key is not None:

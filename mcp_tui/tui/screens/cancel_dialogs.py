@@ -68,7 +68,7 @@ class ReasonField(Horizontal):
         self.put(self._draft if at == -1 else self.recent[at])
 
 
-_ENDED: Final = {
+_ENDED_WORDS: Final = {
     State.COMPLETED: words("finished"),
     State.FAILED: words("failed"),
     State.LOST: words("lost"),
@@ -79,9 +79,9 @@ _COLOURS: Final = {"completed": "$success", "failed": "bold $error", "lost": "$e
 
 def _ended(row: Request) -> SafeText:
     """Returns one sentence that says why there is nothing left to cancel of a request that is over."""
-    if row.state not in _ENDED:
+    if row.state not in _ENDED_WORDS:
         return words("Already timed out and cancelled" if row.cause in TIMEOUTS else "Already cancelled")
-    how = words("answered with a tool error") if row.is_error else _ENDED[row.state]
+    how = words("answered with a tool error") if row.is_error else _ENDED_WORDS[row.state]
     return safe("Already {} – nothing to cancel", how)
 
 

@@ -30,7 +30,7 @@ from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_scree
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.editor import LineInput
 
-_OURS: Final = words("mcp-tui")
+_PROGRAM: Final = words("mcp-tui")
 
 
 @fact
@@ -40,7 +40,7 @@ class ServerChoice:
     ``said`` is a remark.
     """
 
-    group: SafeText = _OURS
+    group: SafeText = _PROGRAM
     name: SafeText
     said: SafeText = NOTHING
     availability: Availability = Availability.USABLE
@@ -126,7 +126,7 @@ def matching(choices: Sequence[ServerChoice], text: str) -> Sequence[ServerChoic
     return named or [each for each in choices if needle in each.said.lower()]
 
 
-_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_URL_BEGINNING = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 
 PICKER_NAME_CELLS = 28
 """Cells of a name, at most."""
@@ -141,7 +141,7 @@ def read_target(text: str) -> Target:
     text = text.strip()
     if text.lower() == "demo":
         return StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
-    if _URL.match(text):
+    if _URL_BEGINNING.match(text):
         if len(text.split()) > 1:
             raise ValueError("A URL takes no further words")
         return HttpTarget(url=text)
@@ -156,7 +156,7 @@ def read_target(text: str) -> Target:
 
 def is_line(text: str) -> bool:
     """Returns whether a text is a URL or a command, not the start of a server's name."""
-    return bool(_URL.match(text.strip())) or len(text.split()) > 1
+    return bool(_URL_BEGINNING.match(text.strip())) or len(text.split()) > 1
 
 
 class PickerScreen(Dialog[Target | None]):
@@ -296,7 +296,7 @@ class PickerScreen(Dialog[Target | None]):
             self._say(words("enter attaches to the running session, which goes on when you leave it"))
         elif is_line(text) or (chosen is None and text.strip()):
             said = brief(text.strip(), 300)
-            self._say(safe("enter connects to {}" if _URL.match(said) else "enter starts {}", said))
+            self._say(safe("enter connects to {}" if _URL_BEGINNING.match(said) else "enter starts {}", said))
         elif chosen is not None and not chosen.usable:
             self._say(safe("{}: {}.", chosen.name, chosen.said), wrong=True)
         elif self._problems:

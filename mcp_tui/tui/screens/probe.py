@@ -39,9 +39,9 @@ from mcp_tui.tui.widgets.line_list import LineList
 FINDINGS_LOOK_SECONDS: Final = 0.1
 """Seconds between two looks at what the probe found."""
 
-_PROBE: Final = words("Probe")
+_PROBE_TITLE: Final = words("Probe")
 
-_UNKNOWN: Final = ServerInfo(transport="stdio", revision=LATEST_HANDSHAKE)
+_UNKNOWN_SERVER: Final = ServerInfo(transport="stdio", revision=LATEST_HANDSHAKE)
 """The server whose clauses are shown before the report says which they are."""
 
 _RULES: Final = tuple(RULES.values())
@@ -136,7 +136,7 @@ class ProbeScreen(ModalScreen[None]):
             return brief(f"Probe · {time.monotonic() - self._began:.0f} s · {self._doing}", 300)
         if self.report is not None:
             return safe("Probe · stops when told to: {}", self.report.stops()[0])
-        return self.trouble or _PROBE
+        return self.trouble or _PROBE_TITLE
 
     def _introduce(self) -> None:
         """Say what the probe will do, with what, and how long, before it does anything."""
@@ -155,7 +155,7 @@ class ProbeScreen(ModalScreen[None]):
     def _explain(self, rule: Rule) -> None:
         """The evidence for a rule."""
         finding = self.findings.get(rule.id)
-        server = _UNKNOWN if self.report is None else self.report.info
+        server = _UNKNOWN_SERVER if self.report is None else self.report.info
         clause = (finding and finding.clause) or rule.clause(server.revision, server.transport)
         source = line(
             (safe("{}: {}", clause.level.value, clause.text(rule.of(server.revision).name)), "muted")
@@ -167,7 +167,9 @@ class ProbeScreen(ModalScreen[None]):
         key, pane = (rule.id, finding and finding.verdict), safe("{} {}", rule.id, rule.title)
         self._show(key, known, Section(words("Evidence"), evidence), pane=pane)
 
-    def _show(self, key: object, lines: Sequence[Line], *more: Section, pane: SafeText = _PROBE) -> None:
+    def _show(
+        self, key: object, lines: Sequence[Line], *more: Section, pane: SafeText = _PROBE_TITLE
+    ) -> None:
         """Show lines below the rules, and those of ``more`` that have any."""
         sections = [Section(NOTHING, lines), *(each for each in more if each.lines)]
         self.evidence.show(pane, sections, key=key)

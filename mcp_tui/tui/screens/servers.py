@@ -22,7 +22,7 @@ KEYED_SERVERS: Final = 9
 _TONES: Final = {"success": "$success", "muted": "$text-muted", "error": "$error"}
 
 
-_COUNTED: Final = tuple(each for each in COUNTERS if each.badge not in {GOING_ON, LOST})
+_SHOWN_COUNTERS: Final = tuple(each for each in COUNTERS if each.badge not in {GOING_ON, LOST})
 """The counters in a server's third line."""
 
 ServerPick = tuple[str, Session | None]
@@ -79,7 +79,7 @@ class ServersScreen(Dialog[ServerPick | None]):
     def _described(self, at: int, server: Session, facts: ServerFacts, cells: int) -> list[Piece]:
         """Returns the lines of one server."""
         (glyph, tone), counts = LINK_GLYPHS[facts.link], facts.counts
-        counted = [safe("{:,} {}", each.of(counts), each.word) for each in _COUNTED if each.of(counts)]
+        counted = [safe("{:,} {}", each.of(counts), each.word) for each in _SHOWN_COUNTERS if each.of(counts)]
         third = clip(join(counted, "   ") or words("0 in flight"), cells - 4)
         name = self._servers.name(server)
         said = words("") if facts.name == name else clean(facts.name.removeprefix(f"{name} "))

@@ -256,7 +256,7 @@ _FACTS: Final = (
     ("bytes", "size"),
 )
 
-_SCHEMAS: Final = (
+_SHOWN_SCHEMAS: Final = (
     (words("Arguments"), "arguments", list),
     (words("Takes"), "inputSchema", dict),
     (words("Promises"), "outputSchema", dict),
@@ -279,7 +279,7 @@ def entry_sections(entry: Entry) -> list[Section]:
     if entry.annotations:
         claims = [entry.claims] if entry.claims else pretty(entry.annotations)
         made.append(Section(words("Server claims (unverified)"), texts(claims)))
-    for title, member, sort in _SCHEMAS:
+    for title, member, sort in _SHOWN_SCHEMAS:
         said = raw.get(member)
         if isinstance(said, sort) and (said or sort is dict):
             made.append(Section(title, texts(pretty(raw[member]))))

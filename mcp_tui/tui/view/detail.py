@@ -42,7 +42,7 @@ from mcp_tui.tui.view.text import (
 HISTORY_CHARACTERS: Final = 2000
 """Characters of a line of the history that are shown."""
 
-_ERROR: Final = words("Error")
+_ERROR_TITLE: Final = words("Error")
 
 
 @frozen
@@ -81,7 +81,7 @@ def sections(
         logged: the number of log messages that came while it ran.
     """
     payloads = list(payloads)
-    known = [*_outcome(row, now, error=all(each.title != _ERROR for each in payloads))]
+    known = [*_outcome(row, now, error=all(each.title != _ERROR_TITLE for each in payloads))]
     if advice:
         known.insert(1, fact("help", advice, "accent"))
     about = [*_about(row)]
@@ -364,7 +364,7 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
         said = as_text(members.get("message"))
         more = {name: value for name, value in members.items() if name != "message" or not said}
         lines = texts(paragraphs(said), "error") if said else []
-        return [Section(_ERROR, [*lines, *texts(compact(more if members else response))])]
+        return [Section(_ERROR_TITLE, [*lines, *texts(compact(more if members else response))])]
     found = structured_first(parts(response)[:-1])
     sections = part_sections(found)
     if broken:

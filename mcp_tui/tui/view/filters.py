@@ -249,7 +249,7 @@ def parse(
     return read(
         text,
         {
-            "state": one_of("state", _STATES, lambda row: _state(row, now()), choices=_STATE_NAMES),
+            "state": one_of("state", _STATE_WORDS, lambda row: _state(row, now()), choices=_STATE_NAMES),
             "name": part(_name),
             "tool": part(_name),
             "method": part(lambda row: row.method),
@@ -271,7 +271,7 @@ def _spoken(shown: Badge) -> str:
 
 
 _ALL: Final = (*BADGES, *SERVER_BADGES.values())
-_STATES: Final = {each: (each,) for each in ("open", "done", *map(_spoken, _ALL))}
+_STATE_WORDS: Final = {each: (each,) for each in ("open", "done", *map(_spoken, _ALL))}
 _STATE_NAMES: Final = tuple(dict.fromkeys(["open", "done", *(each.word.partition(",")[0] for each in _ALL)]))
 
 

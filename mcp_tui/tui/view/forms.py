@@ -171,7 +171,7 @@ def editable(arguments: dict[str, Json]) -> str:
     return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
 
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s"\[\]{},:]+', re.DOTALL)
+_JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s"\[\]{},:]+', re.DOTALL)
 """A token of JSON that may be unfinished or wrong."""
 
 
@@ -184,7 +184,7 @@ def veiled(text: str, is_secret: Callable[[str], bool]) -> str:
     """Returns JSON, perhaps unfinished, with dots in place of the values of secret members."""
     made: list[str] = []
     at, depth, hidden, name = 0, 0, -1, ""
-    for token in _TOKEN.finditer(text):
+    for token in _JSON_TOKEN.finditer(text):
         said = token[0]
         depth -= said in "]}"
         if depth < hidden or (depth == hidden and said == ","):

@@ -203,12 +203,14 @@ def rule_list(rules: Iterable[Rule]) -> list[SafeText]:
 # -- Markdown ----------------------------------------------------------------------------------------------------
 
 
-_ESCAPES: Final = str.maketrans({**{each: f"\\{each}" for each in "\\`*_[]|#~"}, "<": "&lt;", ">": "&gt;"})
+_MARKDOWN_ESCAPES: Final = str.maketrans(
+    {**{each: f"\\{each}" for each in "\\`*_[]|#~"}, "<": "&lt;", ">": "&gt;"}
+)
 
 
 def _cell(value: str) -> str:
     """Escapes text for Markdown, also within a table."""
-    return brief(value, 2 * EVIDENCE_CHARACTERS).translate(_ESCAPES)
+    return brief(value, 2 * EVIDENCE_CHARACTERS).translate(_MARKDOWN_ESCAPES)
 
 
 def _code(value: str) -> str:

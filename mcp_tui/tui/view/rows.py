@@ -283,7 +283,7 @@ def safe_name(text: str) -> str:
 
 # -- the number of lines --------------------------------------------------------------------------------------
 
-_STEPS: Final = (
+_FIRST_STEPS: Final = (
     ("app.palette", words("Every command")),
     ("app.help", words("Keys, states, and counters")),
     ("request.saved", words("Saved calls")),
@@ -293,7 +293,7 @@ _STEPS: Final = (
 
 def first_steps() -> SafeText:
     """Returns the text for a session without requests, with the keys to begin with."""
-    steps = [safe("{} {}", fit(key_of(key), 3), does) for key, does in _STEPS]
+    steps = [safe("{} {}", fit(key_of(key), 3), does) for key, does in _FIRST_STEPS]
     return join((hint("No requests yet. Press {request.new} to call a tool."), words(" "), *steps), "\n")
 
 

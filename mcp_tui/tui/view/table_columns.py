@@ -16,7 +16,7 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, w
 LONG_TEXT_CELLS: Final = 104
 """Cells from which on a row uses longer texts."""
 
-_OUT: Final = words("→")
+_ARROW_OUT: Final = words("→")
 
 
 class TableLine(NamedTuple):
@@ -49,7 +49,7 @@ class TableLine(NamedTuple):
         if item.round_ is None:
             return badges.badge(item.row, self.now)
         return badges.Badge(
-            safe("round {}", item.round_.number), _OUT, badges.badge(item.row, self.now).style
+            safe("round {}", item.round_.number), _ARROW_OUT, badges.badge(item.row, self.now).style
         )
 
 

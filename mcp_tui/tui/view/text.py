@@ -33,7 +33,7 @@ SHOWN_LEVELS: Final = 48
 
 _C0: Final = "\x00-\x1f\x7f"
 _C0_IN_LINES: Final = "\x00-\x09\x0b-\x1f\x7f"
-_UNSEEN: Final = (
+_UNSEEN_CHARACTERS: Final = (
     "\x80-\x9f"  # C1
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, bidi controls, line and paragraph separators
@@ -57,7 +57,7 @@ _PRESENTATION: Final = (
 def _odd(*, newlines: bool, plain: bool) -> re.Pattern[str]:
     """Returns the pattern of characters that cannot be shown. Compiled on first use: most runs see ordinary text only."""
     controls = _C0_IN_LINES if newlines else _C0
-    return re.compile(f"[{controls}]" if plain else f"[{controls}{_UNSEEN}]")
+    return re.compile(f"[{controls}]" if plain else f"[{controls}{_UNSEEN_CHARACTERS}]")
 
 
 def clean(text: str, *, newlines: bool = False) -> SafeText:
@@ -359,7 +359,7 @@ class _Page:
 
 # -- ASCII ---------------------------------------------------------------------------------------------------
 
-_PAIRS: Final = (
+_PLAIN_GLYPHS: Final = (
     ("◌▸◔⊘↯↻⇣◷✓✗∅", ".>~-!ovT+x?"),  # states of a request
     ("◂▪", "<*"),  # what the server asks, and a mark
     ("›‹…·–×→←↓↑≤", "><~--x><v^<"),  # furniture
@@ -369,7 +369,7 @@ _PAIRS: Final = (
 )
 
 TO_ASCII: Final = {
-    ord(glyph): twin for glyphs, twins in _PAIRS for glyph, twin in zip(glyphs, twins, strict=True)
+    ord(glyph): twin for glyphs, twins in _PLAIN_GLYPHS for glyph, twin in zip(glyphs, twins, strict=True)
 }
 """The ASCII character for each glyph, for :meth:`str.translate`."""
 

@@ -50,7 +50,7 @@ def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[An
 _SIZE_CELLS: Final = 8
 """Cells of the size of a message, which may be ``999.9 kB``: names need the room."""
 
-_OWN: Final = words(" (tap)")
+_FROM_TAP: Final = words(" (tap)")
 """After a message that the tap wrote."""
 
 
@@ -71,7 +71,7 @@ def wire_line(
         return DAMAGED
     arrow, tone = (words("→"), "accent") if frame.direction == "out" else (words("←"), "success")
     cells = max(12, min(80, room - 2 - 14 - _SIZE_CELLS))
-    own = _OWN if frame.own else NOTHING
+    own = _FROM_TAP if frame.own else NOTHING
     said = brief(frame.method, 80) or words("response")
     id_ = row.id if frame.id is None and row is not None else frame.id
     if id_ is not None:

@@ -125,7 +125,7 @@ class Finder:
         return safe("/{}{}{}", clean(self.wanted), "▏" if self.typing else "", count)
 
 
-_BLANK: Final = Line(())
+_BLANK_LINE: Final = Line(())
 _INDENT: Final = (words("  "), "")
 
 
@@ -197,7 +197,7 @@ class Detail(Canvas):
         for section, wrapped in self._wrapped.values():
             if section.title:
                 if lines:
-                    lines.append(_BLANK.segments)
+                    lines.append(_BLANK_LINE.segments)
                 lines.append(((clip(section.title, cells), "title"),))
             self._starts.append(len(lines))
             lines.extend(wrapped)

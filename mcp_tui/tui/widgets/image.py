@@ -27,7 +27,7 @@ IMAGE_LINES: Final = 16
 SHOWN_IMAGES: Final = 8
 """Images among other lines in one place."""
 
-_ONE: Final = threading.Lock()
+_ONE_DECODER: Final = threading.Lock()
 
 
 async def decode(part: Part) -> Picture | SafeText:
@@ -40,7 +40,7 @@ async def decode(part: Part) -> Picture | SafeText:
             made.set_result(result)
 
     def work() -> None:
-        with _ONE:
+        with _ONE_DECODER:
             if made.done():
                 return
             try:

@@ -15,13 +15,13 @@ from textual.strip import Strip
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import is_broken
 
-_URL: Final = re.compile(
+_LINKED_URL: Final = re.compile(
     r"(?<![^\s\"'(<\[{|])https?://(?!\S*xn--)[a-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][a-z0-9._~:/?#@!$&*+,;=%-]*)?",
     re.IGNORECASE | re.ASCII,
 )
 """Without a user before the host, without letters that look like others, and without what a terminal obeys."""
 
-_ENDS: Final = frozenset(" \"')>]}|│<`")
+_AFTER_LINK: Final = frozenset(" \"')>]}|│<`")
 """What may follow a URL. Anything else belongs to it, so that it is none of ours."""
 
 BROKEN_LINES: Final = 40
@@ -48,8 +48,8 @@ def linked(strip: Strip, number: int, line: Callable[[int], Segments]) -> Strip:
     whole, own = before + text[indent:] + after, indent - len(before)
     pieces: list[Strip] = []
     done = 0
-    for found in _URL.finditer(whole):
-        if found.end() < len(whole) and whole[found.end()] not in _ENDS:
+    for found in _LINKED_URL.finditer(whole):
+        if found.end() < len(whole) and whole[found.end()] not in _AFTER_LINK:
             continue
         url = found[0].rstrip(".,;:!?")
         ends = (found.start() + own, found.start() + len(url) + own)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 EARLIER: Final = 20
 """Earlier arguments that are kept for each tool, prompt, or template."""
 
-_METHODS: Final = {"tools": "tools/call", "prompts": "prompts/get", "templates": "resources/read"}
+_METHOD_OF_KIND: Final = {"tools": "tools/call", "prompts": "prompts/get", "templates": "resources/read"}
 
 MAX_REPETITIONS: Final = 100
 """Repetitions of a request that one key sends at most."""
@@ -106,7 +106,7 @@ class Calling:
         kind, name, template = (
             ("tools", "", "") if entry is None else (entry.kind, entry.name, entry.template)
         )
-        method, tools = _METHODS[kind], self._session.catalogue.tools
+        method, tools = _METHOD_OF_KIND[kind], self._session.catalogue.tools
         reference: Arguments = {"type": "ref/prompt", "name": name}
         if template:
             reference = {"type": "ref/resource", "uri": template}

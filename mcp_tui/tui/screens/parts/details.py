@@ -165,7 +165,7 @@ CHECKED_FRAME_BYTES: Final = 64 * 1024
 SEARCHED_ROUNDS: Final = 1000
 """The newest requests that are searched for the one that a later round belongs to, or an answer of ours."""
 
-_NOTED: Final = {
+_NOTED_MESSAGES: Final = {
     ("notifications/cancelled", "out"): "requestId",
     ("notifications/progress", "in"): "progressToken",
 }
@@ -257,9 +257,9 @@ class Messages:
 
     def _named(self, head: FrameHead) -> Request | None:
         """Returns our request that a line of the wire names."""
-        if head.id is None and head.size <= 4096 and (head.method, head.direction) in _NOTED:
+        if head.id is None and head.size <= 4096 and (head.method, head.direction) in _NOTED_MESSAGES:
             params = as_object(as_object(parsed(self._scene.payload(head.seq))).get("params"))
-            id_ = params.get(_NOTED[head.method, head.direction])
+            id_ = params.get(_NOTED_MESSAGES[head.method, head.direction])
             return self._row(id_) if messages.is_request_id(id_) else None
         asked = head.direction == "in" and head.method
         return None if asked or head.id is None else self.row_of(head)

@@ -31,7 +31,7 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 COUNTED_CANCELLATIONS: Final = 2000
 """Cancellations above which their outcomes are not counted."""
 
-_LISTS: Final = {
+_FILTER_EXAMPLES: Final = {
     "requests": (words("Filter requests"), "state:late  name:slow  id:7  -name:poll  /text/  words"),
     "catalogue": (words("Filter catalogue"), "kind:prompts  /text/  words"),
     "log": (words("Filter log"), "level:warning  logger:db  source:stderr  /text/  words"),
@@ -66,7 +66,7 @@ class FilterLine(Horizontal):
             "wire": list_filters.wire,
             "cancellations": partial(list_filters.cancellations, now=scene.now),
         }
-        self._terms: dict[str, Terms[Any]] = dict.fromkeys(_LISTS, Terms[Any]())
+        self._terms: dict[str, Terms[Any]] = dict.fromkeys(_FILTER_EXAMPLES, Terms[Any]())
         self._cancel_sort = NEWEST
         self._only: Request | None = None
         self._counted: tuple[object, SafeText] = None, NOTHING
@@ -136,7 +136,7 @@ class FilterLine(Horizontal):
         self._opened_from = focused if focused in self._screen.panes.values() else None
         with self.input.prevent(Input.Changed):
             self.input.value = self._terms[self._typed_for].text
-        what, self.input.placeholder = _LISTS[self._typed_for]
+        what, self.input.placeholder = _FILTER_EXAMPLES[self._typed_for]
         self._what.update(what)
         self.display = True
         self._screen.set_focus(self.input)
