@@ -71,7 +71,7 @@ class SpanSender:
         if lost:
             self.news.append(f"{lost:,} span{'s'[: lost > 1]} did not reach {self._url}")
 
-    def _send(self, made: Iterable[spans.Span]) -> None:
+    def _send(self, made: Iterable[spans.TraceSpan]) -> None:
         for span in made:
             self._made += 1
             self._processor.on_end(self._readable(span))
@@ -81,7 +81,7 @@ class SpanSender:
             f"spans do not reach {self._url}: {why}" if why else f"spans do not reach {self._url}"
         )
 
-    def _readable(self, span: spans.Span) -> ReadableSpan:
+    def _readable(self, span: spans.TraceSpan) -> ReadableSpan:
         return ReadableSpan(
             name=span.name,
             context=_context(span.context),
