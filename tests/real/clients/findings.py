@@ -18,24 +18,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_tui.judge.rules import CLIENT_RULES
+from tests.real import page as pages
 from tests.real.clients.table import COLUMNS, JUDGED, Client
 from tests.real.install import REAL
-from tests.real.page import (
-    DOCS,
-    GLYPHS,
-    PARTS,
-    ROOT,
-    Run,
-    evidence,
-    heading,
-    lines_of,
-    plain,
-    row,
-    slug,
-    when,
-)
 
-PAGE: Final = DOCS / "findings-clients.md"
+PAGE: Final = pages.DOCS / "findings-clients.md"
 DATA: Final = PAGE.with_suffix(".json")
 TRANSPORTS: Final = {"stdio": "stdio", "http": "streamable HTTP"}
 SHORT: Final = {"K-01": "limit", "K-02": "stop"}
@@ -100,10 +87,10 @@ def command(client: Client, transport: str) -> list[str]:
     return ["probe", "--client", *options, "--", *client.command]
 
 
-def make(client: Client, transport: str) -> Run | str:
+def make(client: Client, transport: str) -> pages.Run | str:
     """The report on a client, from an earlier call where there is one; in a sentence why there is none."""
-    file = PARTS / f"client-{slug(client.name, transport)}.json"
-    kept: Run | None = (
+    file = pages.PARTS / f"client-{pages.slug(client.name, transport)}.json"
+    kept: pages.Run | None = (
         json.loads(file.read_text()) if file.exists() and "--again" not in sys.argv[1:] else None
     )
     missing = client.part.missing() if client.part is not None else None
@@ -118,7 +105,7 @@ def make(client: Client, transport: str) -> Run | str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(pages.ROOT)},
             timeout=SECONDS,
             check=False,
         )
@@ -129,7 +116,7 @@ def make(client: Client, transport: str) -> Run | str:
     known = {"name": client.name, "package": client.package, "version": client.version}
     told = {**known, "registry": client.registry, "command": shlex.join(["mcp-tui", *words])}
     text = json.dumps({**json.loads(done.stdout), **told}, ensure_ascii=False)
-    text = text.replace(str(REAL), ".real").replace(f"{ROOT}/", "")
+    text = text.replace(str(REAL), ".real").replace(f"{pages.ROOT}/", "")
     file.write_text(text, encoding="utf-8")
     return json.loads(text)
 
@@ -137,28 +124,30 @@ def make(client: Client, transport: str) -> Run | str:
 # -- the page ----------------------------------------------------------------------------------------------------
 
 
-def title(run: Run) -> str:
+def title(run: pages.Run) -> str:
     """A client with its version and registry: `mcp 1.30.0 (PyPI, 1.x ClientSession)`."""
     kind = run["name"].removeprefix(run["package"]).strip()
     where = ", ".join(each for each in (run["registry"], kind) if each)
     return f"{run['package']} {run['version']}{f' ({where})' * bool(where)}"
 
 
-def anchor(run: Run, rule: str = "") -> str:
+def anchor(run: pages.Run, rule: str = "") -> str:
     """The name of the place where the evidence of a run is, or that of one rule."""
-    return slug(run["name"], run["transport"], rule)
+    return pages.slug(run["name"], run["transport"], rule)
 
 
-def table(runs: list[Run]) -> Iterator[str]:
+def table(runs: list[pages.Run]) -> Iterator[str]:
     """One line a client, each rule."""
-    yield row(("client", "speaks", *(heading(rule, rule.removeprefix("K-")) for rule in CLIENT_RULES)))
+    yield pages.row(
+        ("client", "speaks", *(pages.heading(rule, rule.removeprefix("K-")) for rule in CLIENT_RULES))
+    )
     yield "|---" * (len(CLIENT_RULES) + 2) + "|"
     for run in runs:
-        cells = (f"[{GLYPHS[rule['verdict']]}](#{anchor(run, rule['id'])})" for rule in run["rules"])
-        yield row((f"[{title(run)}](#{anchor(run)})", run["revision"], *cells))
+        cells = (f"[{pages.GLYPHS[rule['verdict']]}](#{anchor(run, rule['id'])})" for rule in run["rules"])
+        yield pages.row((f"[{title(run)}](#{anchor(run)})", run["revision"], *cells))
 
 
-def word(rule: Run) -> str:
+def word(rule: pages.Run) -> str:
     """What a client does with a call that it gives up, in one word; the sign of the verdict where that is not known."""
     said = rule["sentence"]
     words = {
@@ -167,7 +156,7 @@ def word(rule: Run) -> str:
         ", and sent no cancel": "none",
     }
     found = next((each for end, each in words.items() if said.endswith(end)), "")
-    found = found or ("ends" if said.startswith("it ends the") else GLYPHS[rule["verdict"]])
+    found = found or ("ends" if said.startswith("it ends the") else pages.GLYPHS[rule["verdict"]])
     streams = {
         "the stream of the call was still open": ", open",
         "the client closed the stream of the call": ", closed",
@@ -175,7 +164,7 @@ def word(rule: Run) -> str:
     return found + next((streams[each["what"]] for each in rule["evidence"] if each["what"] in streams), "")
 
 
-def left(rule: Run) -> str:
+def left(rule: pages.Run) -> str:
     """The signals after which a server was left behind."""
     found = re.match(r"left behind at ([^:]*):", rule["sentence"])
     return (
@@ -183,50 +172,50 @@ def left(rule: Run) -> str:
         if found
         else "none"
         if rule["verdict"] == "pass"
-        else GLYPHS[rule["verdict"]]
+        else pages.GLYPHS[rule["verdict"]]
     )
 
 
-def cells(run: Run, http: Run | None) -> dict[str, tuple[str, str]]:
+def cells(run: pages.Run, http: pages.Run | None) -> dict[str, tuple[str, str]]:
     """The cells of the short table, each with the place of its evidence, by their columns."""
     rules = {rule["id"]: rule for rule in run["rules"]}
     made = {"speaks": (run["revision"], anchor(run))}
     for column, rule in (("limit", "K-01"), ("stop", "K-02"), ("interrupted", "K-16")):
         made[column] = word(rules[rule]), anchor(run, rule)
     for column, rule in (("reason", "K-17"), ("late result", "K-07"), ("initialize", "K-05")):
-        made[column] = GLYPHS[rules[rule]["verdict"]], anchor(run, rule)
+        made[column] = pages.GLYPHS[rules[rule]["verdict"]], anchor(run, rule)
     made["left behind"] = left(rules["K-15"]), anchor(run, "K-15")
     for rule in (each for each in (http or {"rules": ()})["rules"] if each["id"] in ("K-01", "K-02")):
         made[f"HTTP {SHORT[rule['id']]}"] = word(rule), anchor(http or {}, rule["id"])
     return {column: made[column] for column in HEADS if column in made}
 
 
-def in_short(runs: list[Run]) -> Iterator[str]:
+def in_short(runs: list[pages.Run]) -> Iterator[str]:
     """One line a client: what people ask first, over both transports."""
-    yield row(("client", *HEADS))
+    yield pages.row(("client", *HEADS))
     yield "|---" * (len(HEADS) + 1) + "|"
     for run, http in beside(runs):
         found = cells(run, http)
         told = (f"[{found[each][0]}](#{found[each][1]})" if each in found else "" for each in HEADS)
-        yield row((f"[{title(run)}](#{anchor(run)})", *told))
+        yield pages.row((f"[{title(run)}](#{anchor(run)})", *told))
 
 
-def beside(runs: list[Run]) -> Iterator[tuple[Run, Run | None]]:
+def beside(runs: list[pages.Run]) -> Iterator[tuple[pages.Run, pages.Run | None]]:
     """Each run over stdio, with that over HTTP."""
     over_http = {run["name"]: run for run in runs if run["transport"] == "http"}
     yield from ((run, over_http.get(run["name"])) for run in runs if run["transport"] == "stdio")
 
 
-def broken(runs: list[Run]) -> Iterator[str]:
+def broken(runs: list[pages.Run]) -> Iterator[str]:
     """Every MUST that is broken."""
     for run in runs:
         for rule in run["rules"]:
             if rule["verdict"] == "fail":
                 where = f"[{title(run)}](#{anchor(run, rule['id'])}), {TRANSPORTS[run['transport']]}"
-                yield f"- {heading(rule['id'])} {rule['title']}. {where}: {plain(rule['sentence'])}"
+                yield f"- {pages.heading(rule['id'])} {rule['title']}. {where}: {pages.plain(rule['sentence'])}"
 
 
-def compared(runs: list[Run]) -> Iterator[tuple[str, str, str, str, str]]:
+def compared(runs: list[pages.Run]) -> Iterator[tuple[str, str, str, str, str]]:
     """Every cell that a look by hand had: the client, the column, what it was, what it is, and the place of the evidence."""
     earlier = {client.name: client.earlier.split(" | ") for client in JUDGED if client.earlier}
     for run, http in beside(runs):
@@ -244,36 +233,36 @@ def same(column: str, was: str, now: str) -> bool:
     return now == was or now.startswith(f"{was},")
 
 
-def different(data: Run) -> Iterator[str]:
+def different(data: pages.Run) -> Iterator[str]:
     """Every cell that is not as in the look by hand, with what was seen now."""
     told = {anchor(run, rule["id"]): rule["sentence"] for run in data["clients"] for rule in run["rules"]}
     found = list(compared(data["clients"]))
     other = [each for each in found if not same(each[1], *each[2:4])]
     yield f"On 2026-11-25, a look by hand came to {len(found)} of these cells. {len(other)} of them differ now:"
     yield ""
-    yield row(("client", "column", "was", "is", "seen now"))
+    yield pages.row(("client", "column", "was", "is", "seen now"))
     yield "|---" * 5 + "|"
     for client, column, was, now, place in other:
-        text = plain(told.get(place, "its server had the newest version that it knows"))
-        yield row((client, column, was, f"[{now}](#{place})", text))
+        text = pages.plain(told.get(place, "its server had the newest version that it knows"))
+        yield pages.row((client, column, was, f"[{now}](#{place})", text))
 
 
-def seen(run: Run) -> Iterator[str]:
+def seen(run: pages.Run) -> Iterator[str]:
     """What was seen of a client, rule by rule."""
     yield f'### {title(run)}, {TRANSPORTS[run["transport"]]} <a id="{anchor(run)}"></a>'
     yield ""
     yield f"{run['date'][:10]}, mcp-tui {run['mcp_tui']}, {run['revision']}, {run['seconds']:.0f} s:"
     yield f"`{run['command']}`"
     yield ""
-    yield from evidence(run, anchor(run))
+    yield from pages.evidence(run, anchor(run))
 
 
-def page(data: Run) -> str:
+def page(data: pages.Run) -> str:
     """The whole page."""
-    runs: list[Run] = data["clients"]
+    runs: list[pages.Run] = data["clients"]
     lines = [INTRODUCTION, *in_short(runs), ""]
-    lines += [f"{when(runs)}; {data['with']}.", ""]
-    lines += [f"- Not run: {name}: {plain(why)}." for name, why in data["not run"].items()]
+    lines += [f"{pages.when(runs)}; {data['with']}.", ""]
+    lines += [f"- Not run: {name}: {pages.plain(why)}." for name, why in data["not run"].items()]
     lines += [""] if data["not run"] else []
     lines += [LIMITS, "## Every MUST that was broken", "", *(list(broken(runs)) or ["None."]), ""]
     lines += ["## All rules", "", RULES]
@@ -288,9 +277,9 @@ def page(data: Run) -> str:
 
 def main() -> int:
     """Make what is missing, and write the page."""
-    PARTS.mkdir(parents=True, exist_ok=True)
+    pages.PARTS.mkdir(parents=True, exist_ok=True)
     wanted = [(client, transport) for transport in TRANSPORTS for client in JUDGED]
-    made: list[Run] = []
+    made: list[pages.Run] = []
     not_run: dict[str, str] = {}
     for client, transport in wanted:
         run, name = make(client, transport), f"{client.name} over {transport}"
@@ -306,7 +295,7 @@ def main() -> int:
         "not run": not_run,
         "clients": made,
     }
-    DATA.write_text(lines_of(data, "clients"), encoding="utf-8")
+    DATA.write_text(pages.lines_of(data, "clients"), encoding="utf-8")
     PAGE.write_text(page(data), encoding="utf-8")
     return 0
 
