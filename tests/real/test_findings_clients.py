@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.judge.rules import CLIENT_RULES
+from tests.real import page as pages
 from tests.real.clients import findings
 from tests.real.clients.findings import DATA, PAGE, TRANSPORTS, page, title
 from tests.real.clients.table import JUDGED, Client
@@ -45,7 +46,7 @@ def test_every_cell_leads_to_evidence_and_no_verdict_is_without_it():
 
 
 def test_a_client_that_cannot_be_judged_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(findings, "PARTS", tmp_path)
+    monkeypatch.setattr(pages, "PARTS", tmp_path)
     monkeypatch.setattr(sys, "argv", ["findings"])
     absent = Part("absent", "", "nothing", lambda _: None, lambda: "npm is not on the PATH")
     assert findings.make(Client("some", "", absent, ("some",)), "stdio") == "npm is not on the PATH"
