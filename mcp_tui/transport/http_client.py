@@ -23,7 +23,6 @@ from mcp_tui import __version__
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.transport.addresses import Address, parse, readable
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
-from mcp_tui.transport.http_connection import Http11Connection
 from mcp_tui.transport.http_cookies import Cookies
 from mcp_tui.transport.http_errors import EXPECTED, REFUSED, cause, is_refused_or_reset
 from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find
@@ -41,8 +40,8 @@ _ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepa
 
 Headers = Sequence[tuple[bytes, bytes]]
 
-HttpxConnection = httpx.AsyncBaseTransport
-"""A connection: it carries one request at a time and opens itself when it must."""
+HttpxConnection = httpx.AsyncHTTPTransport
+"""A connection of httpx's: it carries one request at a time and opens itself when it must."""
 
 
 AGAIN: Final = (0.05, 0.1, 0.2)
@@ -113,15 +112,13 @@ class HttpClient:
         context = self._context()
         try:
             self.proxy = find(self.address)
-            if self.proxy is None:
-                self._make = partial(Http11Connection, context)
-                return
+            made = None if self.proxy is None else httpx.Proxy(self.proxy.url)
             self._make = partial(
                 httpx.AsyncHTTPTransport,
                 verify=context,
                 trust_env=False,
                 limits=_ONE,
-                proxy=httpx.Proxy(self.proxy.url),
+                proxy=made,
                 socket_options=_KEEP_ALIVE,
             )
             self._make()
