@@ -23,6 +23,7 @@ from textual.message import Message
 
 from mcp_tui.transport.base import Turn
 from mcp_tui.tui.background import BACKGROUND_QUERY, Answers, Background
+from mcp_tui.tui.frames import Cells, is_frame
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.restore import reset
 
@@ -63,15 +64,16 @@ class Output:
         self._thread = threading.Thread(target=self._work, name="terminal", daemon=True)
         self._thread.start()
 
-    def put(self, text: str, *, frame: bool) -> None:
-        """Queues a text. For a ``frame`` there may be no room."""
+    def put(self, text: str, *, frame: bool) -> bool:
+        """Queues a text. For a ``frame`` there may be no room: then it is dropped, and the result is false."""
         with self._news:
             if frame and (self._dropped or self._size > UNDRAWN_CHARACTERS):
                 self._dropped = True
-                return
+                return False
             self._texts.append(text)
             self._size += len(text)
             self._news.notify_all()
+            return True
 
     def end(self) -> bool:
         """Ends the thread; returns whether the terminal has read everything, for which it has :data:`LAST_DRAW_SECONDS`."""
@@ -140,6 +142,7 @@ class TerminalDriver(LinuxDriver):
         self._titled = False
         self._here = asyncio.get_running_loop()
         self._output: Output | None = None
+        self._cells = Cells()
         self._asked = False
         self._modes = False
         """Whether what is written sets modes of the terminal: it is never dropped."""
@@ -176,8 +179,12 @@ class TerminalDriver(LinuxDriver):
             self._host.screen.check_idle()  # it was idle within these turns, and would draw only after its next message
 
     def write(self, data: str) -> None:
-        if self._output is not None:
-            self._output.put(data, frame=not self._modes)
+        if self._output is None:
+            return
+        if is_frame(data):
+            data = self._cells.changes(data, self._host.size.height)
+        if data and not self._output.put(data, frame=not self._modes):
+            self._cells.forget()
 
     def retitle(self, title: str) -> None:
         """Sets the title of the window until the terminal is given back, which then shows the one from before."""
@@ -198,6 +205,7 @@ class TerminalDriver(LinuxDriver):
         assert stream is not None  # Textual writes to it too
         sys.setswitchinterval(SWITCH_SECONDS)
         self._output = Output(stream.fileno(), stream.encoding, lambda: self._later(self._host.refresh))
+        self._cells.forget()
         with self._setting_modes():
             super().start_application_mode()
             if not self._asked and self.input_tty and os.environ.get("TERM") != "linux":
