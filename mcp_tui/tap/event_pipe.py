@@ -64,17 +64,21 @@ class EventPipe:
         self._waiting: list[bytes] = []
 
     @property
+    def looks(self) -> bool:
+        """Whether there is something to look for in what comes."""
+        return bool(self._kept() or self._first or self._held or self._waiting)
+
+    @property
     def _open(self) -> bool:
         """Whether an event has passed in part."""
         return bool(self._tail) and not self._tail.endswith((b"\n\n", b"\r\r", b"\n\r\n"))
 
     def feed(self, data: bytes) -> bytes:
         """Takes what the server sent; returns what passes now."""
-        kept = self._kept()
-        if not (kept or self._first or self._held or self._waiting):
-            self._tail = (self._tail + data)[-3:]
-            return data
+        if not self.looks:
+            return self.passes(data)
         self._held += data
+        kept = self._kept()
         passed: list[bytes] = []
         while found := _BLANK.search((before := self._tail[-2:] if self._open else b"") + self._held):
             cut = found.end() - len(before)
@@ -90,9 +94,13 @@ class EventPipe:
             self._held = b""
         return b"".join(passed)
 
-    def _passing(self, passed: list[bytes], data: bytes) -> None:
-        passed.append(data)
+    def passes(self, data: bytes) -> bytes:
+        """Takes what passes as it is."""
         self._tail = (self._tail + data)[-3:]
+        return data
+
+    def _passing(self, passed: list[bytes], data: bytes) -> None:
+        passed.append(self.passes(data))
 
     def _looked_at(self, event: bytes, kept: KeptBack | None) -> bytes:
         if self._first is not None:

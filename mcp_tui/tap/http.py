@@ -34,6 +34,7 @@ from typing import Any, Final, cast
 import h11
 
 from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, fields_of, with_data
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
@@ -42,7 +43,7 @@ from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, TransportError, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
 from mcp_tui.transport.http_client import TOKEN, HttpClient
-from mcp_tui.transport.http_errors import EXPECTED, media_type
+from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, media_type
 from mcp_tui.transport.targets import HttpTarget
 
 ADDRESS: Final = "127.0.0.1"
@@ -266,7 +267,7 @@ class Exchange:
         self._complete = False
         self._begun = False
         """The head of the response was sent to the client."""
-        self._pipe: EventPipe | None = None
+        self._pipe: EventPipe | CompressedPipe | None = None
         self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
         proxy.exchanges[self.number] = self
         self._put(b"q", as_head(b"%d %b %b" % (connection.number, head.method, head.target), given))
@@ -344,17 +345,17 @@ class Exchange:
         ]
         await self.proxy.free.wait()
         self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
-        streams = (
-            media_type(response.headers) == EVENT_STREAM_TYPE and "content-encoding" not in response.headers
-        )
+        encoding = foreign_encoding(response.headers)
+        streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
+        converted = self._pipe is not None and (encoding or not streams)
         if self._pipe is None and streams:
-            self._pipe = EventPipe(lambda: self.kept_back, self._named if self._opens_stream else None)
+            pipe = EventPipe(lambda: self.kept_back, self._named if self._opens_stream else None)
+            self._pipe = CompressedPipe(pipe, encoding) if encoding else pipe
         if self.listens and not self._begun:
             self._begun = True
             self._connection.begin(
                 response.status_code, headers, response.extensions.get("reason_phrase", b"")
             )
-        converted = self._pipe is not None and not streams
         async for data in response.aiter_raw():
             await self.proxy.free.wait()
             self._put(b"i", data)
@@ -387,8 +388,13 @@ class Exchange:
             if self._pipe is None:
                 self._begun, self._pipe = True, EventPipe(lambda: self.kept_back)
                 connection.begin(200, [(b"Content-Type", EVENT_STREAM_TYPE.encode())])
-            connection.send(self._pipe.say(message))
+            said = self._pipe.say(message)
+            if said is None:
+                connection.close()
+                return
+            connection.send(said)
             if last:
+                connection.send(self._pipe.close())
                 connection.end()
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from threading import Thread
@@ -23,8 +24,11 @@ from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.tap.books import begun
+from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.event_pipe import EventPipe, as_event
 from mcp_tui.tap.http import Proxy
+from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
 from tests.cli.running import MCP_TUI
@@ -387,6 +391,60 @@ async def test_a_limit_closes_the_stream_of_2026_07_28_and_answers_the_client():
         await closed.wait()
         assert [call.rpc for call in tap.server.calls] == ["tools/call"]
     assert [each.signal for each in _of(ev.CancelSignalled)] == [Signal.STREAM_CLOSED]
+
+
+@pytest.mark.parametrize("streams", [True, False], ids=["after an event", "before any"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, streams: bool):
+    note = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"%b"}}\n\n' % (
+        b"a" * 99_999
+    )
+
+    async def work(call: Call) -> None:
+        await call.stream({"Content-Encoding": encoding})
+        encoder = zlib.compressobj(wbits=WRAPPED[encoding])
+        if streams:
+            await call.chunk(encoder.compress(note) + encoder.flush(zlib.Z_SYNC_FLUSH))
+        await call.disconnected()
+
+    async with _tapped(served("2026-07-28", work), max_timeout=0.2) as tap:
+        peer = await tap.call(5, modern=True, Accept_Encoding=encoding)
+        await peer.head()
+        decoder = zlib.decompressobj(WRAPPED[encoding])  # which checks the sum
+        text = decoder.decompress(await peer.body())
+    assert (decoder.eof, decoder.unused_data) == (True, b"")
+    passed, _, last = text.rpartition(b"event: message\ndata: ")
+    assert (passed, json.loads(last)["error"]["code"]) == (note if streams else b"", -32001)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_compressed_stream_is_sifted_from_the_end_of_a_block(size: int):
+    kept = KeptBack()
+    pipe = CompressedPipe(EventPipe(lambda: kept), "gzip")
+    encoder, decoder = zlib.compressobj(wbits=31), zlib.decompressobj(31)
+    events = [
+        as_event(b'{"id":%d,"result":"%b"}' % (id, b"same words in all of them" * 9)) for id in range(6)
+    ]
+    passed = b""
+    for id, event in enumerate(events):
+        if id == 2:
+            kept.add(3, None)
+        if id == 4:
+            passed += decoder.decompress(pipe.say(b"said") or b"")
+        data = encoder.compress(event) + encoder.flush(zlib.Z_SYNC_FLUSH)
+        pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        passed += b"".join(decoder.decompress(pipe.feed(piece)) for piece in pieces)
+    passed += decoder.decompress(pipe.close())
+    said = as_event(b"said")
+    assert passed == b"".join([*events[:3], said, *events[4:]])
+    assert decoder.eof
+
+
+def test_within_a_block_nothing_is_said():
+    pipe = CompressedPipe(EventPipe(KeptBack), "gzip")
+    encoder = zlib.compressobj(wbits=31)
+    pipe.feed((encoder.compress(as_event(b"1" * 999)) + encoder.flush(zlib.Z_SYNC_FLUSH))[:-9])
+    assert pipe.say(b"said") is None
 
 
 async def test_the_same_id_of_two_clients_is_two_rows():
