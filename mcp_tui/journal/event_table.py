@@ -96,6 +96,7 @@ class EventTable:
         """Applies an event to its request; returns the number of the request and the effect."""
         aspect = aspect_in(line, code) if _ASPECTS[code] else 0
         row = self.known.get(id, NONE)
+        # Only a call makes a row: an event about an id that was never called is a misfit, in a live session as well.
         if row == NONE and code == _CALLED:
             row = self.known[id] = self.requests.call(aspect)
             self.first.append(number)
@@ -105,6 +106,7 @@ class EventTable:
         if effect == ILLEGAL:
             self.misfits += 1
             return NONE, STAYED
+        # The chain: from each event of a row to its next, so that a row is folded without looking at the others.
         self.after[self._last[row]] = self._last[row] = number
         if effect == REQUESTED and len(self.cancels) < len(self.requests.cancelled):
             self.cancels.append(number)

@@ -57,6 +57,7 @@ def parts_of(path: Path) -> list[Path]:
     while session:
         number = len(parts) + 1
         header = read_header(part_path(path, number))
+        # A file that only has the name of a part, such as a copy or one of another session, must not be read as the rest.
         if (header.get("id"), header.get("part")) != (session, number):
             break
         parts.append(part_path(path, number))
@@ -210,6 +211,7 @@ def open_private(path: Path, *, replace: bool) -> int:
     Raises:
         RecordingError: it cannot be opened, exists and must not be replaced, or is being written.
     """
+    # A name in a folder that others can write to may be a link to a file of ours, or a pipe that nobody reads.
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
     try:
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
@@ -221,9 +223,12 @@ def open_private(path: Path, *, replace: bool) -> int:
         os.close(file)
         raise RecordingError(f"Cannot write {path}: not a regular file.")
     if stat.S_ISREG(mode):
+        # The mode of a file that was there before is not that of open().
         with suppress(OSError):  # some file systems have no modes
             os.fchmod(file, 0o600)
         with suppress(OSError):  # some file systems have no locks
+            # Alone first, and only then emptied: the file may be the recording that another mcp-tui is writing. The
+            # shared lock that stays says that this one is being written, and goes with the process however it ends.
             if replace and not is_alone(file):
                 os.close(file)
                 raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
@@ -322,6 +327,7 @@ def journals(folder: Path) -> list[Journal]:
         raise RecordingError(f"Cannot read the journal folder {folder}: {why(error)}.") from None
     for entry in entries:
         match = _OURS.fullmatch(entry.name)
+        # People keep other files here, too. Only what has exactly our form of a name is ever listed, and so deleted.
         if match is None:
             continue
         with suppress(OSError):
@@ -335,10 +341,12 @@ def prune(folder: Path, *, keep_days: float | None = None, keep_bytes: int | Non
     """Deletes journals that are too old, and the oldest if all together are too large, but none that is being written."""
     now = clock.wall()
     size = 0
+    # From the newest on, so that the room goes to the newest and the oldest are deleted.
     for journal in sorted(journals(folder), key=attrgetter("written"), reverse=True):
         size += journal.size
         old = keep_days is not None and journal.written < now - keep_days * 86_400
         if (old or (keep_bytes is not None and size > keep_bytes)) and not _is_written(journal, now):
+            # What is deleted makes room for the next older one, which may be small enough to stay.
             size -= journal.size
             for path in journal.paths:
                 with suppress(OSError):

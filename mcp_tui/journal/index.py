@@ -123,6 +123,7 @@ def sessions(folder: Path, notice: Callable[[int], None] | None = None) -> list[
         for journal in changed:
             made[journal.name] = read_session(journal)
     finally:
+        # Also if reading was interrupted: what was read so far need not be read again.
         if changed or len(made) < len(before):
             _save(folder / CACHE_NAME, made.values())
     return [made[name] for name in sorted(made)]
@@ -132,6 +133,7 @@ def _load(path: Path) -> list[RecordedSession]:
     """Reads an index; empty if it is missing or damaged."""
     with suppress(OSError, ValueError, TypeError):
         checksum, _, lines = read_start(path, -1).partition(b"\n")
+        # Whatever is wrong with it, it is made anew from the journals: a half written cache must never hide a cancellation.
         if int(checksum) == crc32(lines):
             return [RecordedSession(**(records.read_record(line) or {})) for line in lines.splitlines()]
     return []

@@ -63,6 +63,7 @@ class RecordedBook:
         """Moves to a position; returns false if nothing changes."""
         recording = self.recording
         position = max(0, min(len(recording.table), position))
+        # The end of the file is that of the session only if nobody writes it: else a cancel is still watched.
         over = 0 < position == len(recording.table) and not is_held(parts_of(recording.path)[-1])
         over = over and not recording.grown()
         if (position, over) == (self.position, self.over):
@@ -130,6 +131,7 @@ class RecordedBook:
     def row(self, place: int) -> Request:
         """Returns the request at a place. One that is called later is returned as it was called."""
         row, last = self._folded.pop(place, (None, NONE))
+        # A row is folded forward only: an event cannot be taken back. Behind the kept place it begins anew.
         if row is None or last >= self.position:
             last = self.recording.table.first[place]
             event = self.recording.event(last)
@@ -164,6 +166,7 @@ class RecordedBook:
             numbers.append(number)
             last = number
             number = table.after[number]
+        # Runs of the same event, such as ten thousand of progress, are folded at once, without reading each record.
         for (code, effect), run in groupby(numbers, lambda each: (table.kinds[each], table.effects[each])):
             evolve_run(row, code, effect, array("I", run), self._apply)
         return last
@@ -172,6 +175,7 @@ class RecordedBook:
         """Folds an event, unless its record is damaged."""
         event = self.recording.event(number)
         if isinstance(event, ev.RequestEvent):
+            # A damaged record before it may be the one that this event followed.
             with suppress(IllegalTransition):
                 evolve(row, event)
 

@@ -60,13 +60,12 @@ class Recording:
         try:
             self._file = open_parts(self.path)
             weakref.finalize(self, self._file.close)
-            peek = self._file.read(records.PEEK)
-            first = self._line(0)
+            # Looked at before a whole line is read: what is no recording may be one line of many gigabytes.
+            if b'"record":' not in self._file.read(records.PEEK):
+                raise records.RecordingError(f"{path} is not a recording of mcp-tui.")
+            record = records.read_record(self._line(0))
         except OSError as error:
             raise records.RecordingError(f"Cannot read {path}: {records.why(error)}.") from None
-        if b'"record":' not in peek:
-            raise records.RecordingError(f"{path} is not a recording of mcp-tui.")
-        record = records.read_record(first)
         if record is not None and record.get("record") == "session":
             self._take_header(record)
         self.strict = self.size() <= STRICT if strict is None else strict
@@ -118,18 +117,21 @@ class Recording:
             try:
                 self._file.seek(self.end)
                 chunk = self._file.read(CHUNK)
+                # To the end of the line, so that no record is taken in by halves.
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:
                 said = records.why(error) if isinstance(error, OSError) else "it was closed"
                 raise records.RecordingError(f"Cannot read {self.path}: {said}.") from None
             self._read_to = max(self._read_to, self.end + len(chunk))
             last = chunk[chunk.rfind(b"\n") + 1 :]
+            # A last line without an end is whole if it can be read: the writer was killed just before the end.
             self.torn = bool(last) and records.read_record(last) is None
             if self.torn:
                 chunk = chunk[: -len(last)]
             if not chunk:
                 return
             for line in io.BytesIO(chunk):
+                # In a long file the beginning and the end of a line say enough. What does not look like that is parsed.
                 if self.strict or not line.endswith(b"}\n") or not self._take_line(line, self.end):
                     self._take(line, self.end)
                 self.end += len(line)
@@ -143,6 +145,7 @@ class Recording:
                 self._seqs.append(int(name.removeprefix(b'"seq":')))
                 self._frames.append(offset)
                 return True
+            # An unknown name is a KeyError here, and leads to the parser, which counts it.
             code = RECORD_CODES[name]
         except (KeyError, ValueError, OverflowError):
             return False

@@ -250,7 +250,7 @@ class Redactor:
             self._know(values, _ANYWHERE)
 
     def _know(self, values: Iterable[str], shortest: int) -> None:
-        self._harmless.clear()
+        self._harmless.clear()  # what was without a secret so far may have one now
         bare = {value.rstrip("\\") for value in values}  # a backslash may be half of an escape that follows
         new = {value for value in bare if len(value) >= shortest} - self._values
         self._values |= new
@@ -290,6 +290,7 @@ class Redactor:
         """Removes the secrets from a text."""
         if text in self._harmless:
             return text
+        # Nearly every text ends here: a needle is found many times as fast as a pattern.
         if not any(map(text.lower().__contains__, self._needles)):
             if len(text) <= _SHORT:
                 self._harmless.add(text)

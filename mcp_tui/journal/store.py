@@ -117,6 +117,7 @@ class Store:
         self.frames.append(head)
         self._payloads.append(raw)
         self._payload_bytes += len(raw) + _OVERHEAD
+        # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
         while self._payload_bytes > self._memory and len(self._payloads) > 1:
             self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
         if self._takers:
@@ -154,6 +155,7 @@ class Store:
             return self._payloads[index]
         if not 0 < seq <= self._seq:
             return None
+        # Only what is not on disk yet is worth a flush: looking at an old frame must not make the session write.
         found = self._written(seq)
         if found is None:
             self.flush()
@@ -185,6 +187,7 @@ class Store:
         elif not self._called:
             self._called = True
             self._soon(self._turn)
+        # A turn that reads a flood can be long. What came in it must not grow without bound until its end.
         elif self._unwritten_bytes > UNWRITTEN:
             self._run(until_done=False)
 
@@ -197,6 +200,8 @@ class Store:
 
     def _run(self, *, until_done: bool) -> None:
         """Writes everything that waits, or about 256 kB of it."""
+        # Taken out before it runs: what a writer reports is an event, which comes back here through :meth:`_write`, and a
+        # generator that is running cannot be entered again.
         work, self._work = self._work or self._working(), None
         for _ in work:
             if not until_done:
@@ -205,6 +210,7 @@ class Store:
 
     def _working(self) -> Iterator[None]:
         while self._unwritten:
+            # All takers get the same batch, and what arrives while they work waits for the next one: order is kept in each.
             records, self._unwritten = self._unwritten, []
             self._unwritten_bytes = 0
             for taker in self._takers:
@@ -246,6 +252,7 @@ class Frames:
         self._id.append(id_[:_HEAD_CHARACTERS] if isinstance(id_, str) else id_)
         self._stream.append(stream)
         if len(self._at) > self._capacity:
+            # An eighth at once: to drop one for each that comes would move all the others every time.
             surplus = len(self._at) // 8
             self.hidden += surplus
             for column in (self._at, self._size, self._out, self._method, self._id, self._stream):

@@ -120,9 +120,11 @@ class Writer:
         for record in wanted:
             if self._file is None:
                 return
+            # A part ends between two records, never within one: each part has to be readable alone.
             if self._rotate is not None and self._end - self._parts[-1] >= self._rotate:
                 self._begin_part(self._rotate)
             if self._gap is not None:
+                # While the disk refuses, records are counted and not kept: they would fill the memory of the session.
                 self._gap.add(record)
             elif isinstance(record, Event):
                 self._add(self._event_line(record))
@@ -150,6 +152,7 @@ class Writer:
 
     def _begin_part(self, rotate: int) -> None:
         """Continues in another part. If none can be created, this one grows by as much again."""
+        # What is in the buffer belongs to the part so far. If that cannot be written, there is a gap to close there first.
         self._push()
         if self._gap is not None or self._file is None:
             return
@@ -157,6 +160,7 @@ class Writer:
         try:
             file = open_private(part_path(self.path, number), replace=False)
         except RecordingError:
+            # A part that is too long loses nothing; to try again with every record would cost a system call each.
             self._rotate = self._end - self._parts[-1] + rotate
             return
         with suppress(OSError):
@@ -178,11 +182,13 @@ class Writer:
         """Ends the file after its last whole line; ``lost`` is what should have followed."""
         torn = False
         try:
+            # Half a record would be read as damage, and the next line would be appended to it.
             os.ftruncate(file, self._whole - self._parts[-1])
         except OSError:
             torn = True
         kept = bisect_left(self._offsets, self._whole)
         frames = len(self._offsets) - kept
+        # The offsets of frames that were only in the buffer now point behind the end of the file.
         del self._offsets[kept:], self._seqs[kept:]
         reason = why(error)
         self.news.append(f"{self._name} stopped at #{self._seqs[-1] if kept else 0}: {reason}")
@@ -195,6 +201,8 @@ class Writer:
         """Tries to write the gap, and before it the header if even that is missing."""
         assert self._file is not None
         start = self._parts[-1]
+        # If the file could not be cut, a line end closes the half record, which is then one damaged line. A file whose very
+        # header did not fit gets it first: nothing in it could be read otherwise.
         line = b"\n" if gap.torn else b""
         if self._whole == start:
             line += part_header(self._header, len(self._parts))
@@ -204,6 +212,7 @@ class Writer:
             return
         try:
             at = os.lseek(self._file, 0, os.SEEK_END)
+            # One write, so that the gap is there whole or not at all; the disk may be full again in the middle of it.
             if os.write(self._file, line) < len(line):
                 os.ftruncate(self._file, at)
                 return
@@ -218,6 +227,8 @@ class Writer:
 
     def _event_line(self, event: Event) -> bytes:
         record = records.encode_event(event)
+        # Of an event only what the server named or said can hold a secret. To search all its values would take most of the
+        # time of a flood.
         for key in (*records.texts_of(event), *describe(event).named_by_server):
             text = record[key]
             if isinstance(text, str):
@@ -226,6 +237,8 @@ class Writer:
 
     def _frame_line(self, head: FrameHead, raw: bytes) -> bytes:
         clean = self.redactor.redact(raw)
+        # Only what we send is learnt from: a server may repeat a token from our arguments under any name. To learn
+        # from what it sends would let it choose what is hidden in the rest of the recording.
         if clean is not raw and head.direction == "out":
             self.redactor.learn(secrets_in(records.parse_json(raw)))  # the server may repeat them anywhere
         record = self._record(head)
@@ -254,6 +267,8 @@ class Writer:
     def _write_long_frame(self, head: FrameHead, raw: bytes) -> Iterator[None]:
         """Writes a long frame in pieces, so that nothing waits for all of it and it is never in memory twice."""
         try:
+            # The name of the member, ``raw`` or ``raw_b64``, comes before the bytes, so they are read twice: whether all
+            # of them are UTF-8 has to be known before the first is written.
             decode = codecs.getincrementaldecoder("utf-8")().decode
             for start in range(0, len(raw), REDACTED_BYTES):
                 decode(raw[start : start + REDACTED_BYTES], start + REDACTED_BYTES >= len(raw))
@@ -265,6 +280,7 @@ class Writer:
         self._add_frame(head, messages.encode(self._record(head))[:-1] + b',"raw":"')
         size = 0
         for piece in self.redactor.pieces(raw):
+            # The disk refused one of the pieces: the record was cut off with it, and its rest would be damage.
             if self._gap is not None:
                 return
             size += len(piece)
@@ -286,8 +302,10 @@ class Writer:
         """Hands the buffer to the operating system."""
         if self._file is None or self._gap is not None or not self._buffer:
             return
+        # A new buffer, and the old one by a view: cutting what was written off its front would copy the rest each time.
         data, self._buffer = self._buffer, bytearray()
         start, written = self._end - len(data), 0
+        # A deleted file takes every write without an error, and all of it is lost.
         problem = self._deleted(self._file)
         with memoryview(data) as view:
             while written < len(data) and problem is None:
