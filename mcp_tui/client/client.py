@@ -100,8 +100,8 @@ class Client:
         """The HTTP refusals while connecting, and of requests that were not authorized, by their rows; without bodies."""
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
-        self._listeners: list[Listener] = []
-        self._waiting: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
+        self._listeners: tuple[Listener, ...] = ()
+        self._waiting: dict[RequestId, list[asyncio.Future[ResponseFrame | None]]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
         self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
@@ -314,10 +314,10 @@ class Client:
             raise KeyError(id)
         if row.state in TERMINAL or id in self._resolved or is_undelivered(row):
             return _stored_response(self.store, row) or _lost(row)
-        if id not in self._waiting:
-            self._waiting[id] = asyncio.get_running_loop().create_future()
-        # the cancel of one caller leaves the future to the others
-        return await asyncio.shield(self._waiting[id]) or _lost(row)
+        # each caller has a future of its own: to cancel one is nothing to the others
+        waiting: asyncio.Future[ResponseFrame | None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(id, []).append(waiting)
+        return await waiting or _lost(row)
 
     async def result(self, id: RequestId) -> dict[str, Json]:
         """Waits as :meth:`wait` does, and returns the result.
@@ -346,13 +346,18 @@ class Client:
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls ``listener`` with every event as it happens; returns a function that ends that."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        self._listeners += (listener,)
+        return lambda: self._forget(listener)
+
+    def _forget(self, listener: Listener) -> None:
+        left = [*self._listeners]
+        left.remove(listener)
+        self._listeners = tuple(left)
 
     def tell(self, event: ev.Event) -> None:
         """Stores an event and passes it to the listeners."""
         self.store.event(event)
-        for listener in tuple(self._listeners):
+        for listener in self._listeners:
             try:
                 listener(event)
             except Exception as error:  # noqa: BLE001 - one bad listener must hold up no cancel, and starve no other
@@ -506,8 +511,9 @@ class Client:
 
     def drain(self) -> None:
         """Carries out everything that the ledger decided, and sets the timer for its next deadline."""
-        self.ledger.perform()
-        self._keep_time()
+        if not self.ledger.performing:  # else whoever performs goes on with it
+            self.ledger.perform()
+            self._keep_time()
 
     def event(self, event: ev.Event) -> None:
         """Stores an event; if a cancel cannot be delivered, its request is not waited for any more."""
@@ -578,8 +584,9 @@ class Client:
         self._wake(id, frame)
 
     def _wake(self, id: RequestId, frame: ResponseFrame | None = None) -> None:
-        if id in self._waiting:
-            self._waiting.pop(id).set_result(frame)
+        for waiting in self._waiting.pop(id, ()):
+            if not waiting.done():
+                waiting.set_result(frame)
 
     def _write(self, message: dict[str, Json], method: str, id: RequestId | None) -> None:
         connection = self.connection
@@ -590,12 +597,13 @@ class Client:
 
     def _keep_time(self) -> None:
         """Sets the alarm for the ledger's next deadline, or for the next beat while a request is open."""
-        due, now = self.ledger.deadlines.next(), self.now()
+        due = self.ledger.deadlines.next()
         if due is None and not self.ledger.live:
             return
+        if self._alarm_at < math.inf and (due is None or self._alarm_at <= due):
+            return  # it was set for a look at the clock at the latest
+        now = self.now()
         due = now + CLOCK_LOOK_SECONDS if due is None else min(due, now + CLOCK_LOOK_SECONDS)
-        if self._alarm_at <= due:
-            return
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = due

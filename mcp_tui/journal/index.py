@@ -99,7 +99,7 @@ class LoggedCancellation:
         """The cancelled request."""
         kept: Any = records.parse_json(self.kept.encode())
         row = fold([decode_event(record) for record in kept["events"]]).order[0]
-        row.late = [Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"]]
+        row.late = tuple(Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"])
         row.longest_gap = kept["longest"]  # of a long history only a part is kept
         return row
 

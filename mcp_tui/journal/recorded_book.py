@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from copy import copy
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
@@ -184,7 +184,8 @@ def left_at_end(row: Request, at: float) -> Request:
     """Returns a row as it is at the end of a finished recording, after which no cancel is watched."""
     if row.state is not State.CANCEL_REQUESTED:
         return row
-    left = replace(row, history=[*row.history])
+    left = copy(row)
+    left.history = [*row.history]
     evolve(left, ev.Settled(at=at, id=row.id, detail=evidence.RECORDING_ENDS))
     return left
 

@@ -35,9 +35,8 @@ UNREAD_BYTES: Final = 64 * 1024 * 1024
 OF_THE_CONNECTION: Final = (ev.Log, ev.Stderr, ev.Disconnected)
 """Events about no request that a borrower is told, as a command with a connection of its own would be."""
 
-_FAILED: Final = Request(
-    id=0, method="", name="", limits=ev.DEFAULT_LIMITS, internal=True, called_at=0.0, error="no list"
-)
+_FAILED: Final = Request(id=0, method="", name="", limits=ev.DEFAULT_LIMITS, internal=True, called_at=0.0)
+_FAILED.error = "no list"
 
 
 # -- the side of the session -----------------------------------------------------------------------------------

@@ -79,14 +79,16 @@ class Core:
         """The ids of rows by other ids that they have on the wire: those of second and later rounds."""
         self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
-        self._performing = False
+        self.performing = False
+        """Whether :meth:`perform` is at it: what is queued meanwhile it does as well."""
 
     # -- what comes out --------------------------------------------------------------------------------------
 
-    def emit(self, event: ev.Event) -> None:
-        """Folds an event into the book and queues it for the port."""
-        self.book.apply(event)
+    def emit(self, event: ev.Event) -> Request | None:
+        """Folds an event into the book and queues it for the port; returns its row, if it has one."""
+        row = self.book.apply(event)
         self._queue.append((self.port.event, (event,), {}))
+        return row
 
     def enter(
         self,
@@ -101,7 +103,7 @@ class Core:
         seq: int = 0,
     ) -> Live:
         """Enters a request into the book as called, and nothing else."""
-        self.emit(
+        row = self.emit(
             ev.Called(
                 at=at,
                 id=id_,
@@ -114,7 +116,8 @@ class Core:
                 seq=seq,
             )
         )
-        live = self.live[id_] = Live(self.row(id_))
+        assert row is not None  # it was just made
+        live = self.live[id_] = Live(row)
         return live
 
     def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:
@@ -126,20 +129,23 @@ class Core:
 
         A traceback does not show who queued what, so an error that comes out of an action names it and what waits behind.
         """
-        if self._performing:
+        if self.performing or not self._queue:
             return
-        self._performing = True
+        self.performing = True
         try:
             while self._queue:
                 action, args, more = self._queue.popleft()
                 try:
-                    action(*args, **more)
+                    if more:
+                        action(*args, **more)
+                    else:  # nearly always, and to unpack nothing takes time
+                        action(*args)
                 except Exception as error:
                     waiting = ", ".join(_told(each, given) for each, given, _ in islice(self._queue, TOLD))
                     error.add_note(f"in {_told(action, args)}; then: {waiting or 'nothing'}")
                     raise
         finally:
-            self._performing = False
+            self.performing = False
 
     def violation(
         self,
@@ -164,7 +170,9 @@ class Core:
 
     def named(self, id_: RequestId) -> Request | None:
         """Returns the request with an id, which may be that of a later round."""
-        return self.book.get(self.other_ids.get(id_, id_))
+        row_id = self.other_ids.get(id_, id_)
+        live = self.live.get(row_id)
+        return self.book.get(row_id) if live is None else live.row
 
     def row(self, id_: RequestId) -> Request:
         """Returns the row of a known request."""

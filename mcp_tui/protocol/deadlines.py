@@ -43,10 +43,11 @@ class Deadlines:
 
     def arm(self, timer: Timer, id: RequestId, due: float | None) -> None:
         """Sets a timer of the request ``id``, or stops it (``None``)."""
-        key = (timer, id)
         if due is None:
-            self._due.pop(key, None)
+            if self._due:
+                self._due.pop((timer, id), None)
             return
+        key = (timer, id)
         self._due[key] = due
         heapq.heappush(self._heap, (due, isinstance(id, str), key))
         if len(self._heap) > 2 * len(self._due) + STALE_ENTRIES:

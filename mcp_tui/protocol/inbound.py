@@ -207,6 +207,8 @@ class Inbound:
 
         A server that got the answer first would continue.
         """
+        if not self._owed:
+            return
         owed = [key for key, each in self.waiting.items() if each.parent == parent and key in self._owed]
         for key in owed:
             self._owed.discard(key)

@@ -558,7 +558,8 @@ class Ledger(Core):
         self.emit(event)
         live = self.live.pop(row.id)
         self.tasks.row_over(live)
-        self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
+        if row.method == LISTEN:
+            self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
         self.send_owed(row.id, event.at)
         self.do(self.port.resolve, row.id, frame)
         owner = self._task_owner(row)

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -133,12 +133,12 @@ def integer_id(identity: Any) -> int | None:
 
 def as_object(value: Json) -> dict[str, Json]:
     """Returns the value if it is a JSON object, else an empty one."""
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - a cast is a call
 
 
 def as_list(value: Json) -> list[Json]:
     """Returns the value if it is a JSON array, else an empty one."""
-    return cast("list[Json]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - a cast is a call
 
 
 def as_text(value: Json) -> str:
@@ -161,6 +161,8 @@ def storable_id(identity: Any) -> RequestId | float | bool | None:
 
     A long string is cut, and a huge number is described in words.
     """
+    if identity is None:
+        return None
     if isinstance(identity, str):
         return identity[:200]
     if type(identity) is int:
@@ -222,7 +224,7 @@ def parse(raw: bytes) -> Frame | Batch:
     except ValueError as error:
         return salvage(raw, str(error))
     if isinstance(value, dict):
-        frame = _frame(cast("dict[str, Json]", value), size) or _pollution(raw)
+        frame = _frame(as_object(value), size) or _pollution(raw)
         repeated = repeated_member(raw, value)
         if repeated and isinstance(frame, (RequestFrame, NotificationFrame, ResponseFrame)):
             return replace(frame, repeats=repeated)
@@ -310,29 +312,28 @@ def repeated_member(raw: bytes, value: Json) -> str:
     ``value`` is the parsed text. If it has as many members as the text has colons behind quotes, none is repeated; only
     otherwise is the text parsed once more.
     """
+    if len(raw) > DUPLICATES_BYTES or raw.count(b'":') == _members(value):
+        return ""
     found: list[str] = []
 
     def check(members: list[tuple[str, Json]]) -> None:
         if len(members) > len(dict(members)):
             found.append(Counter(name for name, _ in members).most_common(1)[0][0])
 
-    if len(raw) <= DUPLICATES_BYTES and raw.count(b'":') != _members(value):
-        with suppress(ValueError, RecursionError):
-            json.loads(raw, object_pairs_hook=check)
+    with suppress(ValueError, RecursionError):
+        json.loads(raw, object_pairs_hook=check)
     return found[0] if found else ""
 
 
 def _members(value: Json) -> int:
     """Returns the number of members of all objects in a value."""
-    items: Collection[Json] = ()
-    if isinstance(value, dict):
-        items = cast("dict[str, Json]", value).values()
-    elif isinstance(value, list):
-        items = cast("list[Json]", value)
-    found = len(items) if isinstance(value, dict) else 0
-    for item in items:
-        if isinstance(item, (dict, list)):  # a call for each text or number takes longer than all the rest
-            found += _members(cast("Json", item))
+    found, holders = 0, [value]
+    for holder in holders:  # those within are added meanwhile: no call for each
+        items: Iterable[Json] = as_list(holder)
+        if isinstance(holder, dict):
+            items = as_object(holder).values()
+            found += len(items)
+        holders += [item for item in items if isinstance(item, (dict, list))]
     return found
 
 
@@ -380,7 +381,9 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
         named = [name for name in ("method", "result", "error") if name in message]
         defect = f"a message with {' and '.join(named)}"
     # some servers write all members always, those without a value as null
-    answered = identity is not MISSING and any(message.get(name) is not None for name in ("result", "error"))
+    answered = identity is not MISSING and (
+        message.get("result") is not None or message.get("error") is not None
+    )
     if isinstance(method, str) and not answered:
         params = message.get("params")
         if identity is MISSING:
@@ -616,7 +619,10 @@ def _pictured(part: dict[str, Json]) -> str:
 
 def request(id: RequestId, method: str, params: Json = None) -> dict[str, Json]:
     """Returns a request; ``params`` is omitted if ``None``."""
-    return {"jsonrpc": "2.0", "id": id, **notification(method, params)}
+    message: dict[str, Json] = {"jsonrpc": "2.0", "id": id, "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
 
 
 def notification(method: str, params: Json = None) -> dict[str, Json]:

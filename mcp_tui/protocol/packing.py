@@ -51,11 +51,11 @@ class _Packer(pickle.Pickler):
 
     def reducer_override(self, obj: object) -> Any:
         kind: Any = type(obj)
-        if not hasattr(kind, "__dataclass_fields__"):
+        if not hasattr(kind, "__dataclass_fields__") or "__reduce_ex__" in kind.__dict__:
             return NotImplemented
         values = _fields(kind)(obj)
         # a class whose fields are given by name has no positions to match
-        return (kind, values[1:]) if kind.__match_args__ else (_by_name, values)
+        return (kind, values[1:]) if kind.__match_args__ else (by_name, values)
 
 
 @cache
@@ -64,7 +64,13 @@ def _fields(kind: type[Any]) -> attrgetter[tuple[Any, ...]]:
     return attrgetter("__class__", *kind.__dataclass_fields__)
 
 
-def _by_name(kind: type[Any], *values: Any) -> object:
+def values_of(obj: object) -> tuple[Any, ...]:
+    """Returns a dataclass and the values of its fields, from which :func:`by_name` makes it again."""
+    return _fields(type(obj))(obj)
+
+
+def by_name(kind: type[Any], *values: Any) -> Any:
+    """Returns an object of a dataclass whose fields are given by name."""
     return kind(**dict(zip(kind.__dataclass_fields__, values, strict=True)))
 
 

@@ -56,7 +56,7 @@ REJECTION_SECONDS: Final = 2.0
 
 def answered(row: Request) -> bool:
     """Whether a cancelled request got a late response."""
-    return any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
+    return bool(row.late) and any(evidence.kind is not Kind.PROGRESS for evidence in row.late)
 
 
 class ResponseRole(Enum):
@@ -191,12 +191,12 @@ class Responses:
         """
         row, flaw = self.find(frame.id)
         own = None if stream is None else self._core.named(stream)
+        if row is not None and (own is None or own is row):
+            return row, "response-id-type", flaw
         nameless = frame.id is None or frame.id is messages.MISSING
         if own is None:
-            if row is None and frame.error is not None and not frame.defect:
+            if frame.error is not None and not frame.defect:
                 row = self._opening(OPENING_METHODS if nameless else PROBING)
-            return row, "response-id-type", flaw
-        if row is own:
             return row, "response-id-type", flaw
         if row is None or own.id in self._core.live:
             if nameless and frame.error is not None:

@@ -162,11 +162,12 @@ class Tasks:
 
     def handle(self, row: Request, frame: ResponseFrame) -> dict[str, Json] | None:
         """Returns the task if a result is a task handle."""
-        result = as_object(frame.result)
-        if self._core.negotiated.modern:
-            return result if result.get("resultType") == "task" else None
-        if not row.as_task:
+        modern = self._core.negotiated.modern
+        if not (modern or row.as_task):
             return None
+        result = as_object(frame.result)
+        if modern:
+            return result if result.get("resultType") == "task" else None
         task = as_object(result.get("task"))
         return task if isinstance(task.get("taskId"), str) else None
 
@@ -480,6 +481,8 @@ class Tasks:
 
     def row_over(self, live: Live) -> None:
         """Handles the end of a request: withdraws its questions and unfollows its task, unless just cancelled."""
+        if not live.row.task_id:
+            return
         if any(live.questions.values()):
             self._core.do(self._core.port.gather_over, live.row.id, "the task is over")
         if not self._is_followed(live.row, live.row.ended_at or 0.0):

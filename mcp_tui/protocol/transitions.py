@@ -97,7 +97,7 @@ CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
 
 (
     STAYED, COUNTED, STALLED, LATE_PROGRESS, REPEATED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, HANDLE, ILLEGAL,
-) = range(13)  # fmt: skip
+) = range(EFFECTS := 13)  # fmt: skip
 """The effect of an event on its request. The first five only fold into the row: of a long run of :data:`COUNTED`,
 :data:`STALLED` (progress that did not increase), or :data:`LATE_PROGRESS` (after the cancel) only the number and the last
 ones matter, and :data:`REPEATED` is a further late answer. The others are counted: called, ended, cancel requested, cancel

@@ -304,13 +304,18 @@ class Turn:
         self.urgent: set[object] = set()
         self._until: float | None = None
 
-    async def breathe(self) -> None:
-        """Waits for the loop's next turn if this one's share is spent."""
+    def is_spent(self) -> bool:
+        """Whether this one's share is spent, so that a stream has to wait for the loop's next turn."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + TURN_SECONDS
             asyncio.get_running_loop().call_soon(self._over)
-        elif now >= self._until or self.urgent or now - Turn.pressed < KEY_PRIORITY_SECONDS:
+            return False
+        return now >= self._until or bool(self.urgent) or now - Turn.pressed < KEY_PRIORITY_SECONDS
+
+    async def breathe(self) -> None:
+        """Waits for the loop's next turn if this one's share is spent."""
+        if self.is_spent():
             await asyncio.sleep(0)
 
     def _over(self) -> None:
