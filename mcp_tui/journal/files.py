@@ -54,14 +54,17 @@ def part_header(line: bytes, number: int) -> bytes:
 def parts_of(path: Path) -> list[Path]:
     """Returns the parts of the session that begins at ``path``, in order. Files with only a similar name are ignored."""
     parts, session = [path], read_header(path).get("id")
-    while session:
-        number = len(parts) + 1
-        header = read_header(part_path(path, number))
-        # A file that only has the name of a part, such as a copy or one of another session, must not be read as the rest.
-        if (header.get("id"), header.get("part")) != (session, number):
-            break
-        parts.append(part_path(path, number))
+    while part := _part(path, session, len(parts) + 1):
+        parts.append(part)
     return parts
+
+
+def _part(path: Path, session: Json, number: int) -> Path | None:
+    """Returns a part of a session, if it has begun."""
+    found = part_path(path, number)
+    header = read_header(found) if session else {}
+    # A file that only has the name of a part, such as a copy or one of another session, must not be read as the rest.
+    return found if header and (header.get("id"), header.get("part")) == (session, number) else None
 
 
 def read_header(path: Path) -> dict[str, Json]:
@@ -96,9 +99,7 @@ def open_parts(path: Path) -> io.BufferedReader:
         OSError: a part cannot be opened.
     """
     paths = parts_of(path)
-    if len(paths) == 1:
-        return io.BufferedReader(_regular(path))
-    return io.BufferedReader(_Joined(paths), 1 << 18)
+    return io.BufferedReader(_Joined(paths), io.DEFAULT_BUFFER_SIZE if len(paths) == 1 else 1 << 18)
 
 
 def _regular(path: Path) -> io.FileIO:
@@ -111,21 +112,36 @@ def _regular(path: Path) -> io.FileIO:
 
 
 class _Joined(io.RawIOBase):
-    """Several files read as one. The last one may grow."""
+    """The parts of a recording read as one file. The last one may grow, and be followed by another."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__()
+        self._path, self._session = paths[0], read_header(paths[0]).get("id")
         self._files: list[io.FileIO] = []
         self._starts = [0]
         self._at = 0
         try:
             for path in paths:
-                self._files.append(_regular(path))
-                self._starts.append(self._starts[-1] + os.fstat(self._files[-1].fileno()).st_size)
+                self._add(path)
         except OSError:
             self.close()
             raise
-        self._starts.pop()
+
+    def _add(self, path: Path) -> None:
+        self._files.append(_regular(path))
+        if len(self._files) > 1:  # one before another grows no more
+            self._starts.append(self._size())
+
+    def _size(self) -> int:
+        """Returns the bytes of all but the last file added, or of all."""
+        return self._starts[-1] + os.fstat(self._files[len(self._starts) - 1].fileno()).st_size
+
+    def _goes_on(self) -> bool:
+        """Takes in the next part; returns whether there is one."""
+        part = _part(self._path, self._session, len(self._files) + 1)
+        if part is not None:
+            self._add(part)
+        return part is not None
 
     def readable(self) -> bool:
         return True
@@ -137,18 +153,19 @@ class _Joined(io.RawIOBase):
         if whence == os.SEEK_CUR:
             offset += self._at
         elif whence == os.SEEK_END:
-            offset += self._starts[-1] + os.fstat(self._files[-1].fileno()).st_size
+            while self._goes_on():
+                pass
+            offset += self._size()
         self._at = max(0, offset)
         return self._at
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        index = bisect_right(self._starts, self._at) - 1
-        count = 0
-        while not count and index < len(self._files):
-            file = self._files[index]
-            file.seek(self._at - self._starts[index])
-            count = file.readinto(buffer) or 0
-            index += 1
+        while True:
+            index = bisect_right(self._starts, self._at) - 1
+            self._files[index].seek(self._at - self._starts[index])
+            count = self._files[index].readinto(buffer) or 0
+            if count or not self._goes_on():
+                break
         self._at += count
         return count
 

@@ -65,3 +65,8 @@ def test_what_is_appended_meanwhile_is_read_too(tmp_path: Path) -> None:
         with last.open("ab") as more:
             more.write(b"more\n")
         assert file.readline() == b"more\n"
+        third = write(path, 3, b"third\n")
+        assert file.read() == third.read_bytes()
+        size = file.seek(0, os.SEEK_END)
+        fourth = write(path, 4)
+        assert file.seek(0, os.SEEK_END) == size + fourth.stat().st_size

@@ -162,9 +162,13 @@ def test_a_journal_goes_on_in_another_part_when_it_is_long_enough(tmp_path: Path
     path = tmp_path / "a.jsonl"
     writer = Writer(path, header=Header(id="abc", target="npx server"), rotate=20_000)
     store = Store(writer, memory=0)
+    followed = Recording.read(path)
     for at in range(100):
         store.frame("in", b'{"n":%d,"x":"%s"}' % (at, b"y" * 1500), at=float(at))
         store.event(ev.Note(at=float(at), text=str(at)))
+        assert followed.grown()
+        assert len(list(followed.scan())) > 0
+        assert len(followed.table) == at + 1
     paths = parts_of(path)
     assert [each.name for each in paths[:3]] == ["a.jsonl", "a.2.jsonl", "a.3.jsonl"]
     assert len(paths) == len(list(tmp_path.iterdir())) > 5
@@ -175,8 +179,9 @@ def test_a_journal_goes_on_in_another_part_when_it_is_long_enough(tmp_path: Path
         assert (header["record"], header["id"], header.get("part", 1)) == ("session", "abc", number)
         assert Recording.read(each).header.target == "npx server"
     whole = Recording.read(path)
-    assert whole.skipped == 0
+    assert whole.skipped == followed.skipped == 0
     assert [head.seq for head in heads(whole)] == list(range(1, 101))
+    assert heads(followed) == heads(whole)
     assert [event.at for event in whole.events()] == list(range(100))
     for seq in range(1, 101):
         raw = store.payload(seq)
