@@ -142,6 +142,7 @@ class HandStage(Stage):
         """Makes one step; returns what was seen, ``None`` if the person skipped it."""
         if experiment.name == "initialize":
             await self._end_servers()
+        # The program stays connected from step to step, so connections outlive what was seen in one step.
         self.talks = [each for each in self.talks if each.seen.ended_at is None]
         for number, talk in enumerate(self.talks):
             talk.number = number
@@ -346,6 +347,7 @@ class HandJudge(Judge):
         try:
             make_private(self.folder)
             with (self.folder / "lock").open("w") as lock:
+                # Two judges would listen at one path, and each would see half of what the client does.
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return await self._run()
         except BlockingIOError:
@@ -394,6 +396,7 @@ class HandJudge(Judge):
                     self._take(experiment, seen)
                 kept.write(self._path)
         finally:
+            # What is seen of the closing goes into a value that nobody judges.
             stage.seen = Seen(experiment="", transport=self.transport, stopped=True)
             await asyncio.shield(spawn(stage.close(), name="end a judge"))
         self.say("")
@@ -404,6 +407,7 @@ class HandJudge(Judge):
         for rule, each in CLIENT_RULES.items():
             if each.experiment in kept.skipped and rule not in report.findings:
                 report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, "not run: it was skipped")
+        # The port stays after the run is done, because it stands in the config of the program.
         Kept(port=kept.port).write(self._path)
         return report
 
@@ -435,6 +439,7 @@ class HandJudge(Judge):
     def _take(self, experiment: ClientExperiment, seen: Seen) -> None:
         """Judges anew with what was seen, and shows the verdicts that this changes."""
         other = next((each.client for each in self.runs.values() if each.client), seen.client)
+        # Verdicts compare one run with another, which says something of one client only.
         if seen.client not in ("", other):
             text = f"The steps before were made with {other}, this one with {seen.client}"
             raise Unstartable(f"{text}. Continue with the first, or add --restart to start over.")

@@ -69,9 +69,12 @@ async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool 
     def gone() -> bool:
         return stage.is_over or seen.gone_at(call) is not None
 
+    # Nothing is decided by a time that a busy machine could miss: each step waits for what the client does.
     await stage.until(lambda: call.cancelled_at is not None or seen.sign(call) or gone())
+    # It said that it gave up, and its cancel may be on the way: a late result now would cross that.
     if call.cancelled_at is None and seen.sign(call) and not gone():
         await stage.until(lambda: call.cancelled_at is not None or gone(), CANCEL_SECONDS)
+    # The next call shows that the client has let go of this one, so what comes now cannot be taken for its answer.
     elif call.cancelled_at is not None and not at_once:
         await stage.until(lambda: seen.nexts or gone(), MOMENT)
     if call.cancelled_at is None and seen.sign(call) is None:

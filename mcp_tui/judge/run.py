@@ -111,6 +111,7 @@ class Judge:
             raise Unstartable(f"Cannot start {self.command[0]!r}: program not found")
         began, date = monotonic(), utc_stamp(wall())
         wanted = [each for each in CLIENT_EXPERIMENTS if not self.chosen or each.name in self.chosen]
+        # Some experiments are timed by the limit that the client was seen to have, so the run that shows it is made before.
         needed = {each.after for each in wanted if each.after}
         first = [each for each in CLIENT_EXPERIMENTS if each.name in needed]
         not_run: list[ClientExperiment] = []
@@ -160,6 +161,7 @@ class Judge:
             await stage.start(words, environment)
             await experiment.run(stage)
         finally:
+            # Also when the time of the run is over or a person interrupts: no process of the client's is left.
             await asyncio.shield(spawn(_end(stage), name="end a client"))
         self.runs[experiment.run_name] = seen
 
@@ -223,6 +225,7 @@ class Judge:
         able = {key: each for key, each in runs.items() if each.exit != UNABLE}
         report.findings = verdicts.judge(able, revision, self.transport)
         for rule, finding in self._unable(runs, not_run).items():
+            # A rule can be broken in every run, so one whose own experiment the command cannot do may be judged already.
             if rule not in report.findings or report.findings[rule].verdict is Verdict.NOT_OBSERVABLE:
                 report.findings[rule] = finding
         report.not_run = [
@@ -259,6 +262,7 @@ class Judge:
 def _folder() -> Path:
     """Returns a new folder for one run, whose path is short enough for a socket in it."""
     made = Path(tempfile.mkdtemp(prefix="mcp-tui-"))
+    # The path of a Unix socket has 104 bytes on macOS and 108 on Linux, and the folder for temporary files may be deep.
     if len(os.fsencode(made)) < NO_PATH - len("/judge"):
         return made
     made.rmdir()

@@ -157,6 +157,7 @@ class Seen:
 
     def sign(self, call: SeenCall) -> tuple[float, str] | None:
         """Returns when and how the client was seen to have given a call up: by a line of its output, or by the next call."""
+        # A client whose call was answered goes on because of that: only what came before is a sign.
         until = call.answered_at if call.answered_at is not None else float("inf")
         found = [
             (each.at, f"it made its next call, {each.tool}")
@@ -165,6 +166,7 @@ class Seen:
         ]
         if self.gave_up is not None and call.at <= self.gave_up.at <= until:
             found.append((self.gave_up.at, self.gave_up.words))
+        # Over stdio the end of the client is the end of its server, which is told as that. Over HTTP nothing else shows it.
         signalled = self.transport == "http" and self.experiment in SIGNALS and not self.stopped
         if signalled and self.ended_at is not None and self.ended_at <= until:
             found.append((self.ended_at, "it ended"))

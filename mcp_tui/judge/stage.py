@@ -145,6 +145,7 @@ class Talk(LineChannel):
             case b"b":
                 self.seen.pid = int(data)
             case b"o":
+                # The demo server handles a message within take(), so what it does now is about this connection.
                 self._stage.speaking = self.number
                 self.eyes.client_wrote(data)
                 self.take(data)
@@ -152,6 +153,7 @@ class Talk(LineChannel):
                 self.seen.stdin_closed_at = monotonic()
             case _:
                 self.seen.signals += [(monotonic(), number) for number in data]
+        # The stub decides nothing: whether a server obeys the end of its stdin and signals is decided here.
         if kind in (b"c", b"s") and not self._stage.deaf:
             self.end_process()
         self._stage.news()
@@ -331,6 +333,7 @@ class Stage:
         """Notes that the client waits for its last handshake no more."""
         asked = self.seen.initialize_at
         await channel.gone.wait()
+        # A connection that closes when the judge ends the client, or behind a later handshake, gave nothing up.
         if self.seen.initialize_at == asked and not self.seen.stopped:
             self.seen.abandoned_at = monotonic()
             self.news()
@@ -352,6 +355,7 @@ class Stage:
 
     def logged(self, name: str, fields: dict[str, Any]) -> None:
         """Takes an event of the server's log, for as long as the client does what it wants."""
+        # Once the judge has ended the client, what comes is not the client's doing.
         if self.seen.stopped:
             return
         if name == "received" and fields.get("method") == "tools/call":
@@ -383,6 +387,8 @@ class Stage:
 
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
         for each in self.held:
+            # The same id may be in use on several connections, and a notification is about
+            # its own. A stream says whose it is.
             here = way is not Signal.NOTIFICATION or each.seen.connection == self.speaking
             # an id of the wrong type is another rule's fault
             if here and str(each.call.id) == str(id_) and each.seen.cancelled_at is None:
@@ -419,6 +425,7 @@ class Stage:
         seen = self._seen(call)
         self.seen.nexts.append(seen)
         self.news()
+        # The next call is answered only after the late result has left, so that a client that goes on has had it to read.
         if self.seen.call is not None:
             await self.gate.wait()
         seen.answered_at = monotonic()
@@ -497,6 +504,7 @@ class Stage:
         await self.until(
             lambda: all(each.call.channel.gone.is_set() for each in self.held if self.url), CLOSED_SECONDS
         )
+        # A deaf server ends only if its client kills it, so waiting for that has an end of its own: then it was left behind.
         wait = LEFT_SECONDS if self.deaf else CLIENT_PATIENCE_SECONDS
         await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), wait)
 
@@ -512,6 +520,7 @@ class Stage:
         if self._listener is not None:
             self._listener.close()
         if self._process is not None:
+            # The client's group first, and what left it with a session of its own: nothing that a client started may stay.
             for pid in {*running(self._process.get_pid()), *self._strays()}:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)

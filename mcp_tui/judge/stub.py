@@ -94,10 +94,12 @@ def main(path: str) -> None:
     woken, wake = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wake, False)
+    # The loop learns of signals by a pipe: Python's select() goes on by itself after a handler that returns.
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in PASSED:
         signal.signal(number, ignore)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    # A client that does not read must not keep the stub from telling the judge what the client does.
     os.set_blocking(1, False)
     Stub(link, woken).run()
 

@@ -121,6 +121,7 @@ class Judging:
         if call is None:
             return self._unseen(rule, not_called(seen))
         told = list(timeline(seen, call))
+        # The end of a client closes its streams as well, so a closed stream is a cancel only where it goes on after it.
         if call.cancelled_at is not None and not seen.cancels(call) and name not in SIGNALS:
             return self._unseen(
                 rule, "its stream was closed, and it made no next call: it may have ended", *told
@@ -132,6 +133,8 @@ class Judging:
         sign, gone = seen.sign(call), seen.gone_at(call)
         if sign is None and gone is not None and answered_before(seen, call, gone):
             gone = None  # it waited for its answer
+        # Ending the server tells it of the end, too: neither a cancel nor a call that was forgotten.
+        # Only a client that first went on, or waited, had the time for a cancel.
         stayed = sign is not None and gone is not None and gone - sign[0] >= CANCEL_SECONDS
         if sign is not None and (gone is None or stayed or went_on_before(seen, call, gone)):
             return self._broken(rule, f"{sign[1]}, and sent no cancel", *told)
@@ -148,6 +151,7 @@ class Judging:
         stop = self.runs.get("stop")
         if found is None or stop is None or stop.call is None:
             return found
+        # A client that cannot stop a call reaches its limit in this run as well, and that is no stop.
         after, limit = given_up_after(stop, stop.call), max(self.limit(), stop.timeout)
         if after is not None and limit and after >= REACHED_SHARE * limit:
             text = f"it gave the call up after {after:.2f} s, as at its limit: a stop was not seen"
@@ -211,6 +215,7 @@ class Judging:
         told.append(EvidenceItem(gave_up[1], after))
         if line is None and (crashed(seen) or after < REACHED_SHARE * seen.timeout):
             return self._unseen("K-05", f"it was not seen to reach its limit{ended(seen)}", *told)
+        # What a client sent just before it closed the connection may be lost with that.
         if seen.transport == "http" and left is not None and left - gave_up[0] < CONNECTION_END_SECONDS:
             told.append(EvidenceItem("it closed its connection", left - seen.began))
             text = "it closed its connection as it gave up: a cancel may have been lost with that"
@@ -255,6 +260,7 @@ class Judging:
             return f"it was ended by {signal_name(-seen.exit)}", [EvidenceItem("the client died", at)]
         if seen.went_on:
             return "", []
+        # A client may never make a next call, so its absence is harm only where another run of the same client has one.
         usual = next((name for name, each in self.runs.items() if each is not seen and each.went_on), "")
         if usual:
             end = "it hung" if seen.stopped else f"it ended with status {seen.exit}"
@@ -329,6 +335,7 @@ class Judging:
         marks = [(seen.taken_back_at, "a second question was taken back")]
         marks += [(at, f"it answered the {'second' if back else 'first'} one") for at, back in seen.answers]
         told = [EvidenceItem(what, at - seen.call.at) for at, what in sorted(marks)]
+        # A client that takes its time is given as long as its first answer took, or its silence shows nothing.
         if not late and seen.watched < seen.answers[0][0] - (seen.asked_at or 0.0):
             text = "its call was over before it had the time in which it answered the first one"
             return self._unseen("K-10", text, *told)
@@ -391,6 +398,7 @@ class Judging:
         # its call may have been seen late, so that its limit looked shorter than the one that it was to set
         limit = max(limit, seen.timeout)
         if after is not None and after < 1.5 * limit:
+            # Progress that came too late resets nothing, through no fault of the client.
             if seen.held_up > REACHED_SHARE * limit:
                 return self._unseen(
                     "K-13", f"progress was held up for {seen.held_up:.1f} s: the machine is busy"
@@ -427,6 +435,8 @@ class Judging:
             )
         for each in seen.servers:
             closed, first = each.stdin_closed_at, min((at for at, _ in each.signals), default=each.ended_at)
+            # The specification's order: stdin closed, then SIGTERM, then SIGKILL. The two reach the
+            # process on different ways, so those of one moment may change places.
             if closed is None or (first is not None and first < closed - TIE):
                 return self._broken("K-14", "its server was ended before its stdin was closed", *told)
         steps = (

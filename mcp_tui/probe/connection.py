@@ -53,6 +53,7 @@ SLOW_START: Final = 1.0
 HEARTBEAT_SECONDS: Final = 0.04
 """Seconds between two checks of the heartbeat file."""
 
+# Far from the ids of calls, which have to be the small ones: the malformed cancels (true, 2.5, 3.0) can hit only those.
 HANDSHAKE_ID: Final = 100_000
 """The id of the handshake. Calls are numbered from 1."""
 
@@ -271,6 +272,7 @@ class ProbeConnection(base.Silence):
             TransportError: the server cannot be started or reached.
         """
         self.transport = transport or self.transport
+        # Closing deletes no session: some server dies of a DELETE, so the sessions are deleted at the end of the run.
         if self.server.transport == "http":
             self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(self)
@@ -331,6 +333,8 @@ class ProbeConnection(base.Silence):
             self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=id)
             if isinstance(frame, RequestFrame):
                 self._answer(frame)
+            # Every condition that is waited for goes through these at each message, so a flood
+            # must not make them many. The journal has all of them.
             if len(self.heard) < KEPT_ARRIVALS:
                 self.heard.append(_arrival(frame, at, raw, stream))
         self._news.set()
@@ -349,6 +353,8 @@ class ProbeConnection(base.Silence):
 
     def accepted(self, *, message: base.Outgoing) -> None:
         """Notes that a notification was accepted over HTTP."""
+        # A JSON-RPC error in a response of 2xx refuses the cancel. The transport reports such
+        # a body first, then that the POST was accepted.
         if message is not self._refused:
             self.accepted_at.setdefault(message.method, self.now())
         self._news.set()
@@ -413,6 +419,7 @@ class ProbeConnection(base.Silence):
             left = at - self.now()
             if left <= 0:
                 return False
+            # Nothing is awaited between the look at the condition and this, so whatever arrives later wakes the wait.
             self._news.clear()
             try:
                 async with asyncio.timeout(left):
@@ -434,9 +441,11 @@ class ProbeConnection(base.Silence):
         if id is None:
             id, self.next_id = self.next_id, self.next_id + 1
         trace = Trace(self, id, method)
+        # From 2026-07-28 on, each request declares its version and capabilities by itself: those that the client negotiated.
         agreed = self.server.client.ledger.negotiated.meta if self.server.revision.modern else {}
         meta = {**agreed, **as_object(params.get("_meta"))}
         if method == "tools/call":
+            # The token is the id, so that progress is filed under its call by the look-up that responses have.
             meta["progressToken"] = id
             self.server.calls[str(params["name"]), messages.text(params["arguments"])] += 1
         made = messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
@@ -486,6 +495,7 @@ class ProbeConnection(base.Silence):
     ) -> None:
         if self.lost:
             return
+        # The header MCP-Protocol-Version belongs to what follows the handshake, not to the request that negotiates it.
         speaking = None if method == "initialize" else self.server.revision
         connection = Connection(transport=self.transport, speaking=speaking)
         made = connection.outgoing(message, method, id, self.server.client.mirrors)
@@ -574,6 +584,7 @@ class Trace:
         """Returns the times of each sign of its work, in seconds after its writing; heartbeats ``until`` a given time."""
         sent, heard = self.sent_at, self.connection.heard
         seen = {BEATS: [beat for beat in self.connection.server.beats if beat <= until]}
+        # What cannot be seen is left out, not empty: silence on a stream that we closed says nothing about the work.
         if not self.closed_stream:
             seen[PROGRESS] = [each.at for each in self.progress()]
             seen[LOG] = [each.at for each in heard if each.kind == "log"]
@@ -581,6 +592,7 @@ class Trace:
 
     def over(self) -> bool:
         """Returns whether it was answered, or cannot be answered any more."""
+        # A stream that we closed ends, too, but that is the cancel: the call is watched on by what else shows its work.
         failed = bool(self.failure) and not self.closed_stream
         return bool(self.responses or self.connection.lost) or failed
 

@@ -65,6 +65,7 @@ async def mid_work(trial: Trial) -> None:
     following = await trial.next_call("P-04", tool=True)
     work = judging.work("P-03", seen, trial.control)
     closing = [await _closing(trial, seen, work)] if trial.server.modern_http else []
+    # One fault breaks one rule: a server that does not take the close for a cancel has not told its tool of any.
     if closing and closing[0].verdict is Verdict.FAIL:
         text = "the server did not treat the closed stream as a cancel (P-18), so the tool continued"
         work = Finding("P-03", Verdict.NOT_OBSERVABLE, text, work.evidence)
@@ -158,6 +159,7 @@ async def in_one_write(trial: Trial) -> None:
     params: dict[str, Json] = {"requestId": connection.next_id, "reason": f"{PROBE_REASON}, in one write"}
     cancel = b"\n" + messages.encode(messages.notification(CANCEL_METHOD, params))
     trace = connection.call(choice.name, choice.arguments, behind=cancel)
+    # They share one write, so everything that comes is behind the cancel.
     trace.cancel_at = trace.sent_at
     behind = connection.echo()
     seen = await trial.watched(trace, trace.sent_at + trial.end(), behind)
@@ -171,6 +173,7 @@ async def at_completion(trial: Trial) -> None:
     if duration is None:
         trial.give_up("P-07", NO_END)
     trace = await trial.begin()
+    # A little before it is due, so that the answer and the cancel cross. Which comes first is chance, and both are allowed.
     await connection.until(trace.over, trace.sent_at + duration - 0.005)
     crossed = "cancelled just after its answer" if trace.responses else "cancelled just before its answer"
     at = connection.cancel(trace)
@@ -202,6 +205,7 @@ async def id_zero(trial: Trial) -> None:
     # what a server does now and then, the call of the first rules or one more shows with another id too
     worse = {rule: told for rule, told in zero.broken.items() if trial.server.verdict(rule) not in BAD}
     if worse:
+        # One more call, no more: three of them took more time than a whole run over HTTP has.
         other = await _effect(trial, None)
         if trouble := other.seen.early or trial.connection.lost:
             trial.give_up("P-23", f"no call with another id to compare with: {trouble}")
@@ -279,6 +283,7 @@ async def disconnected(trial: Trial) -> None:
     trial.tell("the client closed the call's stream without a cancel", at - trace.sent_at)
     since = seen.cancel + judging.settling(control)
     on = [beat for beat in seen.times(judging.BEATS) if beat > since]
+    # The heartbeat alone can show the work here: progress and log messages came on the stream that was closed.
     if sum(beat > since for beat in control.times(judging.BEATS)) < judging.SOME:
         trial.unseen("P-17", f"nothing shows whether the work goes on: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
@@ -330,6 +335,7 @@ async def session_deleted(trial: Trial) -> None:
             text += f"; the call's stream ended without a response after {trace.ended_at - at:.2f} s"
         else:
             text += "; the call got no response and its stream stayed open"
+    # In a session of its own, since the deleted one has to be refused. mcp 1.9 answers 500 to everybody after a DELETE.
     other, what = server.connect("after DELETE"), "a call in a new session"
     try:
         await other.open()
@@ -461,10 +467,13 @@ async def malformed(trial: Trial) -> None:
     """P-11: one broken notification after another, each while the call that it might hit is in flight."""
     server, connection = trial.server, trial.connection
     calls: dict[int, Trace] = {}
+    # The small ids are those of the calls that the malformed cancels might hit; the requests between them get others.
     connection.next_id = 1 + max(id_ for _, id_, _ in MALFORMED)
     worst: Finding | None = None
     sent = 0
     for name, id_, params in MALFORMED:
+        # Each call begins with the first cancel that might hit it. When all began before the first cancel, on a slow
+        # machine the last ones met calls that were over, and "all ignored" was said of what nobody had seen.
         if server.busy and not server.modern_http and id_ not in calls:
             calls[id_] = await trial.begin(id=id_)
             await connection.quiet(connection.now() + min(REACTION_SECONDS, trial.mid / 2))
@@ -475,6 +484,7 @@ async def malformed(trial: Trial) -> None:
         at = connection.now()
         connection.refusals.clear()
         connection.notify(CANCEL_METHOD, params)
+        # Sent behind the cancel: once it is answered, the cancel was read, and a reaction to it is here or close behind.
         heard = await connection.echo().answered(at + REACTION_SECONDS)
         await connection.quiet(connection.now() + 0.02)  # an error may come behind it
         trial.tell(f"cancelled with {name}", None, "" if params is None else messages.text(params))
@@ -487,6 +497,7 @@ async def malformed(trial: Trial) -> None:
             worst = Finding("P-11", Verdict.WARNING, sentence)
         if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
             trial.tell(connection.lost)
+        # Beside a call in flight, an echo without an answer is no sign: some servers do one thing at a time.
         elif connection.lost or (heard is None and not calls):
             found = await trial.next_call("P-11")
             if found.verdict is Verdict.FAIL:
@@ -574,6 +585,7 @@ async def string_id(trial: Trial) -> None:
     trial.tell(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)
     trial.told += [trace.evidence(each) for each in trace.responses[:1]]
     await _ignored(trial, "P-13", at)
+    # A tool that never ends gives no result anyway, but its work may be seen to stop.
     stopped = judging.work("P-13", seen, trial.control).verdict is Verdict.PASS
     if heard is not None and heard.kind == "result":
         trial.passed("P-13", "ignored: the server sent the result")
@@ -631,6 +643,9 @@ class Experiment:
         return tuple(rule.id for rule in RULES.values() if rule.experiment == self.name)
 
 
+# The order is that of a run. The first one comes first: id 0 is compared with its verdicts, and it
+# mends a control run that was cold. What is `alone` reads the heartbeat, one file for all connections,
+# or is the DELETE: that comes last, because a whole server may die of it.
 EXPERIMENTS: Final = (
     Experiment("cancelled mid-work", mid_work, alone=True),
     Experiment("disconnected", disconnected, alone=True),

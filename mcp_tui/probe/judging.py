@@ -247,6 +247,7 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
         return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)
     for name in seen.signs:
         count, shown = len(_after(control.times(name), since)), len(seen.times(name))
+        # Work that was done before the cancel did not stop at it, although nothing comes any more.
         if count >= SOME and shown >= END * len(control.times(name)):
             text = f"{name} came as often as in the uncancelled run, so the work may have been done"
             return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)

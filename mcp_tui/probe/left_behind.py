@@ -82,6 +82,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         """
         self.sink = sink
         launch = prepare(self._target)
+        # Its session of its own is a process group: by that, everything that it starts is found, and ended by close().
         command = (*self._through, launch.path, *self._target.command[1:])
         self.process, _ = await asyncio.get_running_loop().subprocess_exec(
             lambda: self, *command, env=launch.environment, cwd=self._target.cwd, start_new_session=True
@@ -210,6 +211,7 @@ async def _work(trial: Trial, connection: ProbeConnection) -> float:
 async def stdin_closed(trial: Trial) -> None:
     """P-21: a server that works is given the time that its tool still takes."""
     await _left(trial, trial.connection, "P-21", busy=False)
+    # An idle server that stays has broken the rule already; only one that ends is asked once more, at work.
     if trial.findings[0].verdict is Verdict.PASS and trial.server.busy:
         trial.findings.clear()
         again = trial.server.connect("stdin closed with a call in flight")

@@ -173,6 +173,7 @@ class Probe:
         Over stdio it closes in the background, because a server may take long to exit. Over HTTP it stays until the end.
         """
         server = self.server
+        # Moved, not copied: a connection that is used again is released again.
         server.noise += [each for each in connection.heard if each.kind == "noise"]
         connection.heard = [each for each in connection.heard if each.kind != "noise"]
         if server.transport == "http":
@@ -209,6 +210,7 @@ class Probe:
                 except ListFailed as error:
                     notes.append(f"The tools could not be listed: {error}")
             transport = client.transport
+            # The DELETE of a session comes last of all (P-28): some server dies of it, before the first experiment here.
             if transport is not None and info.transport == "http":
                 transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         finally:
@@ -281,6 +283,7 @@ class Probe:
             if heard is not None and heard.is_error:
                 report.notes.append(f"{choice.name} {_failed(heard)}")
             useful.append((choice, control))
+            # Without progress of the tool, P-02 cannot be judged, and P-03 only by other signs: so it is looked for first.
             if asked or len(control.times(PROGRESS)) > 1:
                 break
         if not useful:
@@ -360,6 +363,7 @@ class Probe:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
         budget = RUN_DURATIONS * (self.server.control.length or 1.0) + RUN_GRACE_SECONDS
+        # The time of a run is promised. What it cuts off is reported as not run, and is exit status 6 if a MUST is among it.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._left(budget))):
                 for alone, group in groupby(due, lambda each: each.alone):

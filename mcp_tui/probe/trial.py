@@ -69,6 +69,7 @@ class Trial:
     def mid(self) -> float:
         """Seconds after which a call is cancelled mid-work."""
         control = self.control
+        # Without an end, the length is the time for which the tool was watched: this share of it is one second at most.
         share = MID if control.duration is not None else min(MID, 1.0 / max(control.watched, 1.0))
         return judging.middle(control, share)
 
