@@ -42,6 +42,7 @@ class Address:
     @property
     def loopback(self) -> bool:
         """Whether the host is this machine, so that no proxy can stand between."""
+        # Every name below localhost is this machine (RFC 6761, 6.3), and a final dot changes nothing.
         host = self.url.host.rstrip(".").lower()
         if host == "localhost" or host.endswith(".localhost"):
             return True

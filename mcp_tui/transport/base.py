@@ -307,6 +307,7 @@ class Turn:
     def is_spent(self) -> bool:
         """Whether this one's share is spent, so that a stream has to wait for the loop's next turn."""
         now = time.monotonic()
+        # The first stream of a turn starts the clock for all; the call that it leaves behind ends it in the next turn.
         if self._until is None:
             self._until = now + TURN_SECONDS
             asyncio.get_running_loop().call_soon(self._over)
@@ -336,6 +337,7 @@ def call_behind_keys(call: Callable[[], object]) -> None:
     loop.call_soon(due)
 
 
+# The event loop holds tasks weakly: one that nobody keeps may be collected in the middle of its work.
 _running: set[asyncio.Task[Any]] = set()
 
 

@@ -95,8 +95,11 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
     pid = os.fork()
     if pid == 0:
         try:
+            # A group with the number of its process: T and K reach a shell or npx together with the server behind it.
             os.setsid()
             heed_signals()
+            # For kill -9 of the guard. It reaches this process alone, not what a wrapper such as npx starts: then the client
+            # ends the group. A guard that died before this call sends nothing any more, hence the question for the parent.
             prctl(PR_SET_PDEATHSIG, SIGKILL)
             if os.getppid() == guard:
                 os.execve(path, command, environment)
@@ -105,6 +108,7 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
         finally:
             os._exit(127)
     os.close(report)
+    # Waits until the server's own program runs: "started" is never said of one that the system then refuses.
     failure = os.read(outcome, 16)
     os.close(outcome)
     if failure:
@@ -130,7 +134,9 @@ def descendants() -> dict[int, int]:
                     status = file.read()
             except OSError:
                 continue
+            # Behind the last bracket: the program's name stands in brackets, and may itself have spaces and brackets in it.
             fields = status[status.rindex(b")") + 1 :].split()
+            # A zombie does not run, so it was not left behind.
             if fields[0] not in (b"Z", b"X"):
                 children.setdefault(int(fields[1]), []).append(int(name))
                 starts[int(name)] = int(fields[19])
@@ -164,6 +170,7 @@ class Guard:
         while self.left():
             wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
             ready = select.select([self.control, self.woken], [], [], wait)[0]
+            # The numbers of signals, one a byte. For a SIGCHLD it is enough to have woken up: left() reaps.
             if self.woken in ready and SIGTERM in os.read(self.woken, 512):
                 report(self.reports, "told", SIGTERM)
                 return
@@ -178,6 +185,7 @@ class Guard:
             requests = os.read(self.control, 64)
         except OSError:
             return False
+        # T and K may come in one read: K counts then, and the time is that of T. No bytes at all are the client's end.
         self.ready = int(requests[1:].partition(b"K")[0] or 0)
         if b"K" in requests:
             self.kill()
@@ -192,12 +200,16 @@ class Guard:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                # No child is left. For a subreaper nothing is left then; elsewhere, an orphan is the child of another
+                # process, and only the group shows it.
                 return not self.reaper and self.group(0)
             if pid == 0:
                 return True
             if pid == self.server:
                 self.exited = True
                 now = monotonic()
+                # The client's SIGTERM went to the whole group, so whoever outlives the server knows, and has time to say
+                # goodbye. If the server ended by itself, nobody was told yet.
                 if self.asked:
                     self.steps = [(now + REQUESTED_GRACE, SIGKILL)]
                 else:
@@ -271,9 +283,12 @@ def woken_only(number: int, frame: object) -> None:
 def main() -> None:
     """Runs ``guard.py DESCRIPTOR PATH COMMAND [ARGUMENT…]``."""
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    # Or the server would hold this end open, and the client would not see that the guard has ended.
     os.set_inheritable(control, False)
     import signal
 
+    # A mask is inherited: of a client that blocks these, the guard would never wake, and the server would never hear
+    # SIGTERM.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
     environment = receive(control)
     if environment is not None:
@@ -292,6 +307,7 @@ def run(
     Where the client cannot write and read on the same descriptor, it has another one for the ``reports``.
     """
     reports = control if reports is None else reports
+    # Before the fork, so that nothing of the server escapes in its first moments.
     reaper = prctl(PR_SET_CHILD_SUBREAPER, 1)
     server, failure = start(path, command, environment)
     if failure:
@@ -304,9 +320,11 @@ def run(
     try:
         import signal  # while the server starts
 
+        # The server may have exited before there are handlers: watch() reaps before it waits, so no SIGCHLD is missed.
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, woken_only)
         signal.signal(signal.SIGTERM, woken_only)
+        # The signals of a terminal are the client's to act on: the guard must not end before the server.
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -316,6 +334,7 @@ def run(
         report(reports, "started", server)
         guard.watch()
     finally:
+        # The client is gone, or somebody ended the guard: nobody waits for a gentle end.
         if guard.left():
             guard.kill()
         if guard.ended:

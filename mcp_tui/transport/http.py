@@ -103,6 +103,7 @@ class HttpTransport(HttpSession):
         if self._closing:
             return
         self._closing = True
+        # C-44: first the cancels leave, then streams close, then the session is deleted: nothing of it is heard after that.
         if not self.over:
             await _at_most(
                 asyncio.gather(*(each.flushed() for each in self._sendings.values() if each.urgent))
@@ -194,6 +195,8 @@ class HttpTransport(HttpSession):
         if self._usable:
             exchange = self._sendings.get(("request", message.cancels))
             if exchange is not None:
+                # C-36: before its cancel is made, which may wait for the body of the request; nothing is resumed in that
+                # time.
                 exchange.settle()
             self._keep("cancel", message.cancels, Cancel(self, message, exchange))
 
@@ -246,6 +249,7 @@ class SseTransport(HttpTransport):
         try:
             async with Limit(CONNECT_TIMEOUT):
                 await self._endpoint
+        # Also when connecting is cancelled: a stream that nobody reads would stay open.
         except BaseException as error:
             self._stream.cancel()
             await asyncio.wait([self._stream])

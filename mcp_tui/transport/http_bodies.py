@@ -52,6 +52,7 @@ class EventBlocks:
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
         """Takes the next bytes; returns the events that they complete."""
+        # The line feed of a CRLF that was cut between two chunks: the carriage return has ended the line already.
         data = data.removeprefix(b"\n") if self._after_return else data
         self._after_return = data.endswith(b"\r")
         if b"\r" in data:
@@ -97,8 +98,10 @@ class EventStream(httpx.AsyncByteStream):
         """Yields the events until the server ends the stream. Raises what broke the connection."""
         headers = {"Content-Type": f"{EVENT_STREAM_TYPE}; charset=iso-8859-1"}
         source = EventSource(httpx.Response(200, headers=headers, stream=self))
+        # Closed with its reader: a generator that is left to the collector would keep the connection until then.
         async with contextlib.aclosing(source.aiter_sse()) as found:
             async for event in found:
+                # A server's number may have hundreds of digits, which no float holds.
                 retry = None if event.retry is None else min(max(event.retry, 0), _RETRY_MILLISECONDS) / 1000
                 yield ServerEvent(event.event, event.data.encode("latin-1"), event.id, retry)
 
@@ -114,6 +117,8 @@ class EventStream(httpx.AsyncByteStream):
                     if self._own:
                         return
                     continue
+                # httpx-sse decodes what it is given in one go: 64 MB at once would hold up a cancel, so other work gets a
+                # turn between the pieces.
                 *pieces, last = [
                     block[at : at + _DECODED_BYTES] for at in range(0, len(block), _DECODED_BYTES)
                 ] or [b""]

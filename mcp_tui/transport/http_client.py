@@ -32,6 +32,7 @@ IDLE: Final = 4.0
 """Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
 connection is closed while a request is on its way."""
 
+# Many listeners queue a hundred new connections at most, often fewer, and drop or refuse the rest of a thousand calls.
 MAKING: Final = 32
 """Connections that may be made at once, for requests, and as many for urgent messages."""
 
@@ -94,6 +95,7 @@ class HttpClient:
         self.tokens = None if b"authorization" in self._given else tokens
         """The source of the token of each request; ``None`` if a person gave a header instead."""
         self._insecure = target.insecure
+        # How long an answer may take is the client's to decide: a tool may run, and a stream be silent, for hours.
         self._timeout = {"connect": connect_timeout, "pool": None, "read": None, "write": None}
         self._make: Callable[[], HttpxConnection] | None = None
         """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
@@ -121,6 +123,8 @@ class HttpClient:
                 proxy=made,
                 socket_options=_KEEP_ALIVE,
             )
+            # Made once and thrown away: what httpx has against a proxy, such as SOCKS without its package, it says only
+            # here.
             self._make()
         except ImportError as error:
             text = "The proxy of the environment is a SOCKS proxy. Install mcp-tui with the extra 'socks' to use it."
@@ -180,6 +184,7 @@ class HttpClient:
                     sockets.append(info["return_value"])
                     if self.tokens is not None and self.proxy is None:
                         self.tokens.connected(str(sockets[-1].get_extra_info("server_addr")[0]))
+                # The CONNECT to a proxy is not the request itself: a cancel may still take that back.
                 case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
                     place.close()
                     begun = passed = True
@@ -207,6 +212,7 @@ class HttpClient:
         try:
             response = await _response(connection, request)
             response.extensions |= {TOKEN: sent, ADDRESS_EXTENSION: address}
+            # The client behind a tap keeps its own cookies.
             if exact is None:
                 self.cookies.take(url, response)
             if self.tokens is not None and sent.access:
@@ -263,6 +269,7 @@ class HttpClient:
         """Returns the user's headers, overridden by the protocol's. ``cookies`` of the server follow those of the user."""
         ours = {b"host": host, b"user-agent": f"mcp-tui/{__version__}".encode()}
         merged = {**{name: [(name.title(), value)] for name, value in ours.items()}, **self._given}
+        # Nothing is ever unpacked: one megabyte of gzip can be 67 in a single chunk, before a cap could see it.
         for name, value in {**protocol, "Accept-Encoding": "identity"}.items():
             merged[name.lower().encode()] = [(name.encode(), value.encode("latin-1", "replace"))]
         if cookies:
@@ -288,6 +295,7 @@ class HttpClient:
 
 async def _response(connection: HttpxConnection, request: httpx.Request) -> httpx.Response:
     """Returns the response to a request; a connection that is refused or reset while it is made is tried again."""
+    # Nothing of the request has left where the connection itself failed, so it is no second attempt at a call.
     for pause in AGAIN:
         try:
             return await connection.handle_async_request(request)

@@ -80,6 +80,8 @@ class Sending:
         self._message = message
         self._closed = False
         self._decided = asyncio.Event()
+        # Fixed now: a 404 is about the session in which it was sent. An initialize opens a session, and names none
+        # (transports, "Session Management").
         self._sent_with = None if message.method == "initialize" else session.session_id
         self.task = spawn(self._exchange(), name=f"POST {message.method}")
         self.task.add_done_callback(lambda _: (self._decided.set(), self.received.set()))
@@ -118,6 +120,8 @@ class Sending:
         if not response.is_success:
             return await refused(self._session, response)
         media = media_type(response.headers)
+        # At the head, not at the end: some servers leave the body of a 202 open, and the handshake or a cancel would wait
+        # for it. JSON is read first, because it may be a refusal.
         if media != JSON_TYPE:
             self._accepted()
         # a body read to its end keeps the connection
@@ -232,6 +236,7 @@ class Cancel(Sending):
         if self._request is not None and not await self._request.flushed():
             self._failed(Refused("the request was not sent"))
             return
+        # Until its last byte the streams get one message a turn: a POST takes a dozen turns, which a flood would fill.
         self._session.turn.urgent.add(self)
         try:
             await super()._exchange()
@@ -247,6 +252,8 @@ class Cancel(Sending):
         """Reports what a response of 2xx holds: the answer of the cancelled request may be in it, or a refusal."""
         if not response.is_success:
             return await super()._refusal(response)
+        # A server may answer before it has read everything, and httpcore then reports no last byte. A status says that it
+        # arrived.
         self._flushed()
         session, media, self._status = self._session, media_type(response.headers), response.status_code
         if media != JSON_TYPE:
@@ -282,6 +289,7 @@ class Cancel(Sending):
         if self.left:
             why = cause(failure)
             text = "the connection was closed" if why in (CLOSED, RESET) else why
+            # C-32: it was written, so it was not "not delivered"; and no status can come any more, so nothing is awaited.
             self._session.sink.unanswered(message=self._message, detail=text)
         else:
             super()._lost(failure)
@@ -319,6 +327,7 @@ class Exchange(Sending):
         """C-36: a cancelled request is not resumed. A stream that is open goes on; one that waits to be resumed ends."""
         self._final = True
         if self._waiting:
+            # Closed first, so that the task reports nothing more; what became of the stream is reported here.
             self.close()
             self._ended("its stream was closed and is not resumed")
 
@@ -341,6 +350,7 @@ class Exchange(Sending):
             if not self._status:
                 self._broken(detail, self._session.http.failure_text(error))
                 return
+        # A defect of ours: it is raised, but the call must not wait for its timeout because of it.
         except Exception as error:
             self._broken(cause(error), cause(error))
             raise
@@ -366,6 +376,7 @@ class Exchange(Sending):
             if self._message.method == "initialize":
                 self._session_id = response.headers.get("mcp-session-id")
             if kind == EVENT_STREAM_TYPE:
+                # C-39: a stream of 2026-07-28 is never resumed, whatever ids its events have.
                 cursor = None if session.modern else self._cursor
                 self._besides = await read_events(
                     response, session, cursor, self._deliver, self._other, own=True
@@ -393,6 +404,7 @@ class Exchange(Sending):
         body = await read_head(response.aiter_raw(), min(self._session.cap, ERROR_BODY))
         frame = messages.parse(body)
         answer = frame if isinstance(frame, ResponseFrame) and frame.id == self._id else None
+        # A server of 2026-07-28 says so with HTTP 404, too: that does not end a session.
         method_missing = (
             answer is not None and answer.error is not None and answer.error.code == METHOD_NOT_FOUND
         )
@@ -411,6 +423,7 @@ class Exchange(Sending):
             self._answered = self._answered or answers(message)
             frame = None if self._session_id is None else messages.parse(message)
             if isinstance(frame, ResponseFrame) and frame.error is None and self._session_id is not None:
+                # Before the answer is told: what the client sends because of it carries the session id already.
                 self._session.adopt(self._session_id)
                 self._session_id = None
         self._session.deliver(message, self._id, status)
@@ -422,6 +435,7 @@ class Exchange(Sending):
         """Ends the exchange after its response is over, cleanly or broken by ``detail``; resumes it if possible."""
         session, revision, cursor = self._session, self._session.revision, self._cursor
         resumes = revision is not None and revision.resumes
+        # C-34: without an id of an event nothing can be resumed, and the server may still be at work; that is no cancel.
         while resumes and not self._answered and not self._final and cursor.last_id:
             why = detail or "closed by the server"
             session.sink.happened(
@@ -429,6 +443,8 @@ class Exchange(Sending):
             )
             self._waiting = True
             await asyncio.sleep(cursor.pause)
+            # C-36: until the stream is open again, a cancel ends the waiting: a replay would bring an answer that nobody
+            # wants.
             detail, refused = await read_on(session, cursor, self._deliver, self._resumed, own=True)
             self._waiting = False
             if refused is not None or cursor.in_vain >= ATTEMPTS:

@@ -146,6 +146,7 @@ class Fetcher:
         with suppress(OSError, UnicodeError):
             for ip in await _resolved(self.server):
                 self.connected(ip)
+        # A name that cannot be looked up here (a proxy knows it) permits the least.
         self._allowed = self._allowed or _FROM["public"]
 
     def _check(self, address: Address, ips: list[str]) -> None:

@@ -91,6 +91,7 @@ class HttpSession:
 
     def end(self, detail: str, *, expected: bool = False, renewable: bool = False) -> None:
         """Reports that the connection is gone, and nothing after it."""
+        # Silent before it is said: whoever hears of the end may close or send again, and nothing may be reported after it.
         sink, self.sink, self.over = self.sink, SILENCE, True
         sink.closed(detail=detail, expected=expected, renewable=renewable)
 
@@ -205,6 +206,7 @@ class Cursor:
         if not event.id or len(event.id) > _LONGEST_ID:
             return True
         self.last_id = event.id
+        # With its data: an event without an id has the last one before it, so an id alone may stand for several events.
         mark = event.id, hash(event.data)
         if event.data and mark in self._before:
             return False
@@ -217,6 +219,7 @@ class Cursor:
     def pause(self) -> float:
         """The seconds before the next attempt: the server's, doubled with each attempt in vain after the first."""
         asked = max(SHORTEST_RETRY_SECONDS, self._retry)
+        # Bounded: after a thousand attempts in vain, in which nothing failed, the power would be too large for a float.
         doubled = asked * 2 ** min(max(0, self.in_vain - 1), 64)
         return min(doubled, max(LONGEST_RETRY_SECONDS, asked))
 
@@ -339,6 +342,7 @@ async def read_on(
         status = error.said.status
         if session.session_id is not None and not session.mute and is_session_over(error.said):
             session.lose(session_over(status), renewable=True)
+        # A server that restarts behind a gateway answers 5xx for a while; with another token the next attempt may succeed.
         return str(error), None if status >= 500 or await session.renewed(error.said.challenge) else error
     except EXPECTED as error:
         return cause(error), None

@@ -77,6 +77,7 @@ def prepare(target: StdioTarget) -> Launch:
     if cwd is not None and not os.access(cwd, os.X_OK):
         raise TransportError(f"Cannot enter the working directory {cwd}. Check its permissions.")
     path = find_program(target)
+    # Compared at each start: PATH or a link may lead elsewhere than when a person said yes.
     if target.approved and os.path.realpath(path) != target.approved:
         raise TransportError(
             f"Not started: {path} is not the program that you approved ({target.approved}). "
@@ -105,6 +106,8 @@ def find_program(target: StdioTarget) -> str:
                 f"Not executable: {name}. Run chmod +x on it, or name the program that runs it."
             )
         raise TransportError(f"No such file: {name}. Check the path of the server's program.")
+    # The server's own PATH, not ours: what a person is shown for approval is found by this same function, and must be what
+    # runs then.
     search = server_environment(target).get("PATH", os.defpath)
     if found := shutil.which(name, path=search):
         return str(Path(found).absolute())
@@ -175,6 +178,7 @@ class ServerProcess:
 
     def ready(self) -> None:
         """Notes that what runs already is part of the server, such as the server itself behind npx or a shell."""
+        # The boot time, not the monotonic one: the starts of processes in /proc count the time of a suspended machine, too.
         if sys.platform == "linux":
             self._ready = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
@@ -220,6 +224,8 @@ class ServerProcess:
         """
         block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
         self._requests.write(b"%d\n%s" % (len(block), block))
+        # A guard that could not even begin closes the socket without a word, or resets it: that has failed for a reason
+        # unknown.
         report = b""
         with suppress(OSError):
             report = await self._reports.readline()
@@ -242,6 +248,8 @@ class ServerProcess:
                         self.ended = int(value)
         finally:
             await _reap(self._guard)
+            # The socket ends with the guard, be its work done or not: one that was killed has reported no exit, and nobody
+            # may wait for it. What a wrapper such as npx started is still in the group then.
             if not self.exit.done():  # somebody killed the guard, and the server with it
                 self.guard_code = self._guard.returncode
                 with suppress(OSError):  # nobody is left in its group
@@ -277,6 +285,8 @@ async def _start_guarded(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerP
     with ExitStack() as undo:
         link, its_link = socket.socketpair()
         undo.enter_context(link)
+        # Our copy of the guard's end is closed as soon as the guard has its own, or the guard's death would not end the
+        # socket.
         with its_link:
             guard = _start_guard(launch, its_link)
         files = [
@@ -296,6 +306,7 @@ async def _start_guarded(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerP
             # shielded, so that a second cancel leaves no process behind either
             await asyncio.shield(spawn(_reap(guard), name="reap the guard"))
             raise
+        # Only now: two readers may not wait on one stream, and begin() reads the report of the start.
         spawn(process.follow(), name="follow the guard to its end")
         undo.pop_all()
         return process
@@ -304,7 +315,9 @@ async def _start_guarded(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerP
 def _start_guard(launch: Launch, link: socket.socket) -> subprocess.Popen[bytes]:
     """Starts the guard with its end of the link to us; its pipes are the server's."""
     number = link.fileno()
+    # Isolated and without site: each start waits for the guard, and no PYTHONPATH may change it.
     guard = [sys.executable, "-I", "-S", "-E", str(GUARD), str(number)]
+    # asyncio's own subprocess would kill the guard when the loop is closed, and just then the guard has work to do.
     return subprocess.Popen(
         [*guard, launch.path, *launch.target.command],
         stdin=subprocess.PIPE,
@@ -313,5 +326,6 @@ def _start_guard(launch: Launch, link: socket.socket) -> subprocess.Popen[bytes]
         bufsize=0,
         cwd=launch.target.cwd,
         pass_fds=(number,),
+        # Or ctrl+c in our terminal would reach guard and server before anything was cancelled or closed.
         start_new_session=True,
     )

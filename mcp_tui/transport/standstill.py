@@ -51,6 +51,8 @@ class Alarm:
         if now - self._when < LATE_SECONDS:
             self._ring()
         else:
+            # Many turns, not one: a reader hands on a few milliseconds of messages in each, and the answer may be the last
+            # of them.
             self._handle = self._loop.call_soon(self._read, CATCH_UP_TURNS, now + AT_MOST)
             self._late(now - self._when)
 
@@ -82,6 +84,8 @@ class Limit:
         self._alarm = None if when is None else Alarm(when, self._up)
 
     def _up(self) -> None:
+        # asyncio's own timeout has no time before this: it would be up in the first turn after a standstill, with the answer
+        # still unread.
         self._timeout.reschedule(asyncio.get_running_loop().time())
 
     async def __aenter__(self) -> Limit:

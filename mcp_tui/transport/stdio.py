@@ -102,6 +102,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def end_input(self, detail: str) -> None:
         """Closes the server's stdin behind the batch that is being written, and refuses the rest."""
+        # What is leaving still leaves: a cancel may be in it.
         self.refuse(self._refusal or detail, batch=False)
         if self._pipe is not None:
             self._pipe.close()
@@ -119,6 +120,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._pipe = cast("asyncio.WriteTransport", transport)
+        # So that asyncio says when the pipe has accepted everything: what it still holds cannot be overtaken by a cancel.
         self._pipe.set_write_buffer_limits(high=0)
         self._flush()
 
@@ -212,6 +214,7 @@ class StdioTransport(LineWriter, Transport):
         self.sink = sink
         self._asked, self._hurry = loop.create_future(), loop.create_future()
         self._process = process = await start(launch, self)
+        # Nothing may be sent to a process that has ended; what it wrote before is still read to its last line.
         process.exit.add_done_callback(lambda code: self.refuse(exit_text(code.result(), process.guard_code)))
         self.pid = process.pid
         self.sink.happened(text=f"started {launch.path} (pid {self.pid})")
@@ -267,15 +270,19 @@ class StdioTransport(LineWriter, Transport):
             await asyncio.sleep(0)  # an eager task would begin before there are readers
             await _first(exited, self._readers[0], asked)
             if not exited.done() and not asked.done():
+                # Told at once: nothing can be heard from here on, and nobody may be said to have listened in the meantime.
                 self.sink.unheard(detail="server closed its stdout")
+                # Its exit would stay unknown if it had stopped its guard before.
                 process.wake()
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():
+                # C-41: its last lines may still lie in the pipes, and an answer among them counts.
                 await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN)
             if asked.done():
                 await self._end(process, sink)
                 await self._finish(process, "server did not end")
             else:
+                # Told before the rest is ended, which takes seconds and changes nothing of what is known.
                 await self._finish(process, "server closed its stdout but is still running")
                 await self._end(process, sink)
         finally:
@@ -283,11 +290,13 @@ class StdioTransport(LineWriter, Transport):
 
     async def _finish(self, process: ServerProcess, alive: str) -> None:
         """Reports that the connection is gone, behind the last line; ``alive`` says how if the server has not ended."""
+        # A child may hold the pipes open for ever: from here on nobody waits for their ends.
         process.stop_reading()
         await asyncio.wait(self._readers)
         code = process.exit.result() if process.exit.done() else None
         detail = alive if code is None else exit_text(code, process.guard_code)
         self.refuse(detail)
+        # Silent before it is said: whoever hears of the end may send again, and nothing may be reported after it.
         sink, self.sink = self.sink, SILENCE
         sink.closed(detail=detail, code=code, expected=self._asked.done())
         self.abandon()
