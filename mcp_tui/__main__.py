@@ -43,10 +43,18 @@ def _spare_modules() -> None:
         modules["sniffio"] = None
     # pydantic_core loads its types of schemas, a tenth of the start, to offer four of them in its own name
     schemas = ModuleType("pydantic_core.core_schema")
-    schemas.__dict__.update(CoreConfig=Any, CoreSchema=Any, CoreSchemaType=Any, ErrorType=Any)
+
+    def loaded(name: str) -> object:
+        """Returns one of its other names, which few need."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        modules.pop(schemas.__name__, None)
+        return getattr(import_module(schemas.__name__), name)
+
+    schemas.__dict__.update(
+        CoreConfig=Any, CoreSchema=Any, CoreSchemaType=Any, ErrorType=Any, __getattr__=loaded
+    )
     modules[schemas.__name__] = schemas
-    import_module("pydantic_core")
-    del modules[schemas.__name__]  # who needs them loads them
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from hypothesis import settings
 
 import mcp_tui
 from mcp_tui.journal.store import Store
-from mcp_tui.transport import process
+from mcp_tui.transport import launching
 from tests.control import Control
 from tests.forking import start_guard
 from tests.frames_sent import Sent, journals
@@ -112,7 +112,7 @@ def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Pat
 def _servers_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A guard and a server start without loading Python, but where their start is what a test is about."""
     if request.path.parent.name != "transport":
-        monkeypatch.setattr(process, "_start_guard", start_guard)
+        monkeypatch.setattr(launching, "_start_guard", start_guard)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn, Self
 
-from mcp_tui.transport import guard, process
+from mcp_tui.transport import guard, launching
 
 TESTS: Final = Path(__file__).parent
 LOADED_LATE: Final = ("http.server", "jsonschema_rs", "platformdirs")
@@ -152,10 +152,10 @@ def _rest(file: IO[bytes] | None) -> bytes:
         return file.read()
 
 
-STARTED: Final[Any] = process._start_guard  # pyright: ignore[reportPrivateUsage]
+STARTED: Final[Any] = launching._start_guard  # pyright: ignore[reportPrivateUsage]
 
 
-def start_guard(launch: process.Launch, link: socket.socket) -> Any:
+def start_guard(launch: launching.Launch, link: socket.socket) -> Any:
     """Stands for the function of the transport that starts a guard."""
     if launch.target.cwd is not None or launch.path != sys.executable:
         return STARTED(launch, link)
@@ -232,7 +232,7 @@ def become(asked: dict[str, Any], files: list[int]) -> NoReturn:
         sys.argv = ["guard.py", "3", *asked["words"]]
         guard.main()
         os._exit(0)
-    process._start_guard = start_guard  # pyright: ignore[reportPrivateUsage]
+    launching._start_guard = start_guard  # pyright: ignore[reportPrivateUsage]
     os.environ.clear()
     os.environ.update(asked["env"])
     sys.argv = ["mcp-tui", *asked["words"]]

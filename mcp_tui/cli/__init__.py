@@ -6,14 +6,12 @@ Each command is a module of its own and loads what it needs itself: Textual for 
 from __future__ import annotations
 
 import contextlib
+import gc
 import resource
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mcp_tui.cli.output import Exit, Failure, out, prepare, warn
-
-if TYPE_CHECKING:
-    from mcp_tui.cli.grammar import Words
 
 FILES: Final = 8192
 """Wanted limit of open files: each HTTP request in flight has a connection, and many systems allow 256."""
@@ -25,6 +23,8 @@ def main(argv: list[str] | None = None) -> int:
         return Exit.STDOUT_CLOSED
     allow_files()
     try:
+        # Nothing that is loaded now becomes garbage, and searching for it takes a tenth of the start.
+        gc.disable()
         status = _run(sys.argv[1:] if argv is None else argv)
         out("", end="", flush=True)
         return status
@@ -40,6 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         warn(explain(error))
         return Exit.USAGE if is_known(error) else Exit.DEFECT
     finally:
+        gc.enable()
         with contextlib.suppress(Failure):  # the error of the command matters more
             out("", end="", flush=True)
 
@@ -57,7 +58,7 @@ def _run(arguments: list[str]) -> int:
     from importlib import import_module
 
     from mcp_tui.cli.grammar import HelpAsked, read
-    from mcp_tui.cli.options import COMMANDS
+    from mcp_tui.cli.options import COMMANDS, SCREENS, STARTING
 
     try:
         given = read(arguments)
@@ -65,18 +66,15 @@ def _run(arguments: list[str]) -> int:
         out(str(text))
         return Exit.COMPLETED
     if given.name is None:
-        return _workbench(given)
-    return import_module(f"mcp_tui.cli.{COMMANDS[given.name].module}").run(given.name, given)
-
-
-def _workbench(given: Words) -> int:
-    import gc
-
-    # Nothing that is loaded now becomes garbage, and searching for it takes an eighth of the time to the first frame.
-    gc.disable()
-    try:
         from mcp_tui.cli.workbench import open_workbench
 
         return open_workbench(given)
-    finally:
+    if given.name in STARTING:
+        from mcp_tui.cli.target import start_server
+
+        start_server(given)
+    run = import_module(f"mcp_tui.cli.{COMMANDS[given.name].module}").run
+    if given.name not in SCREENS:
+        gc.freeze()
         gc.enable()
+    return run(given.name, given)

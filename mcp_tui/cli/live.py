@@ -231,7 +231,8 @@ def _of_connections(given: Words) -> Iterator[str]:
         yield "A command after --"
     for option in (option for group in CONNECTING for option in group.options):
         name = option.names[-1]
-        dest = option.how.get("dest") or name.lstrip("-").replace("-", "_")
-        usual = option.how.get("default", False if not option.takes_value else None)
-        if name not in ("--timeout", "--max-timeout") and getattr(given.options, dest) != usual:
+        if (
+            name not in ("--timeout", "--max-timeout")
+            and getattr(given.options, option.dest) != option.default
+        ):
             yield name

@@ -6,15 +6,15 @@ import asyncio
 import os
 import sys
 import threading
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.cli.grammar import Words, parser
+from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.options import defaults_of
 from mcp_tui.cli.output import Exit, Failure, dump, out, show
 from mcp_tui.cli.target import in_force, required
 from mcp_tui.client.auth.authorization import Authorization, server_key
@@ -62,8 +62,8 @@ def _server(given: Words) -> HttpTarget:
     """Returns the server that the words name; options of commands that connect have their defaults."""
     if given.url is None and given.options.server is None:
         raise Failure("No server given. Add a URL or --server NAME.")
-    defaults = vars(parser("info").parse_args([]))
-    found = required(replace(given, options=Namespace(**{**defaults, **vars(given.options)})))
+    options = SimpleNamespace(**{**defaults_of("info"), **vars(given.options)})
+    found = required(given._replace(options=options))
     if not isinstance(found, HttpTarget):
         raise Failure("Only servers behind a URL take a sign-in. A stdio server gets credentials with -e.")
     return found

@@ -5,11 +5,15 @@ Parser, help, completion, and man page are made from these tables. The module th
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from mcp_tui.protocol.values import frozen
+
+def _unfit(text: str) -> Exception:
+    """Returns the error of a value, as argparse takes it, which is loaded to tell it."""
+    from argparse import ArgumentTypeError
+
+    return ArgumentTypeError(text)
 
 
 def number(text: str) -> float:
@@ -19,7 +23,7 @@ def number(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+        raise _unfit(f"{text!r} is not a number of 0 or more")
     return value
 
 
@@ -28,7 +32,7 @@ def whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        raise _unfit(f"{text!r} is not a whole number") from None
 
 
 def speed(text: str) -> float | None:
@@ -37,7 +41,7 @@ def speed(text: str) -> float | None:
         return None
     value = number(text.removesuffix("x"))
     if not value:
-        raise argparse.ArgumentTypeError("it must be above 0, or max")
+        raise _unfit("it must be above 0, or max")
     return value
 
 
@@ -52,13 +56,13 @@ def collector(text: str) -> str:
     except ValueError:
         sound = False
     if not sound:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as http://127.0.0.1:4318")
+        raise _unfit(f"{text!r} is not a URL such as http://127.0.0.1:4318")
     try:
         installed = find_spec("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     except ModuleNotFoundError:
         installed = None
     if installed is None:
-        raise argparse.ArgumentTypeError("it needs OpenTelemetry's SDK; install mcp-tui-client[otlp]")
+        raise _unfit("it needs OpenTelemetry's SDK; install mcp-tui-client[otlp]")
     return text
 
 
@@ -70,6 +74,9 @@ class Option:
 
     def __init__(self, names: str, value: str, does: str, *, many: str = "", **more: Any) -> None:
         self.names = names.split()
+        long = next((each for each in self.names if each.startswith("--")), self.names[0])
+        self.dest = many or long.lstrip("-").replace("-", "_")
+        """The name of its value among the parsed options."""
         self.takes_value = bool(value)
         self.how: dict[str, Any] = {"help": does, **more}
         if not value:
@@ -78,6 +85,7 @@ class Option:
             self.how.setdefault("metavar", value)
         if many:
             self.how |= {"dest": many, "action": "append", "default": []}
+        self.default: Any = self.how.get("default", None if value else False)
 
 
 class OptionGroup:
@@ -338,8 +346,7 @@ _TAP_CONFIG: Final = OptionGroup(
 _CANCEL_OPTIONS: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
 
 
-@frozen
-class Spec:
+class Spec(NamedTuple):
     """A subcommand: the module that runs it, its use in a few words, the words it takes, and its own options.
 
     ``connects``: it takes a server and the options for it. ``prints``: it takes ``--json``.
@@ -451,9 +458,22 @@ COMMANDS: Final = {
 }
 
 
+STARTING: Final = frozenset({"call", "read", "prompt", *("tools", "resources", "templates", "prompts")})
+"""The commands that refuse nothing more once the server and its options are known to be right."""
+
+
+SCREENS: Final = ("replay", "attach")
+"""The commands that open a screen, which collects garbage itself."""
+
+
 def options_of(name: str | None) -> list[Option]:
     """Returns the options of a command, or of the workbench for ``None``."""
     return [option for group in groups_of(name) for option in group.options]
+
+
+def defaults_of(name: str | None) -> dict[str, Any]:
+    """Returns the value of each option of a command where it is not given."""
+    return {each.dest: each.default for each in options_of(name)}
 
 
 def groups_of(name: str | None) -> tuple[OptionGroup, ...]:

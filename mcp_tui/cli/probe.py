@@ -23,7 +23,7 @@ from mcp_tui.probe.report import Finding, Report, Verdict, is_broken
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool, Unsuitable
-from mcp_tui.transport.base import TransportError, sentence
+from mcp_tui.transport.errors import TransportError, sentence
 from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.text import TO_ASCII
 

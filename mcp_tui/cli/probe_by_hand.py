@@ -20,7 +20,7 @@ from mcp_tui.judge.by_hand import HandJudge
 from mcp_tui.judge.run import Unstartable
 from mcp_tui.probe.report import Finding
 from mcp_tui.tap.install import own_path
-from mcp_tui.transport.base import sentence
+from mcp_tui.transport.errors import sentence
 
 HOW_TO_RESUME: Final = "Completed steps are saved. Run the same command to resume."
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-import ssl
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -233,6 +233,8 @@ def _with_options(found: Target, given: Words) -> Target:
             raise Failure(f"{option} is only for {kind}, but this is {this}.")
     if isinstance(found, HttpTarget):
         # this loads an HTTP library, which a server that is a process does not need
+        import ssl
+
         from mcp_tui.transport.addresses import parse
         from mcp_tui.transport.base import TransportError
         from mcp_tui.transport.http_client import load_client_certificate
@@ -305,6 +307,33 @@ def required(given: Words) -> Target:
     if made is None:
         raise Failure("No server given. Add a URL, -- COMMAND ARGS…, --server NAME, or --demo.")
     return made
+
+
+_CHECKED: Final = frozenset(
+    {
+        *("cancel_after", "connect_timeout", "cwd", "demo", "env", "inherit_env", "json", "linger"),
+        *("max_message", "max_timeout", "no_journal", "protocol", "timeout", "transport", "words"),
+    }
+)
+"""The options that are wholly checked here, or when the command line is read."""
+
+
+def start_server(given: Words) -> None:
+    """Starts the server of a plain command line, so that it starts while the command loads what talks to it.
+
+    It does nothing where the command may still refuse something, or where this here does: the command says so itself.
+    """
+    if any(value for name, value in vars(given.options).items() if name not in _CHECKED):
+        return
+    from mcp_tui.protocol.errors import McpError
+    from mcp_tui.transport.launching import start_early
+
+    with suppress(Failure, McpError, UnicodeEncodeError):
+        "".join((*given.words, *map("".join, given.pairs))).encode()
+        where = required(given)
+        if isinstance(where, StdioTarget):
+            settings(given, server=where.name)
+            start_early(where)
 
 
 def _only(config: Path) -> str:
@@ -393,12 +422,12 @@ def _on(server: SavedServer, given: Words) -> Words:
                 server.client_cert,
                 options.client_key or server.client_key,
             )
-        return replace(given, url=server.url)
+        return given._replace(url=server.url)
     options.cwd = options.cwd or server.cwd or None
     have = [f"{name}={os.environ[name]}" for name in server.env if name in os.environ]
     options.env = [*have, *options.env]  # those that are given count before
     _lacking(server.env, [each.partition("=")[0] for each in options.env], "-e {}=…")
-    return replace(given, command=list(server.command))
+    return given._replace(command=list(server.command))
 
 
 def _lacking(names: tuple[str, ...], given: list[str], option: str) -> None:

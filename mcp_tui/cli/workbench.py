@@ -15,6 +15,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
 from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, settings, target
 from mcp_tui.cli.target import limits as tool_limits
+from mcp_tui.transport.targets import StdioTarget
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
@@ -67,6 +68,10 @@ def open_workbench(given: Words) -> int:
     config = Path(given.options.config) if given.options.config else None
     watch = None if given.options.watch is None else _watched(where, given.options.watch)
     settings(given, server="")  # what is wrong is told before the screen is taken
+    if isinstance(where, StdioTarget) and not given.options.record:  # a file that may still be refused
+        from mcp_tui.transport.launching import start_early
+
+        start_early(where)
 
     # Textual takes most of the start: what can be refused is refused before.
     from mcp_tui.tui.app import WorkbenchApp
@@ -144,7 +149,6 @@ def _watched(where: Target | None, paths: list[str]) -> Watched:
         Failure: mcp-tui starts no server, or not before it is approved.
         ConfigError: a path does not exist, or there is too much to watch.
     """
-    from mcp_tui.client.settings import StdioTarget
     from mcp_tui.config.watching import watched
 
     if not isinstance(where, StdioTarget):

@@ -37,7 +37,8 @@ from mcp_tui.protocol.revisions import (
 )
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
-from mcp_tui.transport.base import TransportError, Unauthorized, spawn, within
+from mcp_tui.transport.base import Unauthorized, spawn
+from mcp_tui.transport.errors import TransportError, sentence, within
 from mcp_tui.transport.standstill import Limit
 
 
@@ -197,7 +198,7 @@ class _Attempt:
     def _failure(self, decision: Decision) -> ConnectError:
         text = decision.why
         if self.before and text not in self.before:  # the probe may have failed in the same way
-            text = f"{base.sentence(text)} Before that: {self.before}. {ADVICE}"
+            text = f"{sentence(text)} Before that: {self.before}. {ADVICE}"
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(f"{NO_COMMON}: {text}")
         refused = text.startswith("connection refused")

@@ -30,7 +30,7 @@ from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.process import find_program
+from mcp_tui.transport.launching import find_program
 
 
 def is_needed(definition: Definition) -> bool:

@@ -22,7 +22,7 @@ from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.process import find_program
+from mcp_tui.transport.launching import find_program
 
 _TRANSPORTS: Final = {
     "": "",

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
 from mcp_tui.config import files
-from mcp_tui.config.documents import parse_toml, toml_lines
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.protocol.values import fact, frozen
 
@@ -272,6 +271,8 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
     table: dict[str, Json] = {}
     origins: dict[str, str] = {}
     if os.path.lexists(file):
+        from mcp_tui.config.documents import parse_toml, toml_lines  # only for who has such a file
+
         try:
             text = read_text(file, SETTINGS_FILE_BYTES)
             table = parse_toml(text, file)

@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache, partial
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import AnyStr, Final, NamedTuple
 
 from mcp_tui.protocol.patterns import possessive
 
@@ -113,7 +113,7 @@ _SHORTEST: Final = 4
 """Characters of a known secret at least: a shorter one would be found everywhere."""
 
 
-def _lazy(pattern: bytes, flags: int = 0) -> Callable[[], re.Pattern[bytes]]:
+def _lazy(pattern: AnyStr, flags: int = 0) -> Callable[[], re.Pattern[AnyStr]]:
     """Returns a pattern that is compiled when it is first needed: compiling all of them would slow down the start."""
     return cache(lambda: possessive(pattern, flags))
 
@@ -215,7 +215,7 @@ class _Finder(NamedTuple):
     """The search for a kind of secret: by a needle, then by a pattern around it, both in lower case, then by a function."""
 
     needle: str
-    candidate: re.Pattern[str]
+    candidate: Callable[[], re.Pattern[str]]
     find: _Find
 
 
@@ -235,10 +235,10 @@ class Redactor:
         """Short texts without a secret: names of methods and levels come with every message."""
         self._known: tuple[_Known, ...] = ()
         self._finders: tuple[_Finder, ...] = (
-            *(_Finder(hint, re.compile(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
-            *(_Finder(name, re.compile(name), self._parameter) for name in ("code=", "sig=", "signature=")),
+            *(_Finder(hint, _lazy(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
+            *(_Finder(name, _lazy(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             *(
-                _Finder(needle, re.compile(re.escape(needle)), partial(self._found, pattern))
+                _Finder(needle, _lazy(re.escape(needle)), partial(self._found, pattern))
                 for needle, pattern in _PLAIN.items()
             ),
         )
@@ -266,7 +266,7 @@ class Redactor:
         """Hides the values of JSON members, however short they are, wherever name and value are written so."""
         for name, value in members:
             needle = (name + value).lower().decode("latin-1")
-            ended = re.compile(re.escape(needle) + r"(?=[,}\s]|\Z)")
+            ended = _lazy(re.escape(needle) + r"(?=[,}\s]|\Z)")
             self._finders += (_Finder(needle, ended, partial(self._member, (name, value))),)
             # a text is found wherever the server repeats it; to look for a number everywhere would break other JSON
             self._know([json.loads(value)] if value.startswith(b'"') else (), _SHORTEST)
@@ -318,7 +318,7 @@ class Redactor:
         places: list[tuple[int, _Find]] = []
         for needle, candidate, find in self._finders:
             if needle in lower:  # many times as fast as the pattern
-                places += ((match.start(), find) for match in candidate.finditer(lower))
+                places += ((match.start(), find) for match in candidate().finditer(lower))
         if places:
             places.sort(key=itemgetter(0))
             self._spared = 0

@@ -16,11 +16,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state import state_folder
-from mcp_tui.protocol.messages import as_object
 
 QUESTION_BYTES: Final = 65536
 """Bytes of a question at most."""
@@ -95,6 +93,8 @@ class Door:
         self.socket.setblocking(False)
 
     def _place(self) -> Path:
+        from mcp_tui.journal.files import make_private  # three times what who asks at a door has to load
+
         for place in folders():
             with suppress(OSError):
                 make_private(place)
@@ -133,9 +133,7 @@ def question(data: bytes) -> dict[str, Any] | None:
     """Returns what a visitor asks, once the line is complete; empty if it cannot be read."""
     if b"\n" not in data and len(data) < QUESTION_BYTES:
         return None
-    with suppress(ValueError, RecursionError):
-        return as_object(json.loads(data.partition(b"\n")[0]))
-    return {}
+    return _read(data.partition(b"\n")[0]) or {}
 
 
 def answer(visitor: socket.socket, told: dict[str, Any]) -> None:
@@ -250,5 +248,6 @@ def _line(wanted: dict[str, Any]) -> bytes:
 
 def _read(data: bytes | bytearray) -> dict[str, Any] | None:
     with suppress(ValueError, RecursionError):
-        return as_object(json.loads(data)) or None
+        read = json.loads(data)
+        return cast("dict[str, Any]", read) if isinstance(read, dict) and read else None
     return None

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_tui.live.doors import ask_all, doors
-from mcp_tui.protocol.messages import as_text
-from mcp_tui.protocol.values import frozen
 
 
-@frozen
-class Running:
+class Running(NamedTuple):
     """A running session. ``kind`` is ``tap``, ``workbench``, or ``call``; texts of its client and server are hostile.
 
     ``recording`` is the file that it writes, empty for none; ``door`` its socket; ``busy`` the number of requests in flight.
@@ -30,6 +27,8 @@ class Running:
     @classmethod
     def of(cls, name: str, door: Path, told: dict[str, Any]) -> Running:
         """Returns a session by what it answered to ``list``."""
+        from mcp_tui.protocol.messages import as_text  # ps and cancel, which have to be quick, do not need it
+
         texts = {key: as_text(told.get(key)) for key in ("kind", "client", "recording")}
         busy = len(told.get("requests") or ())
         return cls(

@@ -20,7 +20,7 @@ from mcp_tui.probe.connection import ProbeConnection
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.trial import Trial
 from mcp_tui.transport import base
-from mcp_tui.transport.process import prepare
+from mcp_tui.transport.launching import prepare
 
 OWN_EXIT_SECONDS: Final = 5.0
 """Seconds that a server is given to exit by itself, beyond what its tool still takes and its start took."""

@@ -1,12 +1,13 @@
 """Immutable dataclasses that are cheaper than frozen ones.
 
-A program's start makes about a hundred such classes. A frozen one takes 0.9 ms, one of these 0.13, and its objects are made
-in half the time. Only the type checker enforces that they do not change.
+A program's start makes about a hundred such classes, and few of them ever have an object. A frozen one takes 0.9 ms, one of
+these 0.05, with its ``__init__`` compiled for the first object, and its objects are made in half the time. Only the type
+checker enforces that they do not change.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
@@ -15,13 +16,36 @@ Class = TypeVar("Class")
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def fact(cls: type[Class]) -> type[Class]:
     """Makes a value class with keyword-only fields."""
-    return dataclass(slots=True, kw_only=True, eq=False, repr=False)(_comparable(cls))
+    return _compiled_late(
+        dataclass(slots=True, kw_only=True, init=False, eq=False, repr=False)(_comparable(cls))
+    )
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[Class]) -> type[Class]:
     """Makes a value class with positional fields."""
-    return dataclass(slots=True, eq=False, repr=False)(_comparable(cls))
+    return _compiled_late(dataclass(slots=True, init=False, eq=False, repr=False)(_comparable(cls)))
+
+
+def _compiled_late(cls: Any) -> Any:
+    """Gives a class an ``__init__`` that replaces itself by a compiled one when the first object is made."""
+
+    def compiled(self: object, /, *given: object, **named: object) -> None:
+        its = [
+            (
+                each.name,
+                each.type,
+                field(default=each.default, default_factory=each.default_factory, kw_only=each.kw_only),
+            )
+            for each in fields(cls)
+        ]
+        documented = {"__doc__": cls.__doc__}  # else one is made, in thrice the time of all the rest
+        made = make_dataclass(cls.__name__, its, namespace=documented, eq=False, repr=False, match_args=False)
+        cls.__init__ = made.__init__
+        cls.__init__(self, *given, **named)
+
+    cls.__init__ = compiled
+    return cls
 
 
 def _comparable(cls: type[Class]) -> type[Class]:

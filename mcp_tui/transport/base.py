@@ -13,10 +13,10 @@ from dataclasses import field
 from math import inf
 from typing import Any, ClassVar, Final, Protocol
 
-from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen
+from mcp_tui.transport.errors import TransportError
 
 DEAF: Final = "No more notifications can arrive until you reconnect"
 """The end of the sentence about a stream of notifications that is gone for good."""
@@ -26,30 +26,6 @@ NEW_SESSION: Final = "Reconnect to open a new one"
 
 MAX_MESSAGE: Final = 128 * 1024 * 1024
 """Default cap of one message, in bytes."""
-
-
-class TransportError(McpError):
-    """An error in reaching the server. The text says in whole sentences what happened and what to do.
-
-    ``stderr`` are lines of the server's stderr that may say more, unsanitised.
-    """
-
-    stderr: tuple[str, ...] = ()
-
-    def __init__(self, text: str) -> None:
-        super().__init__(sentence(text))
-
-
-def within(text: str) -> str:
-    """Returns a sentence as it follows a colon: with a small first letter, unless that belongs to an acronym."""
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text
-
-
-def sentence(text: str) -> str:
-    """Returns ``text`` with a capital first letter and a full stop."""
-    first = text.partition(" ")[0]
-    capital = text[:1].upper() + text[1:] if first.isalpha() else text
-    return capital if capital.endswith((".", "?", "!", "…")) else f"{capital}."
 
 
 class EndpointError(TransportError):

@@ -1,147 +1,20 @@
-"""The process of a stdio server: its command and environment, its start behind the guard, and its end."""
+"""The process of a stdio server, from the start of its guard to the end of all that it started."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import os
-import shlex
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
 from io import FileIO
-from pathlib import Path
 from typing import Final, cast
 
-from mcp_tui.protocol.values import fact
-from mcp_tui.transport.base import TransportError, spawn
-from mcp_tui.transport.targets import StdioTarget
-
-INHERITED: Final = frozenset(
-    {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
-)
-"""Variables that a server gets from the client's environment, with those that begin with ``LC_``."""
-
-
-def server_environment(target: StdioTarget) -> dict[str, str]:
-    """Returns the environment of a server: the short list of ours, or all of it, then the target's.
-
-    The list is short because a client's environment holds secrets. ``NO_COLOR`` is set because stderr is shown as plain
-    text.
-    """
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if target.inherit_env or name in INHERITED or name.startswith("LC_")
-    }
-    return inherited | {"NO_COLOR": "1"} | target.env
-
-
-@fact
-class Launch:
-    """A server that can be started. ``path`` is the absolute path of its program."""
-
-    path: str
-    target: StdioTarget
-    environment: dict[str, str]
-
-
-def prepare(target: StdioTarget) -> Launch:
-    """Finds the program of a server, in the ``PATH`` of its own environment.
-
-    Raises:
-        TransportError: there is no such program or folder, or it may not be run.
-    """
-    command, cwd = target.command, target.cwd
-    if not command or not command[0]:
-        raise TransportError("No server command. Put the program and its arguments after --.")
-    environment = server_environment(target)
-    for text in (*command, *environment, *environment.values()):
-        try:
-            os.fsencode(text)
-        except UnicodeEncodeError:
-            raise TransportError(
-                f"The server's command or environment is not valid text: {text!r}."
-            ) from None
-        if "\0" in text:
-            raise TransportError("The server's command or environment contains a NUL character. Remove it.")
-    if bad := [name for name in environment if not name or "=" in name]:
-        raise TransportError(f"Invalid environment variable name {bad[0]!r}. Use -e NAME=VALUE.")
-    if cwd is not None and not cwd.is_dir():
-        what = "is not a directory" if cwd.exists() else "does not exist"
-        raise TransportError(f"The working directory {cwd} {what}. Choose another one.")
-    if cwd is not None and not os.access(cwd, os.X_OK):
-        raise TransportError(f"Cannot enter the working directory {cwd}. Check its permissions.")
-    path = find_program(target)
-    # Compared at each start: PATH or a link may lead elsewhere than when a person said yes.
-    if target.approved and os.path.realpath(path) != target.approved:
-        raise TransportError(
-            f"Not started: {path} is not the program that you approved ({target.approved}). "
-            "Open the server from the list of servers to approve it again."
-        )
-    return Launch(path=path, target=target, environment=environment)
-
-
-def find_program(target: StdioTarget) -> str:
-    """Returns the absolute path of the program that starts for a server, found in the ``PATH`` of its own environment.
-
-    Raises:
-        TransportError: there is no such program, or it may not be run.
-    """
-    name, cwd = target.command[0], target.cwd or Path()
-    if os.path.dirname(name):  # noqa: PTH120 - "./x" and "x" differ here, and are one for pathlib
-        path = (cwd / name).absolute()
-        if found := shutil.which(str(path)):
-            return found
-        if path.is_dir():
-            raise TransportError(
-                f"Not a program but a directory: {name}. Give the path of the server's program."
-            )
-        if path.exists():
-            raise TransportError(
-                f"Not executable: {name}. Run chmod +x on it, or name the program that runs it."
-            )
-        raise TransportError(f"No such file: {name}. Check the path of the server's program.")
-    # The server's own PATH, not ours: what a person is shown for approval is found by this same function, and must be what
-    # runs then.
-    search = server_environment(target).get("PATH", os.defpath)
-    if found := shutil.which(name, path=search):
-        return str(Path(found).absolute())
-    if found := shutil.which(name, os.F_OK, search):
-        raise TransportError(
-            f"Not executable: {found}. Run chmod +x on it, or name the program that runs it."
-        )
-    if len(name.split()) > 1:
-        how = "Put only the program into command, and the other words into args."
-        if not target.name:
-            how = "Remove the quotes around it: each word is an argument of its own."
-        raise TransportError(f"Command not found: {name}. It looks like a whole command line. {how}")
-    raise TransportError(f"Command not found: {name}. Install it or give its full path.")
-
-
-_WHY: Final = {
-    0: f"Its guard process ({sys.executable}) exited at once.",
-    errno.ENOENT: "The interpreter named in its first line (#!) does not exist. Install it or correct the line.",
-    errno.ENOEXEC: "It is not a program for this machine, nor a script that names its interpreter in the first line (#!).",
-    errno.EACCES: "Permission denied for it or its interpreter (#!). Check the permissions.",
-    errno.E2BIG: "The arguments and the environment are too long. Shorten them.",
-}
-"""The reasons why the operating system would not run a program, by errno; 0 if it is unknown."""
-
-
-def refused(launch: Launch, error: int) -> TransportError:
-    """Returns the error of a program that was found but could not be started."""
-    why = _WHY.get(error) or os.strerror(error)
-    return TransportError(f"Cannot start {shlex.quote(launch.target.command[0])}. {why}")
-
-
-# -- its start and its end -------------------------------------------------------------------------------------
-
-GUARD: Final = Path(__file__).with_name("guard.py")
+from mcp_tui.transport.base import spawn
+from mcp_tui.transport.launching import GuardedStart, Launch, refused, take_start
 
 PASSING: Final = frozenset({errno.EAGAIN, errno.EFAULT})
 """Errors with which an operating system under pressure refuses a start; a moment later it does not."""
@@ -154,7 +27,7 @@ class ServerProcess:
 
     def __init__(
         self,
-        guard: subprocess.Popen[bytes],
+        started: GuardedStart,
         reports: asyncio.StreamReader,
         requests: asyncio.StreamWriter,
     ) -> None:
@@ -172,7 +45,8 @@ class ServerProcess:
         self.stderr = asyncio.StreamReader()
         self._pipes: list[asyncio.ReadTransport] = []
         self._ready = 0  # in clock ticks since the machine started, as Linux tells the start of a process
-        self._guard = guard
+        self._started = started
+        self._guard = started.guard
         self._reports = reports
         self._requests = requests
 
@@ -216,14 +90,13 @@ class ServerProcess:
             pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda made=protocol: made, file)
             self._pipes.append(pipe)
 
-    async def begin(self, launch: Launch) -> None:
-        """Hands the environment to the guard, and waits until there is a server.
+    async def begin(self) -> None:
+        """Hands the rest of the environment to the guard, and waits until there is a server.
 
         Raises:
             TransportError: the guard could not start it.
         """
-        block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in launch.environment.items())
-        self._requests.write(b"%d\n%s" % (len(block), block))
+        self._requests.write(self._started.unsent)
         # A guard that could not even begin closes the socket without a word, or resets it: that has failed for a reason
         # unknown.
         report = b""
@@ -231,7 +104,7 @@ class ServerProcess:
             report = await self._reports.readline()
         word, value = report.split() or (b"failed", 0)
         if word == b"failed":
-            raise refused(launch, int(value))
+            raise refused(self._started.launch, int(value))
         self.pid = int(value)
 
     async def follow(self) -> None:
@@ -283,24 +156,20 @@ async def start(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerProcess:
 
 async def _start_guarded(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerProcess:
     with ExitStack() as undo:
-        link, its_link = socket.socketpair()
-        undo.enter_context(link)
-        # Our copy of the guard's end is closed as soon as the guard has its own, or the guard's death would not end the
-        # socket.
-        with its_link:
-            guard = _start_guard(launch, its_link)
+        started = take_start(launch)
+        link, guard = undo.enter_context(started.link), started.guard
         files = [
             undo.enter_context(cast("FileIO", pipe)) for pipe in (guard.stdin, guard.stdout, guard.stderr)
         ]
         try:
             reports, requests = await asyncio.open_connection(sock=link)
-            process = ServerProcess(guard, reports, requests)
+            process = ServerProcess(started, reports, requests)
             undo.callback(process.close)
             undo.callback(process.stop_reading)
             await process.read(files[1], files[2])
             writing, _ = await asyncio.get_running_loop().connect_write_pipe(lambda: stdin, files[0])
             undo.callback(writing.close)
-            await process.begin(launch)
+            await process.begin()
         except BaseException:
             undo.close()  # so that the guard ends
             # shielded, so that a second cancel leaves no process behind either
@@ -310,22 +179,3 @@ async def _start_guarded(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerP
         spawn(process.follow(), name="follow the guard to its end")
         undo.pop_all()
         return process
-
-
-def _start_guard(launch: Launch, link: socket.socket) -> subprocess.Popen[bytes]:
-    """Starts the guard with its end of the link to us; its pipes are the server's."""
-    number = link.fileno()
-    # Isolated and without site: each start waits for the guard, and no PYTHONPATH may change it.
-    guard = [sys.executable, "-I", "-S", "-E", str(GUARD), str(number)]
-    # asyncio's own subprocess would kill the guard when the loop is closed, and just then the guard has work to do.
-    return subprocess.Popen(
-        [*guard, launch.path, *launch.target.command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        cwd=launch.target.cwd,
-        pass_fds=(number,),
-        # Or ctrl+c in our terminal would reach guard and server before anything was cancelled or closed.
-        start_new_session=True,
-    )

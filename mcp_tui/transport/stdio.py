@@ -14,7 +14,8 @@ from mcp_tui.protocol.framing import LineFramer, Oversized, RawLine
 from mcp_tui.protocol.messages import bytes_text
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Transport, Turn, spawn
-from mcp_tui.transport.process import ServerProcess, prepare, start
+from mcp_tui.transport.launching import prepare
+from mcp_tui.transport.process import ServerProcess, start
 from mcp_tui.transport.targets import StdioTarget
 
 READ_BYTES: Final = 256 * 1024
@@ -180,7 +181,7 @@ class LineWriter(asyncio.BaseProtocol):
 class StdioTransport(LineWriter, Transport):
     """A server started by us and spoken to through its stdin and stdout, the same in every revision.
 
-    Its program is looked up in the ``PATH`` of its own environment: the short list of :func:`~process.server_environment`
+    Its program is looked up in the ``PATH`` of its own environment: the short list of :func:`~launching.server_environment`
     (all of ours with ``inherit_env``), then ``env``. ``max_message`` is the cap of one message in bytes.
 
     The sink is called from within :meth:`send` and :meth:`signal` too, when the pipe accepts the message at once.

@@ -284,7 +284,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def open(self, target: Target) -> Awaitable[None] | None:
         """Opens a workbench on a server, over the others, and connects it; or says why not, and asks for another."""
         from mcp_tui.config.saved import remember
-        from mcp_tui.transport.base import sentence
+        from mcp_tui.transport.errors import sentence
         from mcp_tui.tui.screens.workbench import Workbench
         from mcp_tui.tui.session import Session
         from mcp_tui.tui.view.server import title

@@ -29,7 +29,7 @@ from mcp_tui.protocol.evidence import (
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
-from mcp_tui.transport.base import TransportError, sentence, within
+from mcp_tui.transport.errors import TransportError, sentence, within
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.preferences import ASK
 from mcp_tui.tui.questions import Question, respond

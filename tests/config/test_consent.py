@@ -15,7 +15,7 @@ from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import find
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.process import prepare
+from mcp_tui.transport.launching import prepare
 from tests.config.placing import surroundings
 
 

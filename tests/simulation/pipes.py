@@ -10,7 +10,7 @@ import asyncio
 from typing import Any, Final
 
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.process import Launch
+from mcp_tui.transport.launching import Launch
 from mcp_tui.transport.targets import StdioTarget
 from tests.simulation.servers import Server
 from tests.simulation.world import TICK, World, here

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.protocol.revisions import LATEST
-from mcp_tui.transport.process import GUARD
+from mcp_tui.transport.launching import GUARD
 from tests.servers.recorder import Closed, ProcessesEnded
 from tests.servers.stdio_scripted import HANG, SERVER, Wire, over_stdio, processes, request, server
 

@@ -10,7 +10,8 @@ from typing import Final
 
 from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.transport.base import Challenge, RefusedResponse, TransportError, Unauthorized, spawn, within
+from mcp_tui.transport.base import Challenge, RefusedResponse, Unauthorized, spawn
+from mcp_tui.transport.errors import TransportError, within
 from mcp_tui.transport.standstill import Limit
 
 HOLDS: Final = 4

@@ -1,0 +1,82 @@
+"""The parser of command lines that are not plain, which also words help and errors: argparse, made from the tables."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mcp_tui.cli.grammar import HelpAsked
+from mcp_tui.cli.options import COMMANDS, groups_of, options_of
+from mcp_tui.cli.output import Failure
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises :class:`Failure` instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        what = message.removeprefix("argument ")
+        if what.startswith("unrecognized arguments: -"):
+            said = _unrecognised(what.split()[2].partition("=")[0], list(self._option_string_actions))
+        else:
+            said = _plain(what)
+        raise Failure(f"{said} See {self.prog} --help.")
+
+    def print_help(self, file: object = None) -> None:
+        raise HelpAsked(self.format_help().rstrip())
+
+
+def parser(name: str | None) -> argparse.ArgumentParser:
+    """Returns the parser of a subcommand, or of the workbench for ``None``."""
+    if name is None:
+        made = _Parser(
+            prog="mcp-tui",
+            usage=(
+                "mcp-tui [OPTIONS] [URL | -- COMMAND ARGS…]\n"
+                "       mcp-tui SUBCOMMAND [OPTIONS] [ARGS] [URL | -- COMMAND ARGS…]"
+            ),
+            description="Open the workbench on an MCP server, or run one command without a screen.",
+            epilog="subcommands:\n" + "\n".join(f"  {key:<10} {spec.does}" for key, spec in COMMANDS.items()),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+    else:
+        spec = COMMANDS[name]
+        server = " [URL | -- COMMAND ARGS…]" if spec.connects else ""
+        words = f" {spec.words}" if spec.words else ""
+        made = _Parser(
+            prog=f"mcp-tui {name}",
+            usage=f"mcp-tui {name} [OPTIONS]{words}{server}",
+            description=f"{spec.does[0].upper()}{spec.does[1:]}.",
+            allow_abbrev=False,
+        )
+    for group in groups_of(name):
+        into = made.add_argument_group(group.title) if group.title else made
+        for option in group.options:
+            into.add_argument(*option.names, **option.how)
+    made.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    return made
+
+
+def _plain(message: str) -> str:
+    """Rewords an error of argparse."""
+    option, _, what = message.partition(": ")
+    if what.startswith("invalid choice: "):
+        value, _, choices = what.removeprefix("invalid choice: ").partition(" (choose from ")
+        choices = choices.rstrip(")").replace("'", "")
+        return f"Unknown {option} {value}. Choose from: {choices}."
+    if what == "expected one argument":
+        return f"{option} needs a value."
+    if what.startswith("ignored explicit argument"):
+        return f"{option} takes no value."
+    return f"Missing {what}." if option.endswith("arguments are required") else f"Invalid {option}: {what}."
+
+
+def _unrecognised(option: str, known: Sequence[str]) -> str:
+    """Returns the error for an option that does not exist, or not for this command."""
+    others = [name for name in COMMANDS if any(option in each.names for each in options_of(name))]
+    if others:
+        return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."
+    from mcp_tui.config.files import guess
+
+    return f"Unknown option {option!r}.{guess(option, known)}"
