@@ -10,7 +10,9 @@ import itertools
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -33,6 +35,10 @@ settings.load_profile("mcp-tui")
 # Tests start processes from several threads at a time. A child that shares the memory of its parent until it is another
 # program (vfork) was seen to fail for that, on some kernels: EFAULT.
 subprocess._USE_VFORK = False  # pyright: ignore[reportPrivateUsage]
+
+# As the program does when it starts: httpcore looks for it at every lock, a quarter of what a request costs.
+if find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 # What is started in the background, or by nohup, ignores these, and so would every process that a test starts.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
@@ -86,8 +92,15 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> None:
-    """No test reads or writes the files of the person who runs it, nor obeys their environment."""
+def _environment_of_its_own(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]
+) -> None:
+    """No test reads or writes the files of the person who runs it, nor obeys their environment.
+
+    A guard and a server start without loading Python, but where their start is what a test is about.
+    """
+    if request.path.parent.name != "transport":
+        monkeypatch.setattr(launching, "_start_guard", start_guard)
     home = next(homes)
     home.mkdir()
     for name in list(os.environ):
@@ -106,13 +119,6 @@ def _environment_of_its_own(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Pat
         "LC_ALL": "C.UTF-8",
     }.items():
         monkeypatch.setenv(name, value)
-
-
-@pytest.fixture(autouse=True)
-def _servers_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A guard and a server start without loading Python, but where their start is what a test is about."""
-    if request.path.parent.name != "transport":
-        monkeypatch.setattr(launching, "_start_guard", start_guard)
 
 
 @pytest.fixture

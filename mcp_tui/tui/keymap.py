@@ -28,7 +28,7 @@ _ALIASES: Final = {
 }
 """Keys that a terminal cannot tell from another key."""
 
-Chosen = dict[str, list[str]]
+Chosen = dict[str, tuple[str, ...]]
 """The names of a person's own keys, by id."""
 
 
@@ -104,7 +104,7 @@ def _seldom(name: str) -> bool:
     return "+" in plain and plain not in _SENT
 
 
-def _unheard(id_: str, names: list[str], usual: set[str]) -> str:
+def _unheard(id_: str, names: tuple[str, ...], usual: set[str]) -> str:
     """Returns why none of the keys would work in their scopes: they move the focus, or belong to a field or a list."""
     for scope, key in _places(id_):
         reasons = [_taken(scope, key, name) if name not in usual else "" for name in names]

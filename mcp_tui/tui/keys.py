@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final, LiteralString, NamedTuple
 
 from mcp_tui.tui.view.text import SafeText, clean, safe, words
@@ -50,7 +51,7 @@ class Key(NamedTuple):
     acts: bool = False
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> tuple[str, ...]:
         """The names of the keys in force: a person's own, or else the default keys."""
         return names_of(_OWN_KEYS.get(self.id, self.keys))
 
@@ -129,9 +130,10 @@ def character(name: str) -> str:
     return found if len(found) == 1 and found.isprintable() else ""
 
 
-def names_of(keys: str) -> list[str]:
+@cache
+def names_of(keys: str) -> tuple[str, ...]:
     """Returns Textual's names of keys that are separated by commas; a character may stand for itself."""
-    return [_named(key.strip()) for key in keys.split(",")]
+    return tuple(_named(key.strip()) for key in keys.split(","))
 
 
 def _named(key: str) -> str:
@@ -142,6 +144,7 @@ def _named(key: str) -> str:
     )
 
 
+@cache
 def shown_as(name: str) -> SafeText:
     """Returns a key, given by its name, as a person reads it: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
     *modifiers, base = name.split("+") if len(name) > 1 else [name]

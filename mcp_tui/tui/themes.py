@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -52,11 +53,11 @@ def load_themes(own: Path) -> tuple[list[Theme], list[str]]:
         own_files = theme_files(own)
     except OSError as error:
         problems.append(f"Skipped the themes in {own}: {why(error)}.")
-    for files in (theme_files(shipped_folder()), own_files):
+    for files, read in ((theme_files(shipped_folder()), _shipped_theme), (own_files, read_theme)):
         found: dict[str, Path] = {}
         for file in files:
             try:
-                theme = read_theme(file)
+                theme = read(file)
             except ConfigError as error:
                 problems.append(f"Skipped theme {error}.")
                 continue
@@ -142,6 +143,10 @@ def read_theme(file: Path) -> Theme:
         theme.variables["block-cursor-background"] = below.blend(Color.parse(theme.primary), 0.2).hex
         theme.variables.setdefault("block-cursor-blurred-background", below.blend(text, 0.1).hex)
     return theme
+
+
+_shipped_theme: Final = cache(read_theme)
+"""Reads a theme that comes with the program, once."""
 
 
 def _problems(table: dict[str, Any]) -> Iterator[str]:

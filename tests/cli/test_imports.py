@@ -36,7 +36,6 @@ def loaded(*words: str) -> tuple[int, set[str]]:
     [
         ("call", "echo", "text=hi", "--demo", "--json"),
         ("call", "silent", "--cancel-after", "0", "--linger", "0", "--demo", "--protocol", HANDSHAKE),
-        ("tools", "--demo"),
         ("info", "--demo"),
         ("demo",),
     ],

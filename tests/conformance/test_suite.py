@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from tests.conformance.scenarios import LEGACY, Scenario
+from tests.conformance.scenarios import LEGACY, RUN, Scenario
 from tests.conformance.suite import Check, Verdict, faults
 
 SCENARIO = Scenario(name="some", says={LEGACY: ("tools/list",)}, wire_checked=True)
@@ -51,3 +51,10 @@ def test_a_message_that_breaks_the_schema_is_a_fault():
     assert fault.startswith("invalid by the schema")
     (fault,) = judged(printed=json.dumps(LIST) + "\n" + json.dumps({"jsonrpc": "2.0", "id": 7, "result": 7}))
     assert fault.startswith("invalid by the schema")
+
+
+def test_who_does_nothing_passes_no_scenario_whatever_the_suite_says():
+    for scenario in RUN:
+        for revision, methods in scenario.says.items():
+            found = faults(scenario, revision, dataclasses.replace(PASS, printed=""))
+            assert [f"{method} was never sent" for method in methods] == found != [], scenario.name

@@ -19,6 +19,7 @@ from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.view.badges import GOING_ON, badge
 from tests.cli.keeping import tell
 from tests.journal.making import Session
+from tests.slow import slow
 
 RUNS = 20
 CANCELLED, LINGERED = 1.5, 3.0
@@ -55,7 +56,7 @@ def works_on(session: Session, gap: Callable[[Random, int], float], random: Rand
     session.step("tick", 1, 1.0, "")
 
 
-@pytest.mark.parametrize("kind", GAPS)
+@pytest.mark.parametrize("kind", ["jitter", *slow("exponential", "burst")])
 def test_a_server_that_works_on_is_still_progressing_in_every_view(
     kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

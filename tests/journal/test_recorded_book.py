@@ -44,7 +44,7 @@ def agree(book: RecordedBook, live: Book) -> None:
 
 
 @pytest.mark.parametrize(("transport", "revision"), [("stdio", "2025-11-25"), ("http", "2026-07-28")])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(steps=st.lists(STEPS, max_size=40), seed=st.integers(0, 100))
 def test_at_every_position_forwards_backwards_and_at_random(
     transport: str, revision: str, steps: list[tuple[str, int, float, str]], seed: int

@@ -17,6 +17,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from tests.journal.making import heads
+from tests.slow import slow
 
 HERE = Path(__file__).parent
 
@@ -195,7 +196,7 @@ def test_a_journal_goes_on_in_another_part_when_it_is_long_enough(tmp_path: Path
 
 
 @pytest.mark.parametrize("how", ["at-once", "batched"])
-@pytest.mark.parametrize("records", [1, 500, 5_000])
+@pytest.mark.parametrize("records", [1, 500, *slow(5_000)])
 def test_after_a_kill_every_acknowledged_record_is_readable(tmp_path: Path, how: str, records: int) -> None:
     path = tmp_path / "a.jsonl"
     process = subprocess.Popen([sys.executable, HERE / "journalling.py", path, how], stdout=subprocess.PIPE)

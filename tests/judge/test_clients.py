@@ -16,6 +16,7 @@ from mcp_tui.judge.run import ClientReport, Judge
 from mcp_tui.probe.report import BAD, Verdict
 from tests.cli.running import MCP_TUI, SERVERS
 from tests.servers.stdio_scripted import processes
+from tests.slow import slow
 from tests.waiting import wait
 
 pytestmark = pytest.mark.sends_anything  # what a client sends is its own
@@ -204,7 +205,7 @@ def test_over_http_a_session_that_is_deleted_was_ended():
     assert report.findings["K-14"].verdict is Verdict.PASS
 
 
-@pytest.mark.parametrize("revision", ["", "2025-11-25"])
+@pytest.mark.parametrize("revision", ["", *slow("2025-11-25")])
 def test_mcp_tui_draws_no_complaint_over_http(revision: str):
     words = ("call", "{tool}", "--args", "{arguments}", "--timeout", "{timeout}", "--no-journal", "{url}")
     report = judged(

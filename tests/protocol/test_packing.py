@@ -100,7 +100,7 @@ def test_rows_that_much_happened_to_are_packed_again():
 def test_a_packed_request_takes_at_most_a_hundred_bytes():
     gc.collect()
     before = sys.getallocatedblocks()
-    book = finished(100 * PACKED_ROWS)
+    book = finished(20 * PACKED_ROWS)
     gc.collect()
     blocks = sys.getallocatedblocks() - before
     rows = len(book.order) - book.order.recent
@@ -173,6 +173,7 @@ def test_packed_requests_of_the_servers_are_as_they_were_and_one_that_waits_stil
     assert [packed.server_requests[at].outcome for at in (0, 1, -1)] == ["lost", "answered", "lost"]
 
 
+@pytest.mark.slow
 def test_an_answered_ping_takes_at_most_a_hundred_bytes():
     def kept() -> int:
         gc.collect()

@@ -274,6 +274,7 @@ class TestBombs:
 
         bounded(work)
 
+    @pytest.mark.slow
     async def test_it_opens_on_the_screen(self) -> None:
         async with showing() as (host, pilot):
             for name in ("wide", "enum", "patterns"):

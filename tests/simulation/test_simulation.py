@@ -27,10 +27,10 @@ def test_eighty_schedules():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_four_thousand_schedules():
-    tally = many(1001, 4_000)
-    assert tally["played"] == 4_000
-    assert tally["signals"] > 2_000
+def test_two_thousand_schedules():
+    tally = many(1001, 2_000)
+    assert tally["played"] == 2_000
+    assert tally["signals"] > 1_000
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.transport.launching import GUARD
 from tests.servers.recorder import Closed, ProcessesEnded
 from tests.servers.stdio_scripted import HANG, SERVER, Wire, over_stdio, processes, request, server
+from tests.slow import slow
 
 if sys.platform == "win32":
     pytest.skip("there is no guard on Windows", allow_module_level=True)
@@ -59,10 +60,15 @@ def start_client(how: str, command: list[str]) -> subprocess.Popen[bytes]:
     return client
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, *slow(8)])
 @pytest.mark.parametrize(
     "kind",
-    ["well-behaved", "deaf", "behind a shell", "behind two shells", pytest.param("escaped", marks=linux)],
+    [
+        "deaf",
+        "behind two shells",
+        *slow("well-behaved", "behind a shell"),
+        pytest.param("escaped", marks=linux),
+    ],
 )
 def test_nothing_is_left_when_the_client_is_killed(kind: str, rounds: int, tmp_path: Path) -> None:
     for _ in range(rounds):

@@ -44,11 +44,10 @@ def _busy(app: App[Any]) -> bool:
     if not app._running:
         return False
     pumps: list[MessagePump] = [app, *app._registry]
-    return any(_has_work(pump) for pump in pumps if pump._running)
-
-
-def _has_work(pump: MessagePump) -> bool:
-    return bool(pump.message_queue_size or pump._pending_message or pump._next_callbacks)
+    for pump in pumps:  # a loop, since these are all widgets at every turn
+        if pump._running and (pump._pending_message or pump._next_callbacks or pump.message_queue_size):
+            return True
+    return False
 
 
 def _refresh(app: App[Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import MenuScreen
@@ -42,6 +44,7 @@ async def test_c33_a_new_session_is_shown_as_connecting_and_then_connected_and_k
             assert set(lists) == {"s-1", "s-2"}, "the catalogue of the new session is read"
 
 
+@pytest.mark.slow
 async def test_a_session_that_cannot_be_renewed_is_said_once_with_the_key_that_tries_again():
     async with HttpScript(sessions := Sessions()) as server:
         target = HttpTarget(url=server.url, name="web")

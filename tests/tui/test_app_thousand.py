@@ -121,6 +121,7 @@ async def test_x_tells_each_of_a_thousand_once_and_answers_keys_meanwhile(server
     assert Counter(each["requestId"] for each in told(heard)) == Counter(ids)
 
 
+@pytest.mark.slow
 async def test_quitting_while_x_goes_on_doubles_nothing_and_leaves_nothing_out(
     server: StdioTarget, heard: Path
 ):

@@ -78,6 +78,7 @@ def packet(driven: Driven, keys: str) -> None:
         driven.app.post_message(event)
 
 
+@pytest.mark.slow
 async def test_keys_in_one_packet_open_and_close_the_palette_as_often_as_they_say():
     async with driving() as driven:
         for keys in ("ctrl+p f1 ctrl+p", "ctrl+p pagedown enter escape", "f1 ctrl+p f1", "q ctrl+p f1 q"):
@@ -88,6 +89,7 @@ async def test_keys_in_one_packet_open_and_close_the_palette_as_often_as_they_sa
                 await driven.press("escape")
 
 
+@pytest.mark.slow
 async def test_what_was_run_from_the_palette_comes_first_the_next_time():
     async with driving() as driven:
         await choose(driven, "wire", "every message")

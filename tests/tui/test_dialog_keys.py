@@ -383,13 +383,31 @@ async def show(host: Dialog, made: Callable[[], Screen[Any]]) -> Pilot[Any]:
     return host.pilot
 
 
-@pytest.mark.parametrize("screen", list(dialogs()), ids=lambda screen: screen.__name__)
+COMMON = {"ConfirmScreen", "ReasonScreen", "TimeoutScreen"}
+"""The dialogs of a cancel, which are tried first."""
+
+
+def test_every_dialog_is_made_and_each_of_its_keys_has_a_check():
+    for screen in dialogs():
+        name = screen.__name__
+        assert name in MADE, f"no test makes a {name}: add one to MADE"
+        for key in keys_of(screen):
+            known = {(name, key.id)} & {*IDLE, *ELSEWHERE}
+            assert known or key.id in CHECKS, f"{key.id} of a {name} has no check: add one to CHECKS"
+
+
+@pytest.mark.parametrize(
+    "screen",
+    [
+        pytest.param(each, id=each.__name__, marks=[] if each.__name__ in COMMON else [pytest.mark.slow])
+        for each in dialogs()
+    ],
+)
 async def test_every_key_of_a_dialog_does_what_it_says(
     screen: type[Screen[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
     name = screen.__name__
-    assert name in MADE, f"no test makes a {name}: add one to MADE"
 
     def check_of(id_: str, key: str) -> Check[Dialog]:
         check = ELSEWHERE.get((name, id_)) or CHECKS[id_]
@@ -444,6 +462,7 @@ OF_PARTS: dict[str, Check[Dialog]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", [FORM_KEYS, FIELD, PAGE], ids=lambda scope: scope.name)
 async def test_every_key_of_a_field_or_a_page_does_what_it_says(
     scope: Scope, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog
+from tests.slow import slow
 from tests.tui.driving import Driven, driving
 
 
@@ -25,7 +26,7 @@ async def test_quit_dialog_without_requests_is_one_line_of_keys() -> None:
         assert driven.top.query_one("#dialog").outer_size.height <= 5
 
 
-@pytest.mark.parametrize("size", [(80, 24), (110, 30), (140, 40)])
+@pytest.mark.parametrize("size", [(80, 24), *slow((110, 30), (140, 40))])
 async def test_reason_prompt_stands_beside_its_row_while_others_come_and_is_about_that_one(
     size: tuple[int, int],
 ) -> None:

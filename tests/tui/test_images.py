@@ -68,6 +68,7 @@ async def test_an_image_is_drawn_below_what_is_known_of_it_and_fits_the_pane():
         assert {"#ff0000", "#00ff00", "#0000ff"} <= colours(host)
 
 
+@pytest.mark.slow
 async def test_where_there_are_no_colours_or_only_ascii_it_is_told_and_nothing_is_decoded(
     monkeypatch: pytest.MonkeyPatch,
 ):

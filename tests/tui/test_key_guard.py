@@ -20,6 +20,7 @@ from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
 from mcp_tui.tui.view.server import Link
 from mcp_tui.tui.view.text import words
+from tests.slow import slow
 from tests.tui.driving import Driven, driving
 from tests.tui.test_opening import SILENT
 from tests.tui.widgets.host import Clock
@@ -216,7 +217,7 @@ def heard(log: Path) -> list[str]:
     return [line for line in lines if any(name in line for name in DELIBERATE)]
 
 
-@pytest.mark.parametrize("moment", [finished, connecting, closed, lost, refused, withdrawn])
+@pytest.mark.parametrize("moment", [finished, withdrawn, *slow(connecting, closed, lost, refused)])
 async def test_twenty_letters_typed_too_late_send_and_write_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -27,6 +27,7 @@ from mcp_tui.tui.keys import (
 )
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.widgets.timeline_pane import Timeline
+from tests.slow import slow
 from tests.tui.playing import TARGET
 from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.replaying import replaying
@@ -212,6 +213,7 @@ async def at_its_end(shown: Shown, check: Check[Any]) -> Pilot[Any]:
     return shown.pilot
 
 
+@pytest.mark.slow
 async def test_every_key_of_a_recording_does_what_it_says(tmp_path: Path):
     with at_noon():
         folders = map(str, itertools.count())
@@ -326,7 +328,11 @@ OF_PANES: dict[str, Check[Stage]] = {
 }
 
 
-@pytest.mark.parametrize("scope", [REQUESTS, LINES, DETAIL, TIMELINE], ids=lambda scope: scope.name)
+@pytest.mark.parametrize(
+    "scope",
+    [REQUESTS, *slow(LINES, DETAIL, TIMELINE)],
+    ids=lambda scope: scope.name,
+)
 async def test_every_key_of_a_pane_does_what_it_says(scope: Scope):
     with at_noon():
         await press_all(scope.keys, lambda id_, _: OF_PANES[id_], lambda: staged((80, 24)), ready)

@@ -60,6 +60,7 @@ async def test_a_reason_that_was_not_sent_is_among_the_recent_ones(first: tuple[
             assert stage.app.screen.query_one(Input).value == "wrong table"
 
 
+@pytest.mark.slow
 async def test_one_more_server_that_was_not_opened_is_typed_when_one_is_asked_for_again():
     with at_noon():
         async with staged((80, 24)) as stage:
@@ -103,6 +104,7 @@ OVER = "n E S v P ? f1 a ctrl+p"
 """Keys that lay something over the workbench in which ctrl+c does no more than close it."""
 
 
+@pytest.mark.slow
 async def test_escape_pressed_as_often_as_one_likes_and_ctrl_c_over_the_workbench_touch_no_request():
     with at_noon():
         async with staged((80, 24)) as stage:
@@ -118,6 +120,7 @@ async def test_escape_pressed_as_often_as_one_likes_and_ctrl_c_over_the_workbenc
             assert {name: row.state for name, row in stage.rows.items()} == before
 
 
+@pytest.mark.slow
 async def test_ctrl_c_leaves_a_field_in_which_nothing_is_selected_and_keeps_its_text():
     with at_noon():
         async with staged((80, 24)) as stage:

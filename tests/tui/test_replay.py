@@ -167,6 +167,7 @@ async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: 
         assert driven.position == at + 1
 
 
+@pytest.mark.slow
 async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +234,7 @@ async def test_nothing_that_a_server_wrote_reaches_the_terminal_as_it_was(tmp_pa
                 assert_harmless(line)
 
 
+@pytest.mark.slow
 async def test_a_long_recording_shows_what_is_read_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

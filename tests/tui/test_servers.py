@@ -132,6 +132,7 @@ async def test_what_happens_out_of_sight_goes_on_and_nothing_of_it_is_drawn():
         await driven.until(lambda: "completed" in driven.inside("requests"))
 
 
+@pytest.mark.slow
 async def test_servers_that_are_called_alike_are_numbered_and_what_is_copied_says_whose_it_is():
     async with several(DEMO, DEMO) as driven:
         assert [str(driven.app.servers.name(each)) for each in driven.app.servers.all] == ["demo", "demo 2"]
@@ -183,6 +184,7 @@ async def test_a_question_of_a_server_out_of_sight_is_announced_with_its_name_an
         assert "asks" in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_they_are_seen():
     async with several(DEMO, WEB) as driven:
         row = await driven.in_flight("stubborn", seconds=2)
@@ -199,6 +201,7 @@ async def test_a_late_response_and_a_loss_out_of_sight_stand_in_the_bar_until_th
         await driven.until(lambda: "web lost: server " in toasts(driven))
 
 
+@pytest.mark.slow
 async def test_what_is_overdue_out_of_sight_is_announced_and_asked_about_when_it_is_seen():
     limits = Limits(timeout=0.3, max_timeout=None, ask=60.0)
     async with several(DEMO, WEB) as driven:
@@ -256,6 +259,7 @@ async def test_a_second_ctrl_q_waits_no_longer_than_its_patience_for_a_server(
         ended.set()
 
 
+@pytest.mark.slow
 async def test_the_palette_goes_to_servers_closes_them_and_cancels_at_others():
     async with several(DEMO, WEB) as driven:
         row = await driven.in_flight("silent")

@@ -20,6 +20,7 @@ from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 from mcp_tui.tui.view.server import Link
 from tests.auth.lying_server import Lying, lying
 from tests.auth.test_authorization import Person
+from tests.slow import slow
 from tests.tui.driving import Driven, driving
 from tests.tui.test_secrets import SIZE, pictures
 
@@ -43,7 +44,7 @@ async def ends_at(driven: Driven) -> str:
     assert driven.session.sign_in is not None
     request = driven.session.sign_in.request
     assert request is not None
-    async with httpx.AsyncClient(trust_env=False) as browser:
+    async with httpx.AsyncClient(trust_env=False, verify=False) as browser:
         return (await browser.get(request.url)).headers["location"]
 
 
@@ -65,7 +66,7 @@ async def signed_in(driven: Driven, *, by_hand: bool = False) -> None:
         screen.field.value = url
         await driven.press("enter")
     else:
-        async with httpx.AsyncClient(trust_env=False) as browser:
+        async with httpx.AsyncClient(trust_env=False, verify=False) as browser:
             await browser.get(url)
     await driven.until(lambda: not isinstance(driven.top, SignInScreen))
 
@@ -81,6 +82,7 @@ async def test_a_server_that_requires_sign_in_says_so_and_one_key_signs_in(tmp_p
         assert "sign-in required" not in driven.text()
 
 
+@pytest.mark.slow
 async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_paste(tmp_path: Path):
     async with refused(tmp_path) as (server, driven):
         await signed_in(driven)
@@ -98,6 +100,7 @@ async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_pa
         assert len([call for call in server.mcp.calls if call.rpc == "tools/call"]) == 3
 
 
+@pytest.mark.slow
 async def test_another_server_that_requires_sign_in_is_named_in_the_bar(tmp_path: Path):
     async with refused(tmp_path) as (_, driven):
         first = driven.session
@@ -121,6 +124,7 @@ async def test_who_does_not_sign_in_is_told_why_there_is_no_connection(tmp_path:
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
 
 
+@pytest.mark.slow
 async def test_a_client_registered_by_hand_as_the_screen_says_gets_in(tmp_path: Path):
     async with refused(tmp_path, "no registration") as (server, driven):
         await driven.press("L")
@@ -141,6 +145,7 @@ async def test_a_client_registered_by_hand_as_the_screen_says_gets_in(tmp_path: 
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
 
 
+@pytest.mark.slow
 async def test_more_scopes_are_asked_for_once_and_then_told_as_what_they_are(tmp_path: Path):
     async with refused(tmp_path, "grants too little") as (_, driven):
         await signed_in(driven)
@@ -154,12 +159,13 @@ async def test_more_scopes_are_asked_for_once_and_then_told_as_what_they_are(tmp
                 await signed_in(driven)
         await driven.press("L")
         await driven.until(lambda: sign_in.request is not None)
-        async with httpx.AsyncClient(trust_env=False) as browser:
+        async with httpx.AsyncClient(trust_env=False, verify=False) as browser:
             await browser.get(await ends_at(driven))
         await driven.until(lambda: driven.row(first).state is State.FAILED)
         assert f"asked for more scopes {STEP_UPS} times" in driven.row(first).error
 
 
+@pytest.mark.slow
 async def test_who_leaves_a_page_that_does_not_know_mcp_tui_registers_again(tmp_path: Path):
     async with refused(tmp_path) as (server, driven):
         await signed_in(driven)
@@ -182,7 +188,7 @@ async def test_who_leaves_a_page_that_does_not_know_mcp_tui_registers_again(tmp_
         assert server.asked.count("/register") == 2
 
 
-@pytest.mark.parametrize("lie", ["closed registration", "page for metadata", "metadata elsewhere"])
+@pytest.mark.parametrize("lie", ["closed registration", *slow("page for metadata", "metadata elsewhere")])
 async def test_a_sign_in_that_cannot_work_names_the_option_that_gets_in(lie: str, tmp_path: Path):
     async with refused(tmp_path, lie, size=(120, 50)) as (server, driven):
         await driven.press("L")

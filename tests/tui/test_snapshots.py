@@ -7,8 +7,16 @@ import pytest
 from tests.tui.snapshots.scenes import SCENES, SMALLEST, Size, taken, without_colours
 from tests.tui.snapshots.text import FOLDER, VERSIONS, difference
 
+COMMON = {"panes", "lost", "empty", "without_glyphs"}
+"""The workbench itself; each dialog has tests of its own words."""
+
 CASES = [
-    pytest.param(name, size, marks=[pytest.mark.slow] if number else [], id=f"{name}-{size[0]}x{size[1]}")
+    pytest.param(
+        name,
+        size,
+        marks=[pytest.mark.slow] if number or name not in COMMON else [],
+        id=f"{name}-{size[0]}x{size[1]}",
+    )
     for name, scene in SCENES.items()
     for number, size in enumerate(scene.sizes)
 ]

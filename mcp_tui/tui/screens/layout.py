@@ -282,14 +282,15 @@ class TabTitles:
             self.caption()
 
     def caption(self, _screen: object = None) -> None:
-        """Sets the titles of all panes; the visible one in a place tells how wide that is, once it was laid out."""
+        """Sets the titles of the panes that are visible; the one in a place tells how wide that is, once it was laid out."""
         panes = self._screen.panes
         for name, widget in panes.items():
             if widget.display and widget.region:  # a hidden one still has its old size
                 self._rooms[self._sharing(name)] = widget.region.width
         for name, widget in panes.items():
-            labels, between = self._labels(name)
-            widget.retitle(join(labels.values(), between) if labels else TABS[name])
+            if widget.display:
+                labels, between = self._labels(name)
+                widget.retitle(join(labels.values(), between) if labels else TABS[name])
 
     def at(self, event: events.Click) -> str:
         """Returns the pane whose tab was clicked in a border; empty for none."""

@@ -168,7 +168,7 @@ async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("".join(PACKED[:3]), (80, 24)), (PACKED[3], (40, 12))],
+    [("".join(PACKED[:3]), (80, 24)), pytest.param(PACKED[3], (40, 12), marks=pytest.mark.slow)],
     ids=["all", "long"],
 )
 async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_they_are(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.screens.call import CallScreen
@@ -35,6 +37,7 @@ async def sent(driven: Driven, method: str) -> tuple[Request, object]:
     return row, params
 
 
+@pytest.mark.slow
 async def test_a_prompt_is_filled_in_with_what_the_server_completes() -> None:
     async with driving(TARGET) as driven:
         await opened(driven, "prompts", "visit")
@@ -53,6 +56,7 @@ async def test_a_prompt_is_filled_in_with_what_the_server_completes() -> None:
         )
 
 
+@pytest.mark.slow
 async def test_a_template_is_expanded_as_it_is_filled_in() -> None:
     async with driving(TARGET) as driven:
         await opened(driven, "templates", "map")

@@ -99,6 +99,7 @@ async def test_without_sessions_it_says_where_they_would_be(folder: Path) -> Non
         assert isinstance(driven.top, HistoryScreen)
 
 
+@pytest.mark.slow
 async def test_words_and_expressions_are_searched_as_in_every_list() -> None:
     async with driving(size=(160, 40)) as driven:
         screen = await opened(driven)

@@ -74,6 +74,7 @@ async def test_servers_stand_under_their_files_and_say_what_is_wrong_with_them(f
     assert not files.mark.exists()
 
 
+@pytest.mark.slow
 async def test_the_title_above_the_first_server_comes_back_with_it(files: Files):
     files.own(**{f"s{number:02}": files.server() for number in range(30)})
     async with picking() as driven:

@@ -110,6 +110,7 @@ def test_a_jpeg_of_many_scans_is_refused():
     assert refused(jpeg_of_scans(3000, 3000, 300)) == "too many JPEG scans for its size"
 
 
+@pytest.mark.slow
 def test_a_png_of_endless_chunks_is_refused():
     assert refused(png(8, 1, between=chunk(b"IDAT", b"") * (READS // 2))) == ("too many pieces")
 

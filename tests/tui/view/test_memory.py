@@ -6,6 +6,8 @@ import gc
 import sys
 from types import FunctionType, ModuleType
 
+import pytest
+
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
@@ -31,6 +33,7 @@ def size(*roots: object, but: object) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_what_the_panes_know_takes_at_most_fifty_bytes_a_request():
     book = Book(keep=100)
     log, counters = Cancellations(book, origin=0.0, now=lambda: 0.0), Counters(book)

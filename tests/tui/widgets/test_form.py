@@ -164,6 +164,7 @@ BRANCHES: list[Json] = [
 ]
 
 
+@pytest.mark.slow
 async def test_a_branch_is_chosen_and_then_filled_in():
     async with showing({**schema({"text": {"type": "string"}}), "oneOf": BRANCHES}) as (app, pilot):
         await pilot.press("shift+tab", "shift+tab", *"hi", "shift+tab")
@@ -178,6 +179,7 @@ async def test_a_branch_is_chosen_and_then_filled_in():
         assert app.submitted == [{"text": "hi", "kind": "sms", "phone": "12"}]
 
 
+@pytest.mark.slow
 async def test_json_of_branches_begins_with_the_names_and_fits_the_branch_that_is_typed():
     async with showing({"type": "object", "oneOf": BRANCHES}) as (app, pilot):
         await pilot.press("ctrl+t")

@@ -173,7 +173,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(steps=STEPS)
 def test_a_list_survives_whatever_its_source_does_while_hidden(newest_first: bool, steps: list[str]):
     asyncio.run(survive(steps, newest_first=newest_first))
