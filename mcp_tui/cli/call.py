@@ -205,6 +205,7 @@ class _Watch:
         """Set to stop listening: a signal comes with nothing left to cancel, or the connection is gone."""
         self.client.listen(self._heard)
         session.wind_down = self._stop
+        # It may be written already: an idle pipe takes it within the call, before anybody listens here.
         if row.sent_at is not None:
             self._arm()
 
@@ -228,6 +229,7 @@ class _Watch:
             reason, over = self.options.reason or "interrupted", {CancelOutcome.ALREADY_DONE}
             done = self.client.cancel(self.row.id, ev.Cause.USER, reason, leave=True)
         else:
+            # Whatever sends SIGTERM sends SIGKILL next, so a command that lingers already tells its outcome now.
             over = {CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED}
             done = self.client.cancel(self.row.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         if done in over:
@@ -251,6 +253,7 @@ class _Watch:
                 async with Limit(max(0.0, since + seconds - self.client.now())):
                     await self.enough.wait()
         await asyncio.sleep(0)
+        # What is said of a cancel is decided once, at the end of watching: the outcome here must be the recording's.
         while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
             due = self.client.ledger.deadlines.next()
             if due is None or due > self.client.now() + 0.1:

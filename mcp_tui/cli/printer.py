@@ -256,6 +256,7 @@ class Streams:
             with self._news:
                 self._news.wait_for(lambda: self._pieces)
                 pieces, self._pieces = self._pieces, []
+            # Without the lock: a reader that stands still holds up this thread, and never whoever calls put().
             for is_err, some in groupby(pieces, key=itemgetter(0)):
                 text = "".join(piece for _, piece in some)
                 if is_err:
@@ -263,6 +264,7 @@ class Streams:
                 elif not self._broken:
                     self._write_out(text)
             with self._news:
+                # Only what is written is no longer left: drained() ends the process by this.
                 self._size -= sum(len(text) for _, text in pieces)
                 self._news.notify_all()
 

@@ -262,8 +262,10 @@ async def _run(given: Words, made: Callable[[], Client], body: Body, began: floa
     try:
         if printer.json and events:
             client.listen(session.tell)
+            # The last line of --json is an outcome, also where a signal comes before the call is made.
             session.outcome = session.uncalled
         await session.connect()
+        # People see what comes after the connection is made. Events of connecting are for programs, which asked for all.
         if not printer.json:
             client.listen(session.tell)
         elif not events:
@@ -277,6 +279,8 @@ async def _run(given: Words, made: Callable[[], Client], body: Body, began: floa
     except TransportError as error:
         raise failure(error, client.target) from None
     finally:
+        # The order matters: from here on no signal cuts the closing short; the door goes before the connection on which it
+        # acts; the store is closed behind the client, whose closing it still records, and knows its problems only then.
         await session.finish()
         session.tell_unread(lambda row: _unwritten(row, client.now()))
         door.close()
@@ -338,6 +342,7 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
         if set(found.scopes) <= set(held):
             asked = f"The last sign-in asked for {readable(wanted)} already, so another one may not help"
             return f"{asked}. Ask the server's operator for access."
+        # The held scopes with the missing ones: a sign-in for the latter alone would lose the former, for ever in turn.
         way += f" --scope {shlex.quote(' '.join(dict.fromkeys((*held, *found.scopes))))}"
     if found is None or not found.bound:
         way += f", or {HEADER_OPTION}"

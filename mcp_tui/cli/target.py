@@ -83,6 +83,7 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         protocol=options.protocol,
         offers=Offers(roots=bool(roots)),
         roots=roots,
+        # 0 is no limit, which is a number here.
         connect_timeout=_first(options.connect_timeout, chosen.limits.connect_timeout) or 1e9,
         limits=limits(given, server=server),
         max_message=int(_first(options.max_message, chosen.limits.max_message) * MEGABYTE),
@@ -265,6 +266,7 @@ def _with_options(found: Target, given: Words) -> Target:
         if reached.client_cert and not address.secure:
             raise Failure("--client-cert needs a URL that begins with https://.")
         try:
+            # Read here once, so that a wrong file is refused before anything is connected.
             load_client_certificate(reached, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         except TransportError as error:
             raise Failure(str(error)) from None

@@ -197,12 +197,14 @@ def need_terminal(who: str, instead: str) -> None:
     Raises:
         Failure: the screen cannot run here.
     """
+    # Under textual-serve the screen is in a browser, and stdin is a pipe.
     if os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver"):
         return
     term = os.environ.get("TERM", "")
     if term in ("dumb", "unknown"):
         text = f"{who} needs a terminal that can move its cursor, but TERM is {term!r}. Set TERM, or use {instead}."
         raise Failure(text)
+    # Textual reads keys from stdin and draws on stderr. stdout may be a pipe or a file.
     for stream, name in ((sys.__stdin__, "stdin"), (sys.__stderr__, "stderr")):
         if stream is None or not stream.isatty():
             raise Failure(f"{who} needs a terminal, but {name} is not a terminal. Use {instead}.")

@@ -78,6 +78,7 @@ def _kept(file: Path) -> dict[str, Json]:
     return as_object(read_own(file, 64 * 1024))
 
 
+# By kinds (wrappers, options, proxies, modules), not a list of single names: what is not found here would run unseen.
 DECIDING: Final = re.compile(
     r"HOME|SHELL|IFS|ENV|BASH_ENV|BASH_FUNC_.*|(BASH|SHELL)OPTS|PS4|EDITOR|VISUAL|BROWSER|PHPRC|ZDOTDIR"
     r"|(LD|DYLD|GIT|PYTHON|PYENV|PERL5?|RUBY|BUNDLE|NODE|NPM|YARN|PNPM|BUN|DENO|UV|PIP|PIPX|CONDA|DOCKER|DOTNET|COMPLUS"
@@ -89,6 +90,7 @@ DECIDING: Final = re.compile(
 )
 """Variables that decide which program or code runs, where a program finds its settings, or whom it talks to."""
 
+# By their names (KEY, a function of any name) they were taken for secrets: neither shown, nor part of what is agreed to.
 _TOOL_SETTINGS: Final = re.compile(r"GIT_CONFIG_KEY_\d+|BASH_FUNC_.*", re.DOTALL)
 """Names of such variables that are those of no secrets, whatever words are in them."""
 
@@ -142,6 +144,8 @@ def _program(definition: Definition, folder: Path) -> str:
     if target is None:
         return "unknown: the definition cannot be used yet"
     try:
+        # The function by which the server is started, with the PATH of its definition: else the
+        # account could name another program than the one that runs.
         path = find_program(target)
     except TransportError as error:
         return f"none. {error}"

@@ -383,6 +383,7 @@ def read(made: Definition, inputs: tuple[Input, ...] = ()) -> Definition:
     except ConfigError as error:
         return replace(made, problem=str(error))
     words = (launch.command, *launch.args)
+    # A tap is seen through, so that what was approved before it was put there stays approved.
     start = behind_tap(["".join(part for part in each if isinstance(part, str)) for each in words])
     if start:
         launch = replace(launch, command=words[start], args=words[start + 1 :])
@@ -428,6 +429,7 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
         if kind == "stdio":
             raise ConfigError("type is stdio, but there is a url and no command")
         if source is GEMINI and not kind:
+            # Gemini CLI has a member for each transport: url is HTTP+SSE there, httpUrl is streamable HTTP.
             kind = "http" if "httpUrl" in reader.fields else "sse"
         return ServerLaunch(
             url=url,

@@ -44,6 +44,7 @@ def read_bytes(path: Path, most: int = CONFIG_FILE_BYTES) -> bytes:
     """
     try:
         with open(path, "rb", opener=open_without_waiting) as stream:
+            # Looked at once it is open: what a name means may change between a look and the opening.
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise ConfigError(f"{path}: not a regular file")
             raw = stream.read(most + 1)

@@ -290,6 +290,7 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
         if said and isinstance(inner, dict):  # a section that is no table is reported below
             inner[name] = _value(said, knob.default)
             origins[knob.key] = knob.variable
+    # Without pydantic, which takes a good part of the start and is needed only where there is something to check.
     if not table:
         return Loaded(DEFAULTS, file, wrong=tuple(wrong))
     settings, problems, more = _checked(
@@ -345,6 +346,7 @@ def _checked(
     unknown: dict[Keys, str] = {}
     wrong: dict[Keys, str] = {}
     table: dict[str, Json] = {}
+    # Each value alone: every setting has a default, so what is wrong with one says nothing about another.
     for keys in sorted(values, key=lambda keys: order.get(".".join(keys), -1)):
         alone: dict[str, Json] = {}
         _put(alone, keys, values[keys])

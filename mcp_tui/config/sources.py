@@ -143,6 +143,7 @@ def places(around: Surroundings) -> list[Place]:
         # it describes the project in the working directory, not those above
         Place(REGISTRY, around.cwd / "server.json", around.cwd),
     ]
+    # In the home folder, a project's file may be the person's own at the same time: that needs no consent.
     own = {place.path for place in found if place.folder is None}
     return [place for place in found if place.folder is None or place.path not in own]
 

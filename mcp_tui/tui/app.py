@@ -118,6 +118,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         else:
             self._ahead = []
             self.call_after_refresh(self.call_later, self._begin, self._target)
+        # The first frame needs one theme. All of them are read and checked behind it.
         self.set_timer(0.5, lambda: self.load_themes(self._problems))
         self.set_interval(2, self._look_at_themes)
 
@@ -147,6 +148,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         elif event.is_forwarded:
             if all(screen is self.screen for aimed, screen in self._aimed if aimed is event):
                 await self._handle(event)  # otherwise it comes up from a screen that is gone
+        # A key must not reach a screen before its widgets are there, nor the app through one that is gone meanwhile: both
+        # ended the workbench. So it waits here, and its screen is remembered for when it comes up again as forwarded.
         elif await self.arrived(self.screen):
             self._aimed.append((event, self.screen))
             await self._handle(event)
@@ -200,6 +203,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         commands = Commands(self, self.screen)
 
         async def chosen(offer: Offer | None) -> None:
+            # The theme under the cursor was only looked at: the one from before is back before any command runs.
             self.theme, self.chosen_theme = self.chosen_theme or self.theme, ""
             if offer is not None:
                 if commands.lasting(offer):
@@ -303,6 +307,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.notify(safe("Cannot open {}. {}", title(target), why), severity="error", markup=False)
             self.pick()
             return None
+        # What can fail is behind us: a server that is listed has a session, a screen, and a place in the app.
         self.servers.add(session)
         if not self.benches and self.terminal is not None:
             self._watch_calls(self.terminal)
@@ -448,10 +453,13 @@ class WorkbenchApp(Host, inherit_bindings=False):
         elif seen:
             self.switch_mode(EMPTY_MODE)
             self.pick()
+        # A worker of the app: one of the screen would end with the screen, and an error of it would end the app.
         self.run_worker(self._end(server), group="closing", exit_on_error=False)
 
     async def _end(self, server: Session) -> None:
         """Ends a server that was closed: its requests, its connection, and its screens."""
+        # No attempt to connect goes on beside the closing, and no other process acts on what ends.
+        # The store is closed last: it records what the closing reports.
         self.workers.cancel_group(self.benches[server], "connection")  # pyright: ignore[reportUnknownMemberType] - any result
         if server.door is not None:
             server.door.close()

@@ -54,6 +54,7 @@ class Answers:
         """Returns what was typed. The begin of an answer is kept until the rest comes, or a call with an empty text."""
         whole = _COLOUR_ANSWER.sub(self._take, self._kept + text)
         begun = _BEGUN.search(whole) if text else None
+        # An escape alone is the key as well: it is held back only while the answer may still be on its way.
         if begun is not None and begun[0] == "\x1b" and (self.light is not None or self._now() > self._until):
             begun = None
         self._kept = begun[0] if begun else ""

@@ -71,6 +71,7 @@ class KeyGuard:
         self._last_key = now
         if now < self._held_until:
             self._held_until = now + SEEN_SECONDS
+            # Each further press lengthens the pause, so an impatient person would never get a cancel through.
             if cancels and (key in self._spared or key == self._swallowed):
                 self._spared, self._swallowed = (), ""
             elif text:

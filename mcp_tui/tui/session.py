@@ -127,10 +127,12 @@ class Session:
         match event:
             case ev.Connected():
                 if self.renewing:
+                    # The session that an HTTP server opened anew may offer other things than the one before.
                     self.stale.update(LISTS)
                 self.renewing = False
                 self._set_link(Link.CONNECTED)
                 self.since = event.at
+            # While a connection is being made, connect() tells by itself why it came to nothing.
             case ev.Disconnected() if self.link is Link.CONNECTED or self.renewing:
                 self._lost(brief(self.client.last_words, 400) or words("the connection closed"))
             case ev.ProcessesEnded():
@@ -418,6 +420,7 @@ class Session:
                 if before is not None and (changed := difference([each.raw for each in before], found)):
                     self.client.note(f"{kind}: {changed}")
             except ListFailed as failed:
+                # Of the servers that offer resources, many have no method for templates: that is no problem to be shown.
                 if kind == "templates" and failed.row.code == -32601:
                     continue
                 found, problem = [], brief(str(failed), 200)
@@ -434,6 +437,7 @@ class Session:
         )
         for each in written:
             del self._unsent[each]
+        # Until the message is written no frame holds them, and a key may repeat the request before that.
         self._unsent[id_] = params or {}
         return id_
 

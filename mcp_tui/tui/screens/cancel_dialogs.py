@@ -360,6 +360,7 @@ class TimeoutScreen(Dialog[None]):
                 continue
             self._chosen = True
             if choice == "cancel_now":
+                # C-21, a timeout and a person at the same moment: the limit ran out first, so it is the cause.
                 self.client.cancel(row.id, Cause.TIMEOUT, edited or row.timeout_reason)
             else:
                 self.client.extend(row.id, MORE if choice == "wait_30" else None)

@@ -75,6 +75,7 @@ def link_parts(url: str) -> LinkParts:
     user, at, place = parts.netloc.rpartition("@")
     start = url.find("//") + 2 + len(user) + len(at)
     end = start + len(place)
+    # urlsplit drops tabs and line ends, so a part may stand elsewhere in the text: rather no host in bold than another one.
     if url[start:end] != place:
         start = end = len(url)
     told = [(safe("\n{}", said), "$warning") for fine, said in warnings if not fine]
@@ -270,6 +271,7 @@ class LinkScreen(InteractionScreen):
 
     BINDINGS = bindings(LINK)
 
+    # Enter that was typed ahead of the question postpones it, and opens nothing.
     AUTO_FOCUS = "#later"
 
     SEND = words("I opened it")
@@ -301,6 +303,7 @@ class LinkScreen(InteractionScreen):
             self.run_worker(self._open(), exit_on_error=False)
 
     async def _open(self) -> None:
+        # To accept says that the person went there, so it is sent only once a browser has the URL.
         opened = await asyncio.to_thread(open_url, self.url)
         self._opening = False
         if not opened:
@@ -469,6 +472,7 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
 
     The command gets the request's ``params`` as JSON on stdin and prints the text. It runs without a shell.
     """
+    # Nothing is inherited: what the command wrote to the terminal would stand on the screen, and it would take keys from it.
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(

@@ -132,6 +132,7 @@ class Playback:
             self.recorded.problems.append(str(error))
             self.read = None
             return True
+        # Looked at while it still counts as being read, whenever that was last: so the cursor comes to the newest request.
         self._drawn = 0.0
         self._screen.look()
         self.read = None
@@ -145,6 +146,7 @@ class Playback:
         table, place = self.replay.table, None if wanted is None else self.recorded.book.place(wanted)
         number = next((each for each in table.cancels if table.rows[each] == place), None)
         if number is not None:
+            # A table that is not laid out yet has no height, and scrolls nowhere.
             self._screen.app.call_after_refresh(self._move_to_event, number)
 
     def _move_to_event(self, number: int) -> None:

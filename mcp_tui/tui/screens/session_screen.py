@@ -163,6 +163,7 @@ class SessionScreen(LayoutScreen):
         self.keys.show(self.footer_offers(), self.idle())
         if self.table.item is None and not self.table.wanted and len(self.table.outline):
             self.table.action_newest()
+        # Also without a key: the guard has to know since when this row is under the cursor.
         if self.on_top:
             self.before_key()
         item = self.table.item
@@ -373,6 +374,7 @@ class SessionScreen(LayoutScreen):
             self.details.close_message()
         elif self.table.marks and self.focused is self.table:
             self.table.unmark()
+        # Before the zoom: what hides lines of a zoomed pane goes first, and what a person sees there stays.
         elif self.filtering.clear_focused():
             pass
         elif self.maximized is not None:

@@ -349,6 +349,7 @@ class ListCanvas(Canvas):
         self.virtual_size = Size(self.inner.width, len(self.lines) + self.header + self.footer)
 
     def _scroll(self, top: int) -> None:
+        # Our own scrolling is no scrolling away: watch_scroll_y cannot tell the two apart.
         follow = self._follow
         self.scroll_to(y=max(0, top), animate=False, force=True)
         self._follow = follow

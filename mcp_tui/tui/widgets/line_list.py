@@ -33,6 +33,7 @@ class LineList(ListCanvas):
         empty: the sentence for a list without lines.
     """
 
+    # Textual selects text in a widget of lines that has get_selection, selection_updated, and offsets in its strips.
     ALLOW_SELECT = True
 
     BINDINGS = bindings(LINES)

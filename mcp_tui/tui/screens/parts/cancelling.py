@@ -71,6 +71,7 @@ class Cancelling:
             if reason is not None:
                 cancel(reason)
 
+        # In the handler of the key, before the dialog is taken down and anything is drawn: the signal waits for no frame.
         prompt.at_once = given
         await self._screen.ask(prompt)
 
@@ -179,6 +180,7 @@ class Cancelling:
 
     def _cancel_rows(self, rows: list[Request], reason: str) -> None:
         client = self._session.client
+        # In batches, so that a thousand cancels do not hold up the keys.
         ids = [row.id for row in rows if row.open]
         for id_ in ids[:CANCEL_BATCH]:  # at once: a worker would start after what is drawn now
             client.cancel(id_, Cause.USER, reason)
