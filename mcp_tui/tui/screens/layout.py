@@ -224,6 +224,7 @@ class LayoutScreen(Screen[None]):
             to = (event.screen_y + 1 - self.body.region.y) / height
         else:
             to = (event.screen_x + 1 if self._dragged == "catalogue" else width - event.screen_x) / width
+        # Textual takes the same drag for a selection of text.
         self.clear_selection()
         self.share_out(self.shares.moved(self._dragged, to))
 
@@ -379,6 +380,7 @@ class Opening(LayoutScreen):
         self.table = Empty(id="requests")
         self.table.retitle(words("Requests"))
         self.table.said = safe("Connecting to {} … ({} stops)", name, key_of("request.cancel"))
+        # All panes, also those that are not shown: this screen stays under the workbench, and is resized with it.
         self.panes: dict[str, Canvas] = {each: Empty(id=each) for each in TABS}
         self.bar.show(
             ServerFacts(

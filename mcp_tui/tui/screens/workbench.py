@@ -48,6 +48,7 @@ class Workbench(SessionScreen):
     # -- drawing ---------------------------------------------------------------------------------------------
 
     def before_key(self) -> None:
+        # First, because it may hold the keys back: what was typed for a connection that is lost must not act.
         self.connection.tell_troubles()
         super().before_key()
 
@@ -69,6 +70,7 @@ class Workbench(SessionScreen):
             self.catalogue.empty = empty
             self.catalogue.refresh()
         if session.stale and session.link is Link.CONNECTED:
+            # Taken away before they are read: what the server changes meanwhile is read once more.
             stale, session.stale = session.stale, set()
             self.app.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
         self.calling.offer()

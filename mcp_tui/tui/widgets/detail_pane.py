@@ -501,6 +501,7 @@ class Pager(ListCanvas):
     async def _search(self, page: PartsPage, wanted: str, number: int) -> None:
         # in a thread: a large page takes seconds, and keys must work meanwhile
         await asyncio.sleep(FIND_PAUSE_SECONDS)
+        # Another letter, or another page, has begun a newer search meanwhile.
         if number != self._searches:
             return
         places = await asyncio.to_thread(page.find, wanted, lambda: number != self._searches)

@@ -542,6 +542,7 @@ class Form(Vertical):
         row = next((row for row in self._rows if row in event.widget.ancestors), None)
         if row is not None and not row.has_focus_within:
             row.action_hide_suggestions()
+            # Checked when a field is left, never at a keystroke: a schema may be hostile, and slow to apply.
             if row.entry is not None and not self.as_json:
                 row.complain(self._by_row(self.errors())[row])
 
@@ -557,6 +558,7 @@ class Form(Vertical):
         self.post_message(self.Changed())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        # The message of an edit may come behind the sending, and must not take away what that has found wrong.
         if self.as_json and event.text_area is self.editor and self.editor.text != self._submitted:
             self._say_wrong(NOTHING)
             self.post_message(self.Changed())

@@ -64,6 +64,7 @@ class ConnectionKeys:
         self._screen.look()
         self._table.select(id_)
         self._screen.set_focus(self._table)
+        # A person put the cursor there by the call, so a cancel right behind it is meant for this row.
         self._screen.app.guard.aim((type(id_), id_))
         self._screen.look()
         return id_

@@ -47,6 +47,7 @@ class OverdueRequests:
 
         screen, client = self._screen, self._session.client
         if screen.on_top:
+            # With the moment: a request that got more time and ran out of that, too, is asked about again.
             self._asked.update((row.id, row.overdue_until) for row in new)
             prompt = TimeoutScreen(client, client.cancellation(new[0]).why)
             screen.app.push_screen(prompt, lambda _: self._cancelling.remember(prompt.unsent))
