@@ -154,6 +154,7 @@ class Client:
     async def close(self) -> None:
         """Cancels what is in flight, waits at most two seconds for those cancels to leave, and ends the connection."""
         self.held.stop()
+        # C-44. Before the renewal stops: what waits for a new session was never sent, and is cancelled, not lost.
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
         await self.renewal.stop()
         await self.disconnect()
@@ -169,6 +170,7 @@ class Client:
 
     async def disconnect(self) -> None:
         """Ends the connection at once, and waits until nothing is left of it, or of one that ended by itself."""
+        # First: what our own closing flushes out of a server is no evidence about a cancel.
         self.stop_watching(self.now())
         if self.transport is not None:
             await self.transport.close()
@@ -406,6 +408,7 @@ class Client:
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
         elif cancels is not None:
+            # C-31: a POST is answered with a status; a pipe tells nothing more.
             posted = self.ledger.negotiated.transport != "stdio"
             self.ledger.signalled(cancels, Signal.NOTIFICATION, at=at, answered=posted, seq=seq)
         self.drain()
@@ -489,8 +492,10 @@ class Client:
         if self._torn and not expected:
             detail += " in the middle of a message"
         self._torn = False
+        # C-33: before the loss is told, so that what is asked because of it waits for the new session.
         if renewable and self.info is not None:
             self.renewal.begin(detail)
+        # Kept for disconnect(): its process may still be ending.
         self._ended, self.connection = self.connection, None
         self.lost(detail, expected=expected, exited=code is not None)
 
@@ -536,6 +541,7 @@ class Client:
         if message is not None:
             notification = connection.outgoing(message, "notifications/cancelled", None, {})
             connection.transport.signal(replace(notification, cancels=id))
+        # C-03, C-04: closing the stream is the cancel in 2026-07-28, and waits for no headers.
         elif connection.transport.release(id):
             self.ledger.signalled(id, signal, at=self.now())
         else:
@@ -611,6 +617,7 @@ class Client:
 
     def _late(self, seconds: float) -> None:
         """Reports a standstill; the alarm calls :meth:`_tick` once all that came in it has been read."""
+        # No other alarm before that: a limit is judged only when everything that lay ready has been read.
         self._alarm_at = -math.inf
         stood = seconds + CLOCK_LOOK_SECONDS / 2  # it began between the last beat and this one
         self.ledger.standstill = stood

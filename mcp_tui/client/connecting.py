@@ -126,6 +126,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
     client.steps.clear()
     attempt = _Attempt(client)
     try:
+        # Held requests stop it: a person may take minutes to sign in.
         async with Limit(client.settings.connect_timeout) as client.held.limit:
             return await attempt.run(handshake=handshake)
     except NoCommonRevision:
@@ -166,6 +167,7 @@ class _Attempt:
             return await self._initialize(None if wanted == "auto" else wanted)
         forced = wanted != "auto"
         # without a fallback there is nothing to give the probe up for
+        # A third of the time at most, so that initialize has enough of it.
         wait = None if forced else min(PROBE_WAIT, self.client.settings.connect_timeout / 3)
         decision = await self._probe(REVISIONS[wanted] if forced else LATEST, wait)
         if decision.step is Step.RETRY:
@@ -228,6 +230,7 @@ class _Attempt:
         self.opened_at, self.probed_at = client.now(), 0.0
         client.ledger.negotiated = Negotiated(transport=self.kind)
         client.disconnected.clear()
+        # Before it is open: what it reports meanwhile is about this connection, and whoever stops connecting has to find it.
         client.connection = Connection(transport=transport)
         try:
             await client.held.load()
@@ -235,6 +238,7 @@ class _Attempt:
         except TransportError as error:
             client.connection = None
             challenge = error.challenge if isinstance(error, Unauthorized) else None
+            # Only HTTP+SSE is refused already here, by the status of its stream: there is no request yet that could be held.
             if again or challenge is None or not await client.held.authorized(challenge):
                 raise
             await self._open(kind, again=True)
@@ -272,6 +276,7 @@ class _Attempt:
             self._log_step(decision.why)
             try:
                 await self._open("sse")
+            # There is an event stream, so these say what is wrong, and not the status that led to it.
             except (Unauthorized, base.EndpointError):
                 raise
             except TransportError as error:
@@ -420,6 +425,8 @@ class _Attempt:
             async with limit or Limit(wait):
                 frame = await client.wait(id_)
         except TimeoutError:
+            # C-23: over stdio nothing is sent, as no revision is known yet; the id stays known for an answer that comes
+            # late.
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
             return Reply(silent=True)
         row, refusal = client.ledger.row(id_), client.refusals.pop(id_, base.NO_ANSWER)
@@ -534,13 +541,16 @@ class Renewal:
             client.note(f"opening a new session in {pause:g} s" if pause else "opening a new session")
             await asyncio.sleep(pause)
             try:
+                # Without the probe: only the revisions with a handshake have sessions.
                 await connect(client, handshake=True)
             except TransportError as error:
                 last = within(str(error))
                 client.note(f"no new session: {last}")
+                # A person has to sign in: the next attempts would be refused alike.
                 if isinstance(error, Unauthorized):
                     break
             else:
+                # Not active any more, or what is sent here would be held again.
                 self.active, self._ready_at = False, client.now()
                 held, self.held = self.held, {}
                 for id_, (method, message) in held.items():

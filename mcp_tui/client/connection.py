@@ -116,6 +116,7 @@ def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, st
 
 def mirrored(value: str) -> str:
     """Returns a value for a header: as it is if that is permitted, else in the Base64 sentinel ``=?base64?…?=``."""
+    # Text that looks like the sentinel is encoded too, or the server would decode it.
     sentinel = value.startswith("=?base64?") and value.endswith("?=")
     if value.isascii() and value.isprintable() and value == value.strip() and not sentinel:
         return value
@@ -160,6 +161,7 @@ def header_annotations(schema: Json) -> Mirrors:
             if key == "properties" and isinstance(inner, dict):
                 for name, property_ in as_object(inner).items():
                     pending.append((property_, None if path is None else (*path, name), depth + 1))
+            # These hold values: what looks like an annotation in them is none.
             elif key not in ("default", "const", "enum", "examples", ANNOTATION):
                 pending.append((inner, None, depth + 1))
     names = [name.lower() for name in found.values()]

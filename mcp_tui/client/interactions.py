@@ -73,6 +73,7 @@ class Interactions:
     def prompt_over(self, request_id: RequestId, why: str) -> None:
         """Closes the prompt for a request of the server's."""
         for inquiry in tuple(self.open):
+            # 1 and "1" are two ids, and for Python 1 and True are equal.
             if inquiry.request_id == request_id and type(inquiry.request_id) is type(request_id):
                 self._end(inquiry, why)
 
@@ -108,6 +109,7 @@ class Interactions:
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float, task: bool
     ) -> None:
         client = self._client
+        # C-67: the server asks for nothing, so only this pause keeps the rounds from going on at full speed.
         if not requests:
             await asyncio.sleep(wait)
         for ask in requests.values():
@@ -129,6 +131,7 @@ class Interactions:
         if task:
             return
         answers = await asyncio.gather(*map(self._answer, inquiries))
+        # One was withdrawn with its request (C-50), or the call was given up (C-65): nothing is sent.
         if None in answers:
             return
         gathered: dict[str, Json] = {}
@@ -171,5 +174,6 @@ class Interactions:
             from mcp_tui.client.forms import secret_members  # forms take long to load, and few servers ask
 
             content = as_object(answer.get("content"))
+            # Before the answer leaves, which is when it is written to the journal.
             self._client.store.hide(secret_members(inquiry.params.get("requestedSchema"), content))
         return None if inquiry.over.done() else answer

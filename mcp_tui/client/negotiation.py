@@ -120,6 +120,7 @@ def _discovered(result: Json) -> Decision:
 def _offered(data: Json, *, retried: bool) -> Decision:
     offered = texts_in(as_object(data).get("supported"))
     modern = _newest(offered, modern=True)
+    # Once: a server that lists a revision and refuses it would be asked for ever.
     if modern is not None and not retried:
         return Decision(Step.RETRY, f"the server offers {modern.name}", modern)
     if _newest(offered, modern=False) is not None:
@@ -146,6 +147,7 @@ def after_initialize(outcome: Reply, *, wanted: str | None, may_fall_back: bool)
         return Decision(Step.SPEAK, "", revision)
     if may_fall_back and outcome.sse:
         return _legacy_sse("initialize")
+    # These three by 2025-11-25 ("Backwards Compatibility"); before, it was any status of 4xx.
     if may_fall_back and outcome.status in (400, 404, 405):
         why = f"HTTP {outcome.status} to initialize, trying the HTTP+SSE transport of 2024-11-05"
         return Decision(Step.LEGACY_SSE, why)

@@ -166,6 +166,7 @@ class Schema:
             name = part.replace("~1", "/").replace("~0", "~")
             if isinstance(place, dict):
                 place = cast("dict[str, Json]", place).get(name)
+            # No list is that long, and int() fails for thousands of digits.
             elif isinstance(place, list) and name.isascii() and name.isdigit() and len(name) < 6:
                 items = cast("list[Json]", place)
                 place = items[int(name)] if int(name) < len(items) else None

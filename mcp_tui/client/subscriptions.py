@@ -85,6 +85,7 @@ class Subscriptions:
         if wanted:
             self.stream = client.call(LISTEN, {"notifications": wanted}, limits=UNLIMITED, internal=True)
             reason = "another subscription takes its place"
+        # After the new one was sent: a change between the two is notified twice at worst, and never missed.
         if before is not None:
             client.cancel(before, reason=reason)
         return self.stream
@@ -96,6 +97,7 @@ class Subscriptions:
                 spawn(self._again(0.0), name="subscribe again")
             case ev.Acknowledged() if event.id == self.stream:
                 self._drops = 0
+            # C-60: with the connection gone nothing can be renewed; Connected does it then.
             case ev.Lost() if event.id == self.stream and self._client.info is not None:
                 self.stream = None
                 self._drops += 1

@@ -165,6 +165,7 @@ class Authorization:
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
         """Notes that the server took a token, so that it may be renewed again, and keeps a nonce for the next requests."""
+        # A 403 has taken the token, too: it only allows too little.
         if sent.access == self.token and status != 401:
             self._fresh = ""
             self._refused_nonces.clear()
@@ -270,6 +271,7 @@ class Authorization:
         elif self._fresh == "issued":
             text = "the server refuses the token that it was just given; sign in again later"
             raise AuthorizationError(text)
+        # A refresh brings no scopes that were not granted before (RFC 6749, section 6), nor helps right after a refresh.
         refreshes = self._by_itself or not (challenge.wants_scopes or self._fresh)
         if refreshes and self.credentials.token.refresh and await self._refreshed(challenge):
             return
@@ -327,12 +329,15 @@ class Authorization:
         if not resource.named(kept.issuer):
             issuer = shown(kept.issuer)
             self._tell(f"The server changed its authorization server: {issuer} is not named any more")
+        # A refresh token goes to nobody but its issuer, and for nothing but its resource: else a server could choose who
+        # gets it.
         if not resource.named(kept.issuer) or kept.resource != resource.identifier:
             return False
         server = await self._discovery.authorization_server(kept.issuer, legacy=resource.legacy)
         key = self._proof_key or _drawn(server, resource)
         endpoint = TokenEndpoint(self._discovery, server, resource, kept.token.scopes, key)
         async with nullcontext() if self._store is None else self._store.renewing():
+            # Looked at again behind the lock: another mcp-tui may have renewed it while this one waited.
             if await self._take_newer(kept.token.access):
                 return True
             if not self.credentials.token.refresh:
@@ -340,6 +345,7 @@ class Authorization:
             try:
                 token = await endpoint.refresh(kept.registration, kept.token)
             except AuthorizationError as error:
+                # What may pass by itself is no reason to give the refresh token up.
                 if not error.refused:
                     raise
                 self._tell(str(error))
@@ -391,6 +397,7 @@ class Authorization:
     async def _exchanged(self, client: ClientRegistration, assertion: str, endpoint: TokenEndpoint) -> str:
         """Returns the grant of the identity provider that a person named."""
         issuer, id_, secret = client.idp_issuer, client.idp_client_id, client.idp_client_secret
+        # One of its own: a person named this issuer, so it is not bound to the addresses that the MCP server may name.
         discovery = Discovery(parse(issuer), self._tell)
         idp = await discovery.authorization_server(issuer, legacy=False)
         there = TokenEndpoint(discovery, idp, endpoint.resource, endpoint.scopes)
@@ -407,6 +414,8 @@ class Authorization:
         except AuthorizationError as error:
             if known is None or known.given or not error.unknown_client:
                 raise
+            # Some authorization servers forget clients that registered themselves. Once: the next refusal has another
+            # reason.
             self._tell(f"{error} Registering again")
         return await self._visited(endpoint, None, browser)
 
@@ -416,6 +425,7 @@ class Authorization:
         """Has a person sign in with the client ``known``, or a new one."""
         server, page = endpoint.server, shown(endpoint.server.issuer)
         wanted = self._redirect_uris
+        # First of all: the port that is free decides the redirect URI, and that the registration.
         async with RedirectListener.at(wanted) as listener:
             redirect_uri = listener.redirect_uri
             if len(wanted) > 1 and redirect_uri != wanted[0]:

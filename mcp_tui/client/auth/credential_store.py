@@ -76,6 +76,7 @@ def system_keyring() -> Any:
         import keyring
 
         backend = keyring.get_keyring()
+        # By keyring's own measure: it recommends none below 1, which fail always or keep plain text.
         return backend if backend.priority >= 1 else None
     return None
 
@@ -168,6 +169,7 @@ class CredentialStore:
         """
         with ExitStack() as stack:
             with suppress(OSError):
+                # A TimeoutError is an OSError, too: whoever holds the lock for longer is not waited for.
                 lock = stack.enter_context(self._lock_file(".renewing")).fileno()
                 async with asyncio.timeout(RENEWING):
                     while not is_alone(lock):  # noqa: ASYNC110 - another process tells nothing
@@ -184,6 +186,7 @@ class CredentialStore:
 
     def _lock_file(self, suffix: str) -> BinaryIO:
         make_private(self.path.parent)
+        # A file beside the store, which is replaced as a whole: a lock on that would be on a file that is gone.
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         return os.fdopen(os.open(self.path.with_suffix(suffix), flags, 0o600), "r+b", buffering=0)
 

@@ -268,6 +268,7 @@ class Discovery:
         """Asks the server without a token, and returns its challenge; empty if it takes that, or cannot be asked."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         with suppress(AuthorizationError):
+            # Some servers say only in their challenge that they want DPoP, and none comes where a sign-in starts by itself.
             answer = await self.fetched(str(self._server.url), _PING, headers)
             refusal = Challenge(answer.status, answer.headers.get("www-authenticate", ""))
             return token_challenge(refusal) or TokenChallenge()
@@ -286,6 +287,7 @@ class Discovery:
             urls = [named]
         found, problem, hidden = await self._first(urls)
         if found is None:
+            # Named, or hidden by a fault, it exists: the defaults of 2025-03-26 could send a person to the wrong place.
             if named or hidden:
                 raise AuthorizationError(f"the server's metadata cannot be read: {problem}")
             self._tell(f"The server publishes no metadata ({problem}): treating it as a server of 2025-03-26")

@@ -35,6 +35,7 @@ LOCAL: Final = "http://127.0.0.1:PORT/PATH (or localhost, or [::1])"
 _REQUEST_BYTES: Final = 16 * 1024
 _REQUEST_SECONDS: Final = 5.0
 _ERROR_CODE: Final = re.compile(r"[a-z0-9_]{1,60}", re.IGNORECASE)
+# The address of this page holds the code: no cache keeps it, and no referrer tells it. Nothing of the request is repeated.
 _BROWSER_PAGE: Final = (
     b"HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"
     b"Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n%s"
@@ -144,6 +145,7 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
         text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
         raise AuthorizationError(text)
     states = fields.get("state", [])
+    # A pasted text may hold lone surrogates, which UTF-8 has no bytes for.
     if len(states) != 1 or not hmac.compare_digest(
         states[0].encode("utf-8", "surrogatepass"), request.state.encode()
     ):
