@@ -181,6 +181,7 @@ def connect(path: Path, patience: float) -> socket.socket | None:
             link.connect(address)
     except OSError as error:
         link.close()
+        # Only these two say that nobody listens any more; a session that is stopped or busy has not ended.
         if not isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
             raise
         with suppress(OSError):

@@ -106,6 +106,7 @@ class _Borrower:
             timeout=messages.number(wanted.get("timeout")),
             max_timeout=messages.number(wanted.get("max_timeout")),
         )
+        # Its events come from within the call, before anybody knows its id.
         self._early = []
         id_ = self._client.call(as_text(wanted["method"]), wanted.get("params"), limits=limits)
         self._ids.add(id_)
@@ -199,6 +200,7 @@ class BorrowedClient(Client):
         """
         wanted = {"method": method, "params": params}
         self._ask({"call": {**wanted, "timeout": limits.timeout, "max_timeout": limits.max_timeout}})
+        # Shielded: who waits may be cancelled, and a future that is cancelled with them could not be set any more.
         return await asyncio.shield(self._called)
 
     async def every(self, what: str) -> list[dict[str, Json]]:

@@ -62,6 +62,7 @@ class Doorkeeper:
         """Closes the door for good."""
         self._may = False
         if self._door is not None:
+            # The workbench closes its doors when its loop is over.
             if not self._loop.is_closed():
                 self._loop.remove_reader(self._door.socket)
             self._door.close()
@@ -114,6 +115,7 @@ class Doorkeeper:
         if told := not_cancelled(row, outcome):
             return told
         with suppress(TimeoutError):
+            # Less than the visitor waits, so that it hears at least what is not known.
             async with asyncio.timeout(0.8 * ANSWER_SECONDS):
                 await heard(client, lambda: not is_leaving(row))
         if row.signal is None and row.state not in TERMINAL:

@@ -156,6 +156,7 @@ class Account(Onlooker, ABC):
         self._waiting.setdefault(id, []).append(visitor)
         outcome = self.ledger.cancel(id, Cause.USER, reason, at=now)
         self.ledger.perform()
+        # If the signal left at once, event() has answered the visitor already.
         if outcome in (CancelOutcome.REQUESTED, CancelOutcome.HELD) or id not in self._waiting:
             return
         del self._waiting[id]

@@ -149,6 +149,7 @@ class StdioBooks(Account):
     def answer_client(self, row: Request, told: dict[str, Json]) -> None:
         """Has the relay do it."""
         token = self.observer.token_of(row)
+        # One order for both: between two, the late answer could pass.
         self.desk.tell(keep=told["id"], token=token, tell=messages.encode(told).decode() + "\n")
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:

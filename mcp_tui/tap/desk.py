@@ -83,6 +83,7 @@ class Desk:
                     key.data()
                 self._work(monotonic() + SLICE)
                 self._turn()
+                # Limits only when all is read that came: an answer may be among it.
                 if not self._more:
                     self._look_at_clock()
             for each in self._accounts:
@@ -233,6 +234,7 @@ class Desk:
         """Decides what has run out, now that everything that came is booked."""
         self._held = False
         now = monotonic()
+        # Else the relay has let the answers go on, and one of them may be on its way here: it is asked to hold again.
         if now - at < STALE:
             for each in self._accounts:
                 each.tick(now)

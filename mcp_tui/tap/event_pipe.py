@@ -80,6 +80,7 @@ class EventPipe:
         self._held += data
         kept = self._kept()
         passed: list[bytes] = []
+        # The blank line that ends an event may have begun in bytes that passed already.
         while found := _BLANK.search((before := self._tail[-2:] if self._open else b"") + self._held):
             cut = found.end() - len(before)
             event, self._held = self._held[:cut], self._held[cut:]

@@ -140,6 +140,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.proxy.connections.discard(self)
         self._writable.set()
+        # Told before the exchange ends because of it, or it would seem that the server had ended it.
         self.proxy.queue.put(b"l", number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
@@ -175,8 +176,10 @@ class ClientConnection(asyncio.Protocol):
     def _begin(self, head: h11.Request) -> None:
         headers = {name.lower(): value for name, value in head.headers}
         self._is_head = head.method == b"HEAD"
+        # A website can let its own name lead to this machine (DNS rebinding), but not choose what its browser writes here.
         if not is_local(headers):
             self.refuse(403, "Only requests from this machine are passed on: Host or Origin is another one.")
+        # A whole URL is for a proxy to anywhere, and this one has a token for one server.
         elif not head.target.startswith(b"/"):
             self.refuse(400, "The target of a request must begin with a slash.")
         else:
@@ -344,6 +347,7 @@ class Exchange:
             for name, value in end_to_end(response.headers.raw)
         ]
         await self.proxy.free.wait()
+        # Booked and handed on only outside of a hold: what the books have read when they decide is all that the client has.
         self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
         encoding = foreign_encoding(response.headers)
         streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
@@ -474,6 +478,7 @@ class Proxy:
         if "hold" in order:
             self.free.clear()
             self.queue.put(b"h")
+            # Books that are gone must not hold the traffic for ever.
             self._hold = asyncio.get_running_loop().call_later(HOLD, self.free.set)
         elif "go" in order:
             self.free.set()
@@ -512,6 +517,7 @@ class Proxy:
             order["body"].encode(),
             exact=headers,
             to=self.address_of(order["target"].encode("latin-1")),
+            # A cancel waits for no request that is still connecting.
             urgent=True,
             flushed=lambda: self.queue.put(b"f", number=number),
         )
@@ -552,6 +558,7 @@ class Proxy:
         if self._tokens is not None:
             await self._tokens.load()
             self._tokens.share_secrets(self._learn)
+        # Last: the first request is booked as well, and has the token that is stored.
         await self._server.start_serving()
         return self.own + self.address.url.raw_path.partition(b"?")[0].decode("ascii")
 

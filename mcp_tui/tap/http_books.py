@@ -186,6 +186,7 @@ class Record:
         self._request = Copy()
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding in ("gzip", "x-gzip", "deflate"):
+            # 32 + 15: gzip or zlib, whichever the bytes are.
             self._decoder = zlib.decompressobj(47)
         elif encoding not in ("", "identity"):
             self._missed = True
@@ -230,6 +231,7 @@ class Record:
         session = self.session
         if session is None or session.over:
             return
+        # C-43: the stream of a batch belongs to none of its requests alone.
         stream = self.wires[0] if len(self.wires) == 1 and self is not session.stream else None
         if isinstance(raw, Oversized):
             session.ledger.responses.too_large(raw.head, raw.size, at=at, tail=raw.tail, stream=stream)
@@ -281,6 +283,7 @@ class Record:
     def _request_over(self, session: HttpSession, id_: RequestId, at: float, why: str, said: bytes) -> None:
         ledger = session.ledger
         if self._client_left:
+            # C-35: the client may come back with Last-Event-ID, and has not left then.
             if not (self._resumable and session.is_modern is False):
                 session.observer.left(id_, at=at)
         elif not self._status:

@@ -119,6 +119,7 @@ class HttpSession(Account):
         raw = messages.encode(told)
         self.store.frame("in", raw, at=monotonic(), id=messages.storable_id(told["id"]), own=True)
         kept: dict[str, Any] = {}
+        # In 2026-07-28 the stream of the request is closed, so nothing can come late.
         if not (self.is_modern and self.ledger.negotiated.transport == "http"):
             kept = self._kept_back(told["id"], self.observer.token_of(row))
         exchange, last = self.exchanges.get(row.wire_id), False

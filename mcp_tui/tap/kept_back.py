@@ -35,6 +35,7 @@ class KeptBack:
 
     def sift(self, line: bytes) -> bytes:
         """Returns a message in one line without what is kept back: the line itself if that is nothing."""
+        # Bytes are looked for first: most lines of a flood name none of them, and to parse each would hold it up.
         named = any(mark.startswith(b":") or mark in line for mark in self._marks)
         if not named and b"notifications/progress" not in line:
             return line

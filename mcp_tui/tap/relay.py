@@ -160,6 +160,7 @@ class Queue:
             if self._bytes > QUEUE_BYTES and kind in MOVED:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
+            # The gap is told where it was: in front of the first record behind it.
             if self._missed:
                 for (each, of), size in self._missed.items():
                     self._records.append((b"g", monotonic(), of, each + size.to_bytes(8, "big")))
@@ -224,6 +225,7 @@ class Queue:
 
     def _rest(self, seconds: float | None = None) -> None:
         """Waits until there is something urgent, or for so long; else until there is anything."""
+        # Cleared before the looks, not after: what is put between a look and the wait has set it again.
         self._there.clear()
         if not (self._urgent or (seconds is None and self._records)):
             self._there.wait(seconds)
@@ -300,8 +302,10 @@ class ByteStream:
             if not data:
                 break
             with self._lock:
+                # The copy first: once the bytes have left, their answer may come, and the thread of that direction books it.
                 self.queue.put(self.kind, data)
                 self._move(data)
+            # Only now: to wake a thread takes 70 µs on a busy machine, and the bytes need not wait for that.
             if self.queue.asleep:
                 self.queue.wake()
         with self._lock:
@@ -310,12 +314,14 @@ class ByteStream:
             self.queue.put(b"c", self.kind)
             self._turn.notify_all()
         if self.broken:
+            # As without a tap: whoever writes on has to learn that nobody reads.
             end(self.source)
         if self.sink != STDERR:  # on which the tap itself may have something to say
             end(self.sink)
 
     def _move(self, data: bytes) -> None:
         if self._waiting:
+            # Somebody waits for the end of a line. Up to there the bytes pass, and the rest stays until they are through.
             cut = data.rfind(b"\n") + 1
             if cut:
                 self._hand_on(data[:cut])
@@ -405,6 +411,7 @@ class Relay:
             tell(f"cannot start {server.command[0]}: {why}.")
             return 127
         self.pid = self.begin["pid"] = int(value)
+        # Only now: the first byte of the server must not wait for the start of another process.
         records, orders = start_books()
         for each in (server.stdin, server.stdout, records):
             widen(each)
@@ -451,6 +458,7 @@ class Relay:
                     return
             if not steps and self._is_alone(input_over=up.ended):
                 now = monotonic()
+                # 0: when the server was ready, nobody knows here.
                 steps = [(now + END_SECONDS, b"T0"), (now + 2 * END_SECONDS, b"K0")]
             if steps and steps[0][0] <= monotonic():
                 write(self.server.requests, steps.pop(0)[1])
@@ -485,6 +493,8 @@ def start_books() -> tuple[int, int]:
             # the client waits for the ends of its streams, and the books may take longer
             for number in range(3):
                 end(number)
+            # Nothing else of ours stays open: the guard ends the server when nobody holds its requests any more, the books
+            # neither.
             at = 3
             for number in sorted((its_records, its_orders)):
                 os.closerange(at, number)
@@ -492,6 +502,7 @@ def start_books() -> tuple[int, int]:
                 at = number + 1
             os.closerange(at, 1 << 16)
             stand_back()
+            # -P: nothing is imported from the folder in which a client starts its servers, which may be anybody's.
             words = ["-P", "-m", "mcp_tui.tap.books", str(its_records), str(its_orders)]
             os.execv(sys.executable, [sys.executable, *words])
         finally:
@@ -563,6 +574,7 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
         # a server that does not read must not hold up what the client is told
         Thread(target=up.say, args=(order["say"].encode(),), daemon=True).start()
     if "keep" in order:
+        # Before the client is told, though the direction stands: the server's own answer may be the next line.
         down.kept_back.add(order["keep"], order.get("token"))
     if "tell" in order:
         down.say(order["tell"].encode())
@@ -596,6 +608,7 @@ def leave(code: int) -> NoReturn:
     if code < 0:
         import resource
 
+        # No core of this process: the server may have left its own there.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)
