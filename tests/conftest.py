@@ -28,8 +28,8 @@ from tests.forking import start_guard
 from tests.frames_sent import Sent, journals
 from tests.waiting import until
 
-# Time is not what property tests are about, and a loaded machine must not fail one.
-settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None)
+# Time is not what property tests are about, and a loaded machine must not fail one. The fuzzer takes many more inputs.
+settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None, max_examples=50)
 settings.load_profile("mcp-tui")
 
 # Tests start processes from several threads at a time. A child that shares the memory of its parent until it is another

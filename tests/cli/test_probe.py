@@ -239,8 +239,8 @@ def test_tools_before_the_slow_one_have_arguments_of_their_own_and_their_errors_
 
 
 def test_over_stdio_it_loads_neither_textual_nor_http():
-    status, modules = loaded("probe", "--no-journal", *scripted("harmful"))
-    assert status == Exit.USAGE
+    status, modules = loaded(("probe", "--no-journal", *scripted("harmful")))
+    assert status == [Exit.USAGE]
     assert not modules & {"textual", "httpx", "httpcore", "anyio", "pydantic"}
 
 

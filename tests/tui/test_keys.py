@@ -134,6 +134,11 @@ CHECKS: dict[str, Check[Any]] = {
 }
 
 
+def test_every_key_of_the_workbench_and_of_its_panes_has_a_check():
+    scopes = (EVERYWHERE, WORKBENCH, REQUESTS, LINES, DETAIL, TIMELINE)
+    assert {key.id for scope in scopes for key in scope.keys} <= CHECKS.keys() | OF_PANES.keys()
+
+
 async def ready(stage: Stage, check: Check[Stage]) -> Pilot[Any]:
     """The workbench with a row under the cursor, nothing open and nothing said."""
     await stage.back()
@@ -143,10 +148,13 @@ async def ready(stage: Stage, check: Check[Stage]) -> Pilot[Any]:
     return stage.pilot
 
 
-async def test_every_key_of_the_workbench_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("acts", [True, *slow(False)])
+async def test_every_key_of_the_workbench_does_what_it_says(
+    acts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.chdir(tmp_path)
-    keys = {key.id: key for key in (*EVERYWHERE.keys, *WORKBENCH.keys)}
-    del keys["server.next"]
+    keys = {key.id: key for key in (*EVERYWHERE.keys, *WORKBENCH.keys) if key.acts == acts}
+    keys.pop("server.next", None)
     with at_noon():
         await press_all(keys.values(), lambda id_, _: CHECKS[id_], lambda: staged((140, 40)), ready)
 

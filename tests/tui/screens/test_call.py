@@ -158,18 +158,17 @@ async def test_no_tools_at_all():
 
 
 async def test_of_very_many_some_are_listed_and_two_may_have_one_name():
-    async with form([tool(f"tool{number % 5000}") for number in range(10_000)]) as (host, pilot):
+    async with form([tool(f"tool{number % 1000}") for number in range(2000)]) as (host, pilot):
         assert host.screen.query_one(OptionList).option_count == LISTED_TOOLS + 1
-        assert "10,000 tools" in host.shown
-        await pilot.press(*"tool4999", "ctrl+s")
+        assert "2,000 tools" in host.shown
+        await pilot.press(*"tool999", "ctrl+s")
         await pilot.pause()
-        assert host.answer == ("tool4999", {})
+        assert host.answer == ("tool999", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "size"),
-    [("".join(PACKED[:3]), (80, 24)), pytest.param(PACKED[3], (40, 12), marks=pytest.mark.slow)],
-    ids=["all", "long"],
+    ("text", "size"), [("".join(PACKED[:3]), (80, 24)), (PACKED[3], (40, 12))], ids=["all", "long"]
 )
 async def test_hostile_tools_are_shown_not_obeyed_and_their_defaults_sent_as_they_are(
     text: str, size: tuple[int, int]

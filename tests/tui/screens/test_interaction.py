@@ -50,7 +50,7 @@ def every(payload: str) -> list[InteractionScreen]:
 
 async def test_hostile_text_is_shown_and_not_obeyed() -> None:
     async with showing() as (app, pilot):
-        for payload in PACKED:
+        for payload in ("".join(PACKED[:3]), PACKED[3]):
             for screen in every(payload):
                 await app.open(screen)
                 await look(pilot, screen)

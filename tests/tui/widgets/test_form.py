@@ -194,6 +194,7 @@ async def test_json_of_branches_begins_with_the_names_and_fits_the_branch_that_i
         assert app.form.arguments() == {"kind": "sms", "phone": "12"}
 
 
+@pytest.mark.slow
 async def test_to_json_and_back_loses_nothing_that_was_typed():
     async with showing(EVERY) as (app, pilot):
         await pilot.press(*"hi", "tab", "backspace", *"abc", "tab", "tab", "tab", "tab", "ctrl+o")
