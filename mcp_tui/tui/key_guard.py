@@ -95,6 +95,8 @@ class KeyGuard:
         same, self._target = self._target[0] == target, (target, ended)
         if same or self.now() - self._moved > MOVING:
             self._changed = self.now()
+        # An arrow shows that the person saw where the cursor went. A letter, such as
+        # one that filters, shows nothing of that.
         elif not self._moved_by_text:
             self._changed = -inf
 

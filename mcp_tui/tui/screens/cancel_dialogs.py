@@ -118,6 +118,7 @@ class CancelPrompt(Dialog[str | None]):
 
     async def action_cancel(self) -> None:
         """Cancels with the typed reason; says first if everything ended unseen."""
+        # What was typed ahead of this key is part of the reason, and may still be on its way to the field.
         await self.typed_into(self.field.input)
         shown = self.over
         self.tick()
@@ -239,6 +240,7 @@ class TimeoutScreen(Dialog[None]):
     BINDINGS = bindings(OVERDUE_REQUESTS)
     HINTS = [("app.back", "Hide")]
     TICK = 0.1
+    # It opens unasked, so the keys of a burst must not become its reason: tick() gives the field the focus after a pause.
     AUTO_FOCUS = ""
 
     def __init__(self, client: Client, why: str = "") -> None:

@@ -135,6 +135,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         self.tick()
 
     def on_resize(self) -> None:
+        # Only once it is laid out it is known how many keys fit into the last line.
         self.call_after_refresh(self._on_tick)
 
     def _on_tick(self) -> None:

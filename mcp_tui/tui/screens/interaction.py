@@ -220,6 +220,7 @@ class InteractionScreen(Dialog[Answer | None]):
             self._answer({"action": "cancel"})
 
     def _answer(self, answer: Answer | None) -> None:
+        # The server may have taken the question back while this key was on its way.
         if answer is not None and not self.question.over:
             self.dismiss(answer)
 
@@ -368,6 +369,7 @@ class SamplingScreen(InteractionScreen):
         text, problem = await drafted(self._command, self.question.inquiry.params)
         if problem:
             self.complain(problem)
+        # What a person typed while the command was at work stays.
         elif not self.editor.text:
             self.editor.text = self._drafted = text
             self._model = name

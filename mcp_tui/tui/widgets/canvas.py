@@ -329,6 +329,7 @@ class ListCanvas(Canvas):
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         """Lays out the list after a change of its lines."""
+        # A list that is not laid out has no height: it would scroll to its end, and lose its place.
         if not self.size:
             return
         self.resize()

@@ -92,6 +92,7 @@ class RowPainter:
         """Returns the line of an item; with ``still``, nothing counts down."""
         row, cached, strips = item.row, None, self._canvas.strips
         # a child says how long after its row it came, and what is open or watched changes with the time
+        # Running rows have no cache of their cells that stand still: it saved no measurable time.
         if row is not None and item.after is None and not row.open and not is_warm(row, now):
             cached = item.key, row.version, selected, marked, item.expanded, item.children
             if cached in strips:
