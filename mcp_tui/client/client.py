@@ -209,14 +209,14 @@ class Client:
         A tool that must be called as a task is, whoever calls it (tasks, 2025-11-25).
         """
         at = self.now()
-        if method == "tools/call":
+        if method == "tools/call" and self.task_support:
             params = self._as_task(params)
         if self.settings.trace:
             params = with_trace(params)
         id_ = self.ledger.call(
             method, params, limits=limits or self.settings.limits, internal=internal, at=at
         )
-        if self.transport is None and not self.renewal.active:
+        if self.connection is None and not self.renewal.active:
             self.ledger.refused(id_, "not connected", at=at)
         self.drain()
         return id_
@@ -399,7 +399,7 @@ class Client:
             self.ledger.writing(message.id)
         elif message.cancels is not None:
             self.ledger.signal_leaving(message.cancels)
-        self.drain()
+        self.ledger.perform()  # no clock changes by it
 
     def written(self, *, message: base.Outgoing) -> None:
         """Journals a message that was sent; a request's clocks start, and the grace of one that is cancelled."""

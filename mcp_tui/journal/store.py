@@ -113,14 +113,14 @@ class Store:
         self.version += 1
         self._at = at
         known = id if isinstance(id, (int, str, float)) else None
-        head = FrameHead(self._seq, at, direction, method, known, len(raw), stream, own)
-        self.frames.append(head)
+        self.frames.add(at, direction, method, known, len(raw), stream)
         self._payloads.append(raw)
         self._payload_bytes += len(raw) + _OVERHEAD
         # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
         while self._payload_bytes > self._memory and len(self._payloads) > 1:
             self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
         if self._takers:
+            head = FrameHead(self._seq, at, direction, method, known, len(raw), stream, own)
             self._write((head, raw), len(raw))
         return self._seq
 
@@ -244,7 +244,18 @@ class Frames:
 
     def append(self, head: FrameHead) -> None:
         """Appends the newest frame."""
-        _, at, direction, method, id_, size, stream, _ = head
+        self.add(head.at, head.direction, head.method, head.id, head.size, head.stream)
+
+    def add(
+        self,
+        at: float,
+        direction: Direction,
+        method: str,
+        id_: RequestId | float | None,
+        size: int,
+        stream: RequestId | None,
+    ) -> None:
+        """Appends the newest frame by the parts of its head."""
         self._at.append(at)
         self._size.append(size)
         self._out.append(direction == "out")

@@ -170,9 +170,10 @@ class Core:
 
     def named(self, id_: RequestId) -> Request | None:
         """Returns the request with an id, which may be that of a later round."""
-        row_id = self.other_ids.get(id_, id_)
-        live = self.live.get(row_id)
-        return self.book.get(row_id) if live is None else live.row
+        if self.other_ids:  # rarely: only some requests take more than one message
+            id_ = self.other_ids.get(id_, id_)
+        live = self.live.get(id_)
+        return self.book.get(id_) if live is None else live.row
 
     def row(self, id_: RequestId) -> Request:
         """Returns the row of a known request."""
@@ -183,7 +184,7 @@ class Core:
     def current(self, wire_id: RequestId) -> Request | None:
         """Returns the request whose last round has this id, ``None`` for an earlier round."""
         row = self.named(wire_id)
-        return row if row is not None and row.wire_id == wire_id else None
+        return row if row is None or not self.other_ids or row.wire_id == wire_id else None
 
 
 def name_of(method: str, params: Json) -> str:

@@ -557,7 +557,8 @@ class Ledger(Core):
         self.deadlines.arm(Timer.LIMIT, row.id, None)
         self.emit(event)
         live = self.live.pop(row.id)
-        self.tasks.row_over(live)
+        if row.task_id:
+            self.tasks.row_over(live)
         if row.method == LISTEN:
             self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
         self.send_owed(row.id, event.at)

@@ -309,10 +309,10 @@ DUPLICATES_BYTES: Final = 1 << 16
 def repeated_member(raw: bytes, value: Json) -> str:
     """Returns the name of a member that an object of a JSON text has twice, else an empty string.
 
-    ``value`` is the parsed text. If it has as many members as the text has colons behind quotes, none is repeated; only
+    ``value`` is the parsed text. If it is written with as many colons behind quotes as the text has, none is repeated; only
     otherwise is the text parsed once more.
     """
-    if len(raw) > DUPLICATES_BYTES or raw.count(b'":') == _members(value):
+    if len(raw) > DUPLICATES_BYTES or raw.count(b'":') == encode(value).count(b'":'):
         return ""
     found: list[str] = []
 
@@ -323,18 +323,6 @@ def repeated_member(raw: bytes, value: Json) -> str:
     with suppress(ValueError, RecursionError):
         json.loads(raw, object_pairs_hook=check)
     return found[0] if found else ""
-
-
-def _members(value: Json) -> int:
-    """Returns the number of members of all objects in a value."""
-    found, holders = 0, [value]
-    for holder in holders:  # those within are added meanwhile: no call for each
-        items: Iterable[Json] = as_list(holder)
-        if isinstance(holder, dict):
-            items = as_object(holder).values()
-            found += len(items)
-        holders += [item for item in items if isinstance(item, (dict, list))]
-    return found
 
 
 def bytes_text(raw: bytes) -> str:
@@ -595,7 +583,7 @@ def summary(frame: ResponseFrame) -> str:
         return _telling(frame.error.message)
     result = as_object(frame.result)
     for name in ("content", "contents", "messages"):
-        if blocks := as_list(result.get(name)):
+        if name in result and (blocks := as_list(result[name])):
             first = as_object(blocks[0])
             text = first["text"] if "text" in first else as_object(first.get("content")).get("text")
             return _telling(as_text(text)) or (_pictured(first) if len(blocks) == 1 else "")

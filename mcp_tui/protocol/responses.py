@@ -86,7 +86,7 @@ def kind_of(frame: ResponseFrame) -> Kind:
     kind = fields.get("resultType")
     if isinstance(kind, str):
         return _TYPED.get(kind, Kind.RESULT)
-    return Kind.TASK if "taskId" in as_object(fields.get("task")) else Kind.RESULT
+    return Kind.TASK if "task" in fields and "taskId" in as_object(fields["task"]) else Kind.RESULT
 
 
 class Responses:
@@ -103,12 +103,15 @@ class Responses:
     def receive(self, frame: ResponseFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles a response."""
         core = self._core
+        if self._is_plain(frame, stream):
+            self._ledger.complete(core.live[frame.id].row, frame, at, seq)
+            return
         row, rule, flaw = self._request_of(frame, stream)
         if row is None:
             self._unknown(frame, at, seq)
             return
         earlier = bool(row.round_ids) and self._earlier(row, frame.id, stream)
-        if not earlier and self._is_premature(row, at, seq):
+        if row.round_sent_at is None and not earlier and self._is_premature(row, at, seq):
             return
         # an error to the probe is provoked: an older server names it as it likes ("server-error")
         provoked = (
@@ -124,6 +127,21 @@ class Responses:
             self._unreadable(row, f"the response has the {flaw}", rule, frame.size, at, seq)
         else:
             self.answer(row, frame, at, seq)
+
+    def _is_plain(self, frame: ResponseFrame, stream: RequestId | None) -> bool:
+        """Whether a response is like nearly all: the sound result of a request in flight that had one message and no cancel.
+
+        :meth:`receive` would come to the same, and take a twentieth of the time of the whole request for it.
+        """
+        core = self._core
+        if frame.error is not None or frame.defect or stream is not None:
+            return False
+        live = core.live.get(frame.id) if messages.is_request_id(frame.id) else None
+        if live is None or core.other_ids or core.negotiated.modern:
+            return False
+        row = live.row
+        once = row.round_sent_at is not None and not row.as_task and row.method != "tasks/get"
+        return once and row.state is State.IN_FLIGHT and not row.late
 
     def malformed(self, frame: MalformedFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles an invalid message: if it must be a response, its request ends."""
@@ -436,6 +454,8 @@ class Responses:
         *complete* (basic, "Responses").
         """
         core, modern = self._core, self._core.negotiated.modern
+        if not (modern or row.as_task or row.method == "tasks/get"):
+            return False
         task = self._tasks.handle(row, frame)
         if row.method == "tasks/get" and not row.internal and task is None:
             fields = as_object(frame.result)

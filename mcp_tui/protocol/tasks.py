@@ -481,8 +481,6 @@ class Tasks:
 
     def row_over(self, live: Live) -> None:
         """Handles the end of a request: withdraws its questions and unfollows its task, unless just cancelled."""
-        if not live.row.task_id:
-            return
         if any(live.questions.values()):
             self._core.do(self._core.port.gather_over, live.row.id, "the task is over")
         if not self._is_followed(live.row, live.row.ended_at or 0.0):

@@ -164,8 +164,9 @@ class LineWriter(asyncio.BaseProtocol):
                 break
             del waiting[key]
             self._batch.append(message)
+        writing = self.sink.writing
         for message in tuple(self._batch):
-            self.sink.writing(message=message)
+            writing(message=message)
         return bool(self._batch)
 
     def _report(self, left: int) -> None:
