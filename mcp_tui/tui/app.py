@@ -517,6 +517,10 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def _fatal_error(self) -> None:
         self._close_messages_no_wait()
 
+    def action_redraw(self) -> None:
+        """Draws the whole screen anew: of a frame only the cells that changed are written, so other writing stays."""
+        self.refresh()
+
     # -- the way out -----------------------------------------------------------------------------------------
 
     def action_suspend(self) -> None:

@@ -166,6 +166,7 @@ EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
     Key("app.palette", "ctrl+p", "palette", "Palette", "find and run any command", footer=13, hidden=True, priority=True),
     Key("app.keys", "f1", "app.help", "Keys", "show the keys that work here", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
+    Key("app.redraw", "ctrl+l", "redraw", "Redraw", "draw the whole screen again, over what others wrote on it"),
     Key("app.suspend", "ctrl+z", "suspend", "Suspend", "suspend (fg resumes); in a text field: undo"),
     Key("app.quit", "ctrl+q", "quit", "Quit", "quit (confirms if requests are running)", priority=True),
 ))

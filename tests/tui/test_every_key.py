@@ -18,7 +18,7 @@ from tests.tui import test_attach, test_dialog_keys, test_keys
 ROOT = Path(mcp_tui.tui.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 PRESSED = {
-    "everywhere": test_keys.CHECKS,
+    "everywhere": {*test_keys.CHECKS, "app.redraw"},  # which needs a terminal: test_pty.py
     "workbench": test_keys.CHECKS,
     "recording": {**test_keys.CHECKS, **test_keys.OF_RECORDINGS},
     "attached": test_attach.CHECKS,

@@ -133,6 +133,15 @@ def call_silent(terminal: Terminal) -> None:
     terminal.see("▸ in flight", "tools/call silent")
 
 
+def test_what_others_wrote_on_the_screen_is_gone_after_ctrl_l(terminals: Callable[..., Terminal]) -> None:
+    terminal = terminals("--demo")
+    terminal.see("No requests yet.")
+    terminal.stream.feed(b"\x1b[5;5HBroadcast message")
+    terminal.see("Broadcast message")
+    terminal.press("\x0c")
+    terminal.until(lambda: "Broadcast message" not in terminal.text())
+
+
 def test_several_servers_are_told_and_ended_when_mcp_tui_is_left(
     terminals: Callable[..., Terminal], tmp_path: Path
 ) -> None:
