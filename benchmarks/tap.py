@@ -134,7 +134,7 @@ def http_latency(names: Iterable[str]) -> dict[str, list[float]]:
     return taken
 
 
-OURS: Final = [sys.executable, "-m", "mcp_tui", "tap"]
+OURS: Final = [str(Path(sys.executable).with_name("mcp-tui")), "tap"]
 
 
 def ways() -> dict[str, list[str]]:

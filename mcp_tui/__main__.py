@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 
 def run() -> None:
@@ -23,6 +22,8 @@ def run() -> None:
         status = 130
     if sys.gettrace() is None and sys.getprofile() is None and "textual" not in sys.modules:
         # Everything is closed and written. Python would take a sixth of the whole time to take down its modules.
+        from contextlib import suppress
+
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(status)

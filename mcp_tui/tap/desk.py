@@ -6,6 +6,7 @@ is decided in a hold, for which the relay stops the answers for a moment. So is 
 
 from __future__ import annotations
 
+import ast
 import os
 import selectors
 import socket
@@ -145,7 +146,7 @@ class Desk:
                 self._books.record(kind, at, number, piece)
                 self._over = self._books.over
             else:
-                self._books = self._begun(self, as_object(messages.read_json(piece)), at)
+                self._books = self._begun(self, as_object(ast.literal_eval(piece.decode())), at)
         del data[:start]
 
     def _turn(self) -> None:

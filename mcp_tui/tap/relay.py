@@ -12,7 +12,7 @@ To act, the books ask for a *hold*: the direction from the server stops at the e
 and only then decide. So a request that was answered is never answered again. While answers are kept back, and only then,
 the lines of the server are looked at here.
 
-Records to the books, each with a kind, a time, a number, and a length: ``b`` the beginning as JSON, ``o`` bytes from the
+Records to the books, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
 client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``g`` bytes that were dropped,
 ``c`` the end of such a stream, ``h`` the hold is there, ``x`` the exit code. A tap over HTTP has more, and numbers
 (:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
@@ -186,9 +186,7 @@ class Queue:
     def run(self, begin: dict[str, Any] | None = None) -> None:
         """Hands the records to the books, until they are gone. The first one is the beginning."""
         if begin is not None:
-            from json import dumps
-
-            data = dumps(begin).encode()
+            data = repr(begin).encode()  # to import what writes JSON costs the bytes some of their time
             self._unsent = [RECORD.pack(b"b", begin["at"], 0, len(data)), data]
         looks = 0
         try:
