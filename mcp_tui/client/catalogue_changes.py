@@ -260,6 +260,7 @@ class SchemaComparison:
             return
         old, new = (self._resolved(*each) for each in zip(self._schemas, (old, new), strict=True))
         pair = id(old), id(new)
+        # A schema may refer to itself: a pair that is being compared has no difference but those that are found there.
         if pair in self._active or old == new:
             return
         if old is False or new is False:
@@ -296,6 +297,7 @@ class SchemaComparison:
                 yield from self._opaque(keyword, old, new, path)
         types = list(self._types(old, new, path))
         yield from types
+        # No type in common: what else they say is about different values.
         if any(effect is Effect.OTHER for effect, _, _ in types):
             return
         yield from self._values(old, new, path)

@@ -375,6 +375,7 @@ class Client:
         at = self.now()
         frame = messages.parse(raw)
         method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
+        # In the journal first: the events that the ledger makes of it name it by this number.
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
         if stream is not None and status:
             self._refused_with(stream, base.RefusedResponse(status))

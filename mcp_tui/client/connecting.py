@@ -356,6 +356,8 @@ class _Attempt:
         if connection is None:
             when = "after the probe" if revision.modern else "during the handshake"
             raise ConnectError(f"the connection closed {when}")
+        # All of this before notifications/initialized: the server may ask as soon as it has that, and is judged by what was
+        # offered.
         offers, capabilities = self._offers, as_object(result.get("capabilities"))
         client.ledger.negotiated = Negotiated(
             transport=self.kind,
@@ -370,6 +372,7 @@ class _Attempt:
         if not revision.modern:
             self._step("sending notifications/initialized")
             with contextlib.suppress(TransportError):
+                # One token at most: if it is refused with that as well, nothing would use the next.
                 refused = await connection.initialized()
                 if refused is not None and await client.held.authorized(refused):
                     await connection.initialized()
@@ -388,6 +391,7 @@ class _Attempt:
             capabilities=capabilities,
             pid=connection.transport.pid,
         )
+        # Ready before it is told: whoever hears of it may call at once.
         connection.info, self.ready = info, True
         server = f"{info.name} {info.version}".strip()
         made = ev.Connected(
@@ -443,6 +447,7 @@ class _Attempt:
                     await client.disconnected.wait()
                 why = client.last_words or why  # the exit code says more than the broken pipe
         if frame is None or lost:
+            # Over HTTP a request that has left has reached a server, whatever broke then; only one that never left has not.
             reached = self.kind != "stdio" and row.sent_at is not None
             return Reply(status=status, detail=why, closed=lost and not reached, sse=refusal.sse)
         if frame.error is None:

@@ -75,6 +75,7 @@ def after_probe(
 ) -> Decision:
     """Returns the next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
     if outcome.closed and transport == "stdio":
+        # Some servers, such as those of rmcp, exit at any first message but initialize.
         why = f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
         return Decision(Step.RESPAWN, why, blind=True)
     if outcome.closed:

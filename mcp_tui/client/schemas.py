@@ -65,6 +65,7 @@ def written(path: Path) -> str:
 def told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
     """Returns the first :data:`PROBLEMS` that a validator finds in a value, each once."""
     found = (each for error in validator.iter_errors(value) for each in _problems(error))
+    # Many may be the same, so more are read than are told; but a hostile schema has no end of them.
     return list(dict.fromkeys(islice(found, 10 * PROBLEMS)))[:PROBLEMS]
 
 

@@ -109,6 +109,7 @@ class Desk:
     def _wait(self) -> float | None:
         if self._more or self._turns:
             return 0.0
+        # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
         dues = () if self._held else (each.ledger.deadlines.next() for each in self._accounts)
         due = min((each for each in dues if each is not None), default=None)
         return None if due is None else max(0.0, due - monotonic())
@@ -229,6 +230,7 @@ class Desk:
             self.order(hold=1)
             return
         for each in late:
+            # Nothing has run out of which the client would be told, so no answer can cross it.
             each.tick(now)
 
     def _decide(self, at: float) -> None:

@@ -255,6 +255,7 @@ class Exchange:
         self.number = next(proxy.numbers)
         self.method = head.method.decode("latin-1")
         given = head.headers.raw_items()
+        # The server has a host of its own, and Expect is answered by the tap.
         self.headers = end_to_end(given, b"host", b"expect")
         self.address = proxy.address_of(head.target)
         self.kept_back: KeptBack | None = None

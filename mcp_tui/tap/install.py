@@ -91,6 +91,7 @@ class Edit:
         try:
             if not os.access(file, os.W_OK):
                 raise ConfigError(f"{file}: cannot be written (read-only)")
+            # The copy first, then the look whether the file is still the same, right before it is replaced.
             replace_file(kept, self.old)
             if read_bytes(file) != self.old:
                 raise ConfigError(f"{file}: changed meanwhile; nothing was written")

@@ -172,6 +172,7 @@ class Guard:
             ready = select.select([self.control, self.woken], [], [], wait)[0]
             # The numbers of signals, one a byte. For a SIGCHLD it is enough to have woken up: left() reaps.
             if self.woken in ready and SIGTERM in os.read(self.woken, 512):
+                # Or the client would have to say that somebody killed the server.
                 report(self.reports, "told", SIGTERM)
                 return
             if self.control in ready and not self.obey():

@@ -274,6 +274,7 @@ class SseTransport(HttpTransport):
             detail = f"the event stream broke: {cause(error)}"
             self._fail(TransportError(self.http.failure_text(error)))
         self._fail(TransportError("The server closed its event stream before it named an endpoint."))
+        # Before it named an endpoint, open() waits for that, and says what went wrong.
         if self.endpoint is not None:
             self.lose(detail, renewable=True)
 

@@ -112,6 +112,7 @@ class EventStream(httpx.AsyncByteStream):
                 blocks += self._blocks.close()
             for block in blocks:
                 if isinstance(block, Oversized):
+                    # As the message begins, without the names of fields: the id of its request is looked for in it.
                     head = _DATA.sub(b"\n", _DATA.split(block.head, 1)[-1])
                     self._oversized(Oversized(head=head, size=block.size, tail=block.tail))
                     if self._own:

@@ -234,6 +234,7 @@ class HttpClient:
             place.close()
         self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
         if self._make is None:
+            # close() has run meanwhile, and did not know of a connection that was in use.
             self._drop(connection)
 
     def _outgoing(

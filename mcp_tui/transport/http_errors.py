@@ -76,6 +76,7 @@ def cause(error: BaseException) -> str:
     if isinstance(error, httpx.ProxyError):
         return readable(str(error), 400)  # it says already who failed, and why
     links = list(_chain(error))
+    # TLS first: its errors are OSErrors, too, and say more than those.
     for link in links:
         if isinstance(link, ssl.SSLCertVerificationError):
             return f"{readable(link.verify_message)} (TLS). {_TRUST}"

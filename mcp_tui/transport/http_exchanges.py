@@ -106,6 +106,7 @@ class Sending:
         try:
             async with self._post() as response:
                 error = await self._refusal(response)
+            # Once more with a new token: what was refused with 401 had no effect (C-32).
             if error is not None and await self._session.renewed(error.said.challenge):
                 async with self._post() as response:
                     error = await self._refusal(response)
@@ -365,6 +366,7 @@ class Exchange(Sending):
 
     async def _answer(self, response: httpx.Response) -> None:
         session, kind = self._session, media_type(response.headers)
+        # Not renewed here, as a notification is: a person may have to sign in, and the clocks of a request stop meanwhile.
         if self._status in (401, 403) or 300 <= self._status < 400:
             raise await refused(session, response)
         check_encoding(response)

@@ -151,6 +151,7 @@ class Fetcher:
 
     def _check(self, address: Address, ips: list[str]) -> None:
         """Refuses IP addresses of a kind that the MCP server may not name."""
+        # Each of them: a name with a public and a private address would otherwise lead into the network of the person.
         for ip in ips:
             kind = address_kind(ip)
             if kind not in (self._allowed or ()):

@@ -132,6 +132,7 @@ class HttpSession:
 
     def lose(self, detail: str, *, renewable: bool = False) -> None:
         """Ends the connection because the server no longer knows it."""
+        # Ended first, so that the exchanges that are closed then report nothing any more.
         self.end(detail, renewable=renewable)
         self.drop()
         spawn(self.http.close(), name="close the connections")
@@ -158,6 +159,7 @@ class HttpSession:
         """Takes the session id of a successful ``initialize`` (transports, "Session Management")."""
         if self.modern:
             return
+        # Visible ASCII alone (transports, "Session Management"): anything else could not be sent back in a header.
         if id and all("!" <= character <= "~" for character in id):
             self.session_id = id
         else:
@@ -292,6 +294,7 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
         detail = refusal(
             status, response.headers, response.extensions[ADDRESS_EXTENSION], body, speaker=speaker
         )
+    # The page of a 403 may name the role or the plan that is missing, which nothing else does.
     words = error_message(body, response.headers, pages=status == 403) if status >= 400 else ""
     if words:
         detail = f"{detail} (it says: {words})"
@@ -373,6 +376,7 @@ async def listen(session: HttpSession, answered: asyncio.Event) -> None:
         detail, refused = await read_on(session, cursor, session.deliver, began)
         answered.set()
         if refused is not None:
+            # A server that answers otherwise knows this address, so that a 404 from now on is about the session.
             session.mute = session.mute and refused.said.status == 404
             if was_open:
                 session.deafen(f"the server's notification stream cannot be opened again: {detail}")

@@ -70,6 +70,7 @@ def prepare(target: StdioTarget) -> Launch:
             raise TransportError("The server's command or environment contains a NUL character. Remove it.")
     if bad := [name for name in environment if not name or "=" in name]:
         raise TransportError(f"Invalid environment variable name {bad[0]!r}. Use -e NAME=VALUE.")
+    # Looked at beforehand: the error of a start does not say whether the program or the folder is missing.
     if cwd is not None and not cwd.is_dir():
         what = "is not a directory" if cwd.exists() else "does not exist"
         raise TransportError(f"The working directory {cwd} {what}. Choose another one.")

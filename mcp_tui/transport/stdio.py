@@ -20,6 +20,7 @@ from mcp_tui.transport.targets import StdioTarget
 
 READ_BYTES: Final = 256 * 1024
 """Bytes read from a pipe at once."""
+# What the pipe was given cannot be overtaken, so a cancel waits for as much as this, and never for a queue of calls.
 TURN_BYTES: Final = 16 * 1024
 """Bytes handed to the event loop at once, unless a single message has more."""
 STDERR_LINE: Final = 8 * 1024
@@ -316,6 +317,8 @@ class StdioTransport(LineWriter, Transport):
                 await _first(gone, seconds=HURRIED_GRACE)
             if not gone.done():
                 process.kill()
+        # By the time since the beginning, not grace after grace: a server that ignores everything holds nobody up for
+        # longer.
         await _first(gone, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
         if process.exit.done():
             await asyncio.wait(self._readers, timeout=LAST_LINES_SECONDS)

@@ -349,6 +349,7 @@ class Authorization:
                 if not error.refused:
                     raise
                 self._tell(str(error))
+                # Given up at once: a server may take a refused refresh token that comes again for a theft.
                 token = replace(kept.token, refresh="", refused=error.refused)
                 stale = error.unknown_client and not kept.registration.given
                 client = replace(kept.registration, stale=stale)

@@ -433,6 +433,7 @@ class TokenEndpoint:
         self, client: ClientRegistration, fields: dict[str, str], what: str = "issue a token", nonce: str = ""
     ) -> dict[str, Json]:
         """Returns the answer of the token endpoint, which may ask for a nonce once (RFC 9449, section 8)."""
+        # Here, where every secret leaves, whoever chose this authorization server.
         credentials_are_the_issuers(client, self.server.issuer)
         url = self.server.endpoint("token_endpoint")
         headers, more = self._authenticated(client)
