@@ -210,6 +210,7 @@ def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: N
         return named_tool(wish, tools) if wish.tool in names else None
     if chosen is not None and chosen.name in names:
         return chosen
+    # Rating refuses a tool that runs only as a task, which is what is wanted here.
     likely = candidates([{**tool, "execution": {}} for tool in able])
     return likely[0] if likely else None
 

@@ -82,6 +82,7 @@ class ChoiceField(InOrder, Select[str]):
 
     @property
     def text(self) -> str:
+        # Select takes its value only when it is mounted: a form that was turned to JSON before lost the choice.
         return (self.selection or "") if self.is_mounted else self._first
 
     @text.setter
@@ -99,6 +100,7 @@ class ChoiceField(InOrder, Select[str]):
             return
         event.stop()
         event.prevent_default()
+        # Not with Select's own list: it would open, and take the keys typed ahead that are to send the form.
         typed = (event.character or "").casefold()
         for wanted in (self._typed + typed, typed):
             places = [(at, label) for label, said in self._said.items() if (at := said.find(wanted)) >= 0]
@@ -107,6 +109,7 @@ class ChoiceField(InOrder, Select[str]):
                 return
 
     def say(self, vacant: Sequence[Styled]) -> None:
+        # Like in on_mount(): it was removed before it was mounted, and the prompt would look for its parts.
         if self.is_mounted and not self.children:
             return
         said = "".join(text for text, _ in vacant)

@@ -468,6 +468,7 @@ class Form(Vertical):
                 self._say_wrong(_sentence(wrong))
                 return
             blanks = self._blanks(draft)
+            # A null that stands there only because the member is required is not a value.
             given = {
                 name: value for name, value in arguments.items() if value is not None or name not in blanks
             }

@@ -206,6 +206,7 @@ class Belonging:
         self._version = self._row.version
         errands, server_requests = self._family()
         rows = (self._row, *errands)
+        # With their types: 1, 1.0, and true are equal in Python, and are not the same id in JSON.
         self._ids = {(type(each), each) for row in rows for each in (row.id, *row.round_ids)}
         self._theirs = {(type(each.request_id), each.request_id) for each in server_requests}
         for row in rows:
