@@ -98,6 +98,12 @@ def workbench(scenario: str, *words: str) -> Figures:
     return ran([sys.executable, "-m", "benchmarks.workbench", scenario, *words], 600)
 
 
+def terminal(scenario: str) -> Figures:
+    """Figures of ``screen.py`` or ``cancel_key.py``, which have a module of their own name."""
+    times = ("6",) if scenario == "cancel_key" else ()
+    return ran([sys.executable, "-m", f"benchmarks.{scenario}", *times], 600)
+
+
 def call(client: str) -> Figures:
     """Seconds of a whole process that calls a tool: the median of five."""
     with tempfile.TemporaryDirectory() as folder:
@@ -171,7 +177,8 @@ def measures(*, quick: bool) -> list[tuple[str, str, Callable[[], Figures]]]:
         elif scenario.startswith("http"):
             peers = ["mcp"]
         else:
-            peers = ["mcp"] if scenario == "growth" else ["floor", "mcp", "ts1", "ts2"]
+            peers = ["floor", "mcp", "ts1", "ts2"]
+            peers = {"growth": ["mcp"], "timeouts": []}.get(scenario, peers)
         for client in [
             *clients,
             *(each for each in peers if not quick or each in ("floor", "bare", "relay")),
@@ -179,7 +186,9 @@ def measures(*, quick: bool) -> list[tuple[str, str, Callable[[], Figures]]]:
             if client == "workbench":
                 rows = () if scenario != "aging" else ("100,000",) if quick else ("100,000", "1,000,000")
                 found.append((scenario, client, partial(workbench, scenario, *rows)))
-            elif installed(client) and clients != ["workbench"]:
+            elif client == "terminal":
+                found.append((scenario, client, partial(terminal, scenario)))
+            elif installed(client) and clients not in (["workbench"], ["terminal"]):
                 found.append((scenario, client, partial(how, client)))
     return found
 

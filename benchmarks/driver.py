@@ -266,6 +266,27 @@ async def cancel(peer: Peer, rate: int) -> Figures:
     return figures
 
 
+async def timeouts(peer: Peer) -> Figures:
+    """Milliseconds by which the cancels of timeouts leave later than set: idle, and under 50,000 notifications a second."""
+    from mcp_tui.protocol.states import Limits
+
+    assert isinstance(peer, Ours)
+    client, seconds = peer.client, 0.3
+    figures: Figures = {}
+    for name in ("idle", "flood"):
+        if name == "flood":
+            await peer.call("pour", {"rate": 50_000})
+        ids: list[Any] = []
+        for _ in range(100):
+            ids.append(client.call_tool("silent", {}, limits=Limits(timeout=seconds, max_timeout=None)))
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*map(client.wait, ids))
+        rows = [client.ledger.row(id_) for id_ in ids]
+        late = sorted(((row.signalled_at or 0) - (row.sent_at or 0) - seconds) * 1000 for row in rows)
+        figures |= {f"{name}_median": late[50], f"{name}_p99": late[98]}
+    return figures
+
+
 async def flood(peer: Peer, count: int) -> Figures:
     """Seconds until a call is answered before which the server sends so many notifications."""
     began = time.perf_counter()
@@ -314,6 +335,7 @@ SCENARIOS: dict[str, Callable[[Peer], Awaitable[Figures]]] = {
     # After 112,500 requests the list of messages is as long as it gets.
     "growth": lambda peer: growth(peer, 130_000, 160_000),
     "cancel": lambda peer: cancel(peer, 50_000),
+    "timeouts": timeouts,
     "flood": lambda peer: flood(peer, 100_000),
     "large_string": lambda peer: large(peer, "string"),
     "large_items": lambda peer: large(peer, "items"),

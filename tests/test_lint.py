@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "mcp_tui"
@@ -30,3 +31,12 @@ def test_text_becomes_safe_only_in_the_module_that_cleans_it():
 
 def test_the_lint_finds_a_cast_in_a_sentence():
     assert casts('x = 1\nsaid = SafeText(f"called {x}")') == [2]
+
+
+def test_no_handler_of_an_event_calls_that_of_its_base():
+    found = [
+        f"{path.relative_to(PACKAGE)}: {call}"
+        for path in (PACKAGE / "tui").rglob("*.py")
+        for call in re.findall(r"super\(\)\._?on_(?!event\b)\w+", path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "Textual calls the handlers of all classes itself: timers would run twice"

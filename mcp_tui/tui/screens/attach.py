@@ -26,7 +26,6 @@ class AttachScreen(ReplayScreen):
         return keys(ATTACHED, RECORDING, EVERYWHERE)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.tell(safe("Attached to {}. Leaving keeps it running.", self.whose), "muted", seconds=3)
 
     def look(self, *, lists: bool = True) -> None:

@@ -342,7 +342,6 @@ class ConfirmScreen(Dialog[bool]):
         self.set_class(bool(lead), "-long")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.watch(self._scroll, "scroll_y", self._on_tick)
 
     def tick(self) -> None:

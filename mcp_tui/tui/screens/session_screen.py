@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final, LiteralString
 
@@ -11,6 +12,7 @@ from textual.app import ComposeResult
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.transport.base import Turn
 from mcp_tui.tui.keys import TYPING, Key, footer_keys, key_of, keys
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
@@ -29,6 +31,9 @@ from mcp_tui.tui.widgets.timeline_pane import Timeline
 
 TICK_SECONDS: Final = 0.1
 """Seconds between two looks for changes."""
+
+TYPING_SECONDS: Final = 1.0
+"""Seconds after a key in which each look draws what changed; otherwise changes that follow one another wait for the next."""
 
 BENEATH_TICKS: Final = 50
 """Looks between two frames beneath a dialog, which are drawn as a whole: a key of the dialog waits for them.
@@ -81,6 +86,8 @@ class SessionScreen(LayoutScreen):
         self.copying = Copying(self, scene, self.table, self.payloads, self.filtering)
         self._drawn: tuple[object, ...] = ()
         self._ticks = 0
+        self._detailed: tuple[object, float] = None, 0.0
+        self._moving = False  # whether the last look found changes
         self._behind = False  # whether the lists do not show the newest changes yet
         self._problems = 0
 
@@ -149,9 +156,16 @@ class SessionScreen(LayoutScreen):
     def _tick(self) -> None:
         if self not in self.app.screen_stack:
             return  # another server is on the screen
-        # lists that move more than five times a second cannot be read, and are half the cost of a steady log
+        # what moves more than five times a second cannot be read, and is half the cost of a steady log
         self._ticks += 1
-        self.look(lists=self._ticks % (2 if self.on_top else BENEATH_TICKS) == 0)
+        lists = self._ticks % (2 if self.on_top else BENEATH_TICKS) == 0
+        if (
+            lists
+            or not self._moving
+            or self.table.runs_fast
+            or time.monotonic() - Turn.pressed < TYPING_SECONDS
+        ):
+            self.look(lists=lists)
 
     def look(self, *, lists: bool = True) -> None:
         if not self.is_mounted or not self.table.is_mounted:
@@ -168,7 +182,8 @@ class SessionScreen(LayoutScreen):
             self.before_key()
         item = self.table.item
         drawn = (self.scene.stamp(), self.pane, item and item.key, self.entry())
-        if drawn != self._drawn:
+        self._moving = drawn != self._drawn
+        if self._moving:
             self._drawn = drawn
             self._draw(now)
         elif self.table.timers != "off" and self._ticks % (1 if _runs_fast(self.table, now) else 10) == 0:
@@ -215,6 +230,13 @@ class SessionScreen(LayoutScreen):
         return lines + border, self.scene.catalogue.longest + indent + scrollbar + border
 
     def _show_detail(self, now: float) -> None:
+        row = self.table.selected
+        shown, at = row and (row_key(row), row.version), self._detailed[1]
+        if row is not None and shown == self._detailed[0] and not _runs_fast(self.table, now):
+            now = (
+                now if now - at > 0.9 else at
+            )  # not each notification moves what is said in tenths of a second
+        self._detailed = shown, now
         self.details.show(now, self.entry(), *self.detailed())
 
     def detailed(self) -> tuple[Request | None, SafeText]:

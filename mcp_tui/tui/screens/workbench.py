@@ -41,7 +41,6 @@ class Workbench(SessionScreen):
         self.watching = Watching(self, session, self.table, self.payloads, self.connection, watched)
 
     def on_mount(self) -> None:
-        super().on_mount()
         if self.watching.watched is not None:
             self.run_worker(self.watching.run(), group="watch", exit_on_error=False)
 

@@ -370,11 +370,11 @@ class ListCanvas(Canvas):
 
     # -- cursor ------------------------------------------------------------------------------------------------
 
-    def put_cursor(self, line: int) -> None:
-        """Puts the cursor on a line and scrolls to it."""
+    def put_cursor(self, line: int, *, moved: bool = False) -> None:
+        """Puts the cursor on a line and scrolls to it; ``moved`` says that all other lines are as they were drawn."""
         if not 0 <= line < len(self.lines):
             return
-        key = self.lines.key(line)
+        key, left = self.lines.key(line), self.cursor_line
         if key != self._cursor:
             self._cursor = key
             self.post_message(self.Selected(self, self.about(line)))
@@ -388,7 +388,11 @@ class ListCanvas(Canvas):
         elif self.scroll_offset.y != before:
             self._follow = self._at_newest
         self.placed()
-        self.refresh()
+        if moved and self.scroll_offset.y == before:
+            rows = {self.header + each - before for each in (left, line) if each is not None}
+            self.refresh(*(Region(0, row, self.size.width, 1) for row in rows))
+        else:
+            self.refresh()
 
     def move(self, lines: int) -> None:
         """Moves the cursor down. The first key, and one after its line was hidden, only puts it on a visible line."""
@@ -402,7 +406,7 @@ class ListCanvas(Canvas):
         else:
             seen = self.in_view()
             line = seen.start if self.newest_on_top else seen.stop - 1
-        self.put_cursor(max(0, min(len(self.lines) - 1, line)))
+        self.put_cursor(max(0, min(len(self.lines) - 1, line)), moved=True)
 
     def action_cursor_up(self) -> None:
         self.move(-1)

@@ -229,6 +229,14 @@ class RequestTable(ListCanvas):
         else:
             self._refresh_timers()
 
+    @property
+    def runs_fast(self) -> bool:
+        """Whether a timer on the screen moves ten times a second."""
+        now, about = self.now(), (self.outline.item(line).about for line in self.in_view())
+        return self.timers == "live" and any(
+            is_open(each) and each.elapsed(now) < TENTHS_SECONDS for each in about
+        )
+
     def render_line(self, y: int) -> Strip:
         if y == 0:
             return self._painter.header()
@@ -284,7 +292,6 @@ class RequestTable(ListCanvas):
     def on_resize(self, event: events.Resize) -> None:
         self._painter.reset()
         self.outline.update()
-        super().on_resize(event)
 
     @property
     def counted(self) -> SafeText:
