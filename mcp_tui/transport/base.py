@@ -291,9 +291,15 @@ class Turn:
         return now >= self._until or bool(self.urgent) or now - Turn.pressed < KEY_PRIORITY_SECONDS
 
     async def breathe(self) -> None:
-        """Waits for the loop's next turn if this one's share is spent."""
+        """Gives way if this turn's share is spent."""
         if self.is_spent():
-            await asyncio.sleep(0)
+            await self.give_way()
+
+    @staticmethod
+    async def give_way() -> None:
+        """Waits for a turn of the loop behind the timers that came due in this one."""
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the next turn begins with whoever waited once, and has the timers behind it
 
     def _over(self) -> None:
         self._until = None

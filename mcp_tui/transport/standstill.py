@@ -15,12 +15,12 @@ from typing import Final
 LATE_SECONDS: Final = 0.1
 """Seconds behind its time from which a timer is late; a loop that merely has much to do is not."""
 
-CATCH_UP_TURNS: Final = 500
+CATCH_UP_TURNS: Final = 1000
 """Turns of the loop in which all that was ready is read: a full socket takes less than half of them."""
 
 AT_MOST: Final = 2.0
 """Seconds that this may take if a server never stops sending; :data:`FEWEST` turns are taken all the same."""
-FEWEST: Final = 50
+FEWEST: Final = 100
 
 
 def _no_matter(_: float) -> None:
