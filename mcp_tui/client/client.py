@@ -495,6 +495,7 @@ class Client:
         self._torn = False
         # C-33: before the loss is told, so that what is asked because of it waits for the new session.
         if renewable and self.info is not None:
+            # Not while connecting: then whoever connects hears of it, and decides.
             self.renewal.begin(detail)
         # Kept for disconnect(): its process may still be ending.
         self._ended, self.connection = self.connection, None

@@ -451,8 +451,10 @@ class HttpBooks:
         client = party(meta.get(META_CLIENT_INFO))
         if target := self._by_endpoint.get(record.target):
             return self._used(target)
+        # 2026-07-28 has no sessions: an id that is sent along means nothing.
         if named and not modern:
             found = self.by_id.get(named)
+            # Its handshake was before this tap began.
             if found is None and frame is not None:
                 found = self.by_id[named] = self.new_session(monotonic())
                 found.id = named

@@ -438,6 +438,7 @@ class Relay:
             leave(self.code)  # the client waits no longer for what it did not read
         if self.pid:
             try:
+                # To the group, as a terminal does it: what stands between us and the server, such as npx, must not keep it.
                 os.killpg(self.pid, number)
             except OSError:
                 return

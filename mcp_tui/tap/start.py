@@ -24,6 +24,7 @@ class Server:
         (its_requests, self.requests), (self.reports, its_reports) = os.pipe(), os.pipe()
         if os.fork() == 0:
             try:
+                # The signals of the client's terminal are for the relay to pass on: the guard has to outlive them.
                 os.setsid()
                 for number, (reader, writer) in enumerate(streams):
                     os.dup2(writer if number else reader, number)

@@ -127,6 +127,7 @@ class EventStream(httpx.AsyncByteStream):
                     yield piece
                     await self._turn.breathe()
                 yield last + b"\n\n"
+        # An event without its blank line is none (HTML, "Event stream interpretation").
         rest = self._blocks.close()
         self.cut = any(isinstance(each, Oversized) or _DATA.search(each + b"\n") for each in rest)
 

@@ -96,6 +96,7 @@ class Sending:
         if not self._closed and not self.task.done():
             self._closed = True
             self._decided.set()
+            # C-04: the end of the task closes the socket, whether or not headers came (HttpClient.request).
             self.task.cancel()
 
     def settle(self) -> None:
@@ -190,6 +191,7 @@ class Sending:
         self._failed(
             Refused(over, RefusedResponse(said.status if self._message.id is None else 0, said.body))
         )
+        # C-33: nothing is sent again in the new session, where the old ids mean nothing.
         self._session.lose(over, renewable=True)
 
     def _doubt(self, said: RefusedResponse) -> None:
@@ -438,6 +440,7 @@ class Exchange(Sending):
         session, revision, cursor = self._session, self._session.revision, self._cursor
         resumes = revision is not None and revision.resumes
         # C-34: without an id of an event nothing can be resumed, and the server may still be at work; that is no cancel.
+        # C-38: nor is the call sent again, which may have had effects.
         while resumes and not self._answered and not self._final and cursor.last_id:
             why = detail or "closed by the server"
             session.sink.happened(

@@ -113,6 +113,7 @@ class LineWriter(asyncio.BaseProtocol):
         """Closes the pipe without regard to what it holds."""
         if self._pipe is None:
             return
+        # close() waits until everything is written, which a server that does not read never lets happen.
         if self._pipe.get_write_buffer_size():
             self._pipe.abort()
         else:  # asyncio does not bear abort() on a pipe that is closing already
@@ -121,6 +122,7 @@ class LineWriter(asyncio.BaseProtocol):
     # -- the event loop's side ---------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Not asserted: under uvloop the pipes are no subclasses of asyncio's.
         self._pipe = cast("asyncio.WriteTransport", transport)
         # So that asyncio says when the pipe has accepted everything: what it still holds cannot be overtaken by a cancel.
         self._pipe.set_write_buffer_limits(high=0)
@@ -158,6 +160,7 @@ class LineWriter(asyncio.BaseProtocol):
     def _gather(self) -> bool:
         """Makes the next batch and reports that it leaves; false if nothing is queued."""
         size = 0
+        # C-07: a cancel goes before all that is queued, and behind the line that is being written.
         while waiting := self._signals or self._queue:
             key, message = next(iter(waiting.items()))
             size += len(message.raw) + 1
