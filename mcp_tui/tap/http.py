@@ -478,6 +478,7 @@ class Proxy:
     def _carry_out(self, order: dict[str, Any]) -> None:
         if "hold" in order:
             self.free.clear()
+            # Behind all that has passed; nothing more passes until they have decided.
             self.queue.put(b"h")
             # Books that are gone must not hold the traffic for ever.
             self._hold = asyncio.get_running_loop().call_later(HOLD, self.free.set)

@@ -161,6 +161,7 @@ class Record:
             if row is not None:
                 self.wires += (row.wire_id,)
                 session.exchanges[row.wire_id] = self
+                # A client that uses an id again: what answers it from now on is not late.
                 session.let_pass(each.id)
 
     def join(self, session: HttpSession | None) -> None:

@@ -100,6 +100,7 @@ class HttpClient:
         self._make: Callable[[], HttpxConnection] | None = None
         """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
         self._idle: dict[HttpxConnection, asyncio.TimerHandle] = {}
+        # Two rooms: a cancel must not wait for calls that are still connecting.
         self._room = {urgent: asyncio.Semaphore(MAKING) for urgent in (True, False)}
         self.proxy: Proxy | None = None
         """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
