@@ -29,12 +29,14 @@ def open_store(
     soon: Callable[[Callable[[], None]], object] = call_behind_keys,
     began: float | None = None,
     otlp: str | None = None,
+    unseen: bool = False,
 ) -> Store:
     """Returns a store that writes a journal and, if ``record`` names a file, a recording, without secrets of the target.
     Only with ``keep_secrets`` are they in the recording.
 
     ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`. ``began`` is when the session did, in monotonic seconds,
     if not now. Spans are sent to the collector at ``otlp``, for which the extra of that name must be installed.
+    ``unseen`` is that of :class:`Store`.
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
@@ -63,7 +65,7 @@ def open_store(
         from mcp_tui.journal.otlp import SpanSender
 
         followers.append(SpanSender(otlp, header, redactor))
-    store = Store(*writers, soon=soon, followers=followers)
+    store = Store(*writers, soon=soon, followers=followers, unseen=unseen)
     if problem:
         store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
     return store

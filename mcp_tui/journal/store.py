@@ -59,7 +59,8 @@ class Store:
     :meth:`asyncio.loop.call_soon` or similar: it calls back at the end of the turn. Without it, each record is written at
     once. ``followers`` are given the same records.
 
-    ``memory`` limits the payloads in memory, in bytes; the newest one is always kept.
+    ``memory`` limits the payloads in memory, in bytes; the newest one is always kept. With ``unseen`` nothing is kept there
+    but notes: nobody looks at it.
     """
 
     def __init__(
@@ -68,7 +69,10 @@ class Store:
         memory: int = MEMORY,
         soon: Callable[[Callable[[], None]], object] | None = None,
         followers: Iterable[Follower] = (),
+        unseen: bool = False,
     ) -> None:
+        self._unseen = unseen
+        self._logged = frozenset({Note}) if unseen else LOGGED
         self.frames = Frames()
         self.log = EventLog()
         self.version = 0
@@ -113,12 +117,13 @@ class Store:
         self.version += 1
         self._at = at
         known = id if isinstance(id, (int, str, float)) else None
-        self.frames.add(at, direction, method, known, len(raw), stream)
-        self._payloads.append(raw)
-        self._payload_bytes += len(raw) + _OVERHEAD
-        # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
-        while self._payload_bytes > self._memory and len(self._payloads) > 1:
-            self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
+        if not self._unseen:
+            self.frames.add(at, direction, method, known, len(raw), stream)
+            self._payloads.append(raw)
+            self._payload_bytes += len(raw) + _OVERHEAD
+            # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
+            while self._payload_bytes > self._memory and len(self._payloads) > 1:
+                self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
         if self._takers:
             head = FrameHead(self._seq, at, direction, method, known, len(raw), stream, own)
             self._write((head, raw), len(raw))
@@ -128,7 +133,7 @@ class Store:
         """Appends an event."""
         self.version += 1
         self._at = event.at
-        if type(event) in LOGGED:
+        if type(event) in self._logged:
             self.log.append(event)
         if self._takers:
             self._write(event, _OVERHEAD)

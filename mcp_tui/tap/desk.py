@@ -206,6 +206,7 @@ class Desk:
                 soon=self._turns.append,
                 began=began,
                 otlp=messages.as_text(begin.get("otlp")) or None,
+                unseen=True,
             )
 
         try:
