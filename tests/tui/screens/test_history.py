@@ -84,7 +84,7 @@ async def test_enter_opens_the_recording_at_the_moment_of_the_cancellation() -> 
         await driven.until(lambda: replay.recorded.position < replay.recorded.events)
         row = replay.table.selected
         assert row is not None
-        assert (row.id, row.state, row.late) == (2, State.CANCEL_REQUESTED, [])
+        assert (row.id, row.state, row.late) == (2, State.CANCEL_REQUESTED, ())
         await driven.press("escape")
         await driven.until(lambda: isinstance(driven.top, Workbench))
 
