@@ -62,7 +62,6 @@ class TestMarks:
             await driven.until(lambda: len(driven.session.client.book.order) == before + 2)
             assert not driven.bench.table.marks
 
-    @pytest.mark.slow
     async def test_what_is_repeated_several_times_is_summed_up_when_all_is_over(self) -> None:
         async with driving(size=(120, 36)) as driven:
             await over(driven, "add")
@@ -250,7 +249,6 @@ class TestSchema:
             assert driven.bench.focused is driven.bench.wire
 
 
-@pytest.mark.slow
 async def test_the_footer_names_only_keys_that_work_while_text_is_typed() -> None:
     async with driving(size=(80, 24)) as driven:
         driven.call("add", a=1, b=2)

@@ -184,7 +184,6 @@ async def test_every_text_on_the_screen_is_readable_in_every_theme():
                 assert weak == {}, theme.name
 
 
-@pytest.mark.slow
 async def test_the_row_of_the_cursor_is_one_piece_in_the_terminal_s_colours() -> None:
     with at_noon():
         async with staged((120, 36)) as stage:
@@ -283,7 +282,6 @@ async def test_a_theme_in_the_person_s_folder_is_loaded_again_when_it_changes(tm
         await driven.until(lambda: any("not valid TOML" in each.message for each in told))
 
 
-@pytest.mark.slow
 async def test_the_palette_shows_a_theme_that_is_looked_at_and_keeps_the_one_that_is_chosen():
     async with driving() as driven:
         app = driven.app

@@ -109,7 +109,6 @@ async def test_c68_a_form_is_put_aside_while_the_clocks_stand_opened_again_and_s
         assert answers(revision, tmp_path / "heard") == [sent]
 
 
-@pytest.mark.slow
 @eras
 async def test_no_and_no_decision_are_two_answers(
     revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,7 +136,6 @@ async def test_no_and_no_decision_are_two_answers(
         assert "notifications/cancelled" not in methods(tmp_path / "heard")
 
 
-@pytest.mark.slow
 @eras
 async def test_several_questions_come_one_after_the_other_and_are_counted(
     revision: str, tmp_path: Path
