@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from textual.app import App
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from mcp_tui.live.running import Running
     from mcp_tui.tui.driver import TerminalDriver
 
-STYLESHEET: Final = Path(__file__).with_name("app.tcss")
-"""The stylesheet of all screens and widgets."""
+FRAME_STYLES: Final = Path(__file__).with_name("frame.tcss")
+"""The styles of the first frame of a workbench."""
+
+STYLES: Final = Path(__file__).with_name("app.tcss")
+"""Those of all other screens and widgets."""
 
 
 OPENING_TURNS: Final = 50
@@ -68,10 +71,10 @@ class Host(App[int], inherit_bindings=False):
     clocks run: ``live``, ``slow`` (once a second), or ``off`` (only when something else changes).
     """
 
-    CSS_PATH = STYLESHEET
+    CSS_PATH = [FRAME_STYLES, STYLES]
 
-    def __init__(self, preferences: Preferences) -> None:
-        super().__init__()
+    def __init__(self, preferences: Preferences, styles: list[str | PurePath] | None = None) -> None:
+        super().__init__(css_path=styles)
         self.preferences = preferences
         self.ascii = preferences.settings.ascii is True
         self.timers: Timers = preferences.settings.timers
