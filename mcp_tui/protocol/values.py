@@ -7,7 +7,7 @@ checker enforces that they do not change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
@@ -31,17 +31,22 @@ def _compiled_late(cls: Any) -> Any:
     """Gives a class an ``__init__`` that replaces itself by a compiled one when the first object is made."""
 
     def compiled(self: object, /, *given: object, **named: object) -> None:
-        its = [
-            (
-                each.name,
-                each.type,
-                field(default=each.default, default_factory=each.default_factory, kw_only=each.kw_only),
-            )
-            for each in fields(cls)
-        ]
-        documented = {"__doc__": cls.__doc__}  # else one is made, in thrice the time of all the rest
-        made = make_dataclass(cls.__name__, its, namespace=documented, eq=False, repr=False, match_args=False)
-        cls.__init__ = made.__init__
+        scope: dict[str, Any] = {"MISSING": MISSING}
+        heads, lines = ["self"], list[str]()
+        for each in sorted(fields(cls), key=lambda each: each.kw_only is True):
+            if each.kw_only and "*" not in heads:
+                heads.append("*")
+            name, value = each.name, each.name
+            if each.default_factory is not MISSING:
+                scope[f"_{name}"], value = each.default_factory, f"_{name}() if {name} is MISSING else {name}"
+            elif each.default is not MISSING:
+                scope[f"_{name}"] = each.default
+            default = "MISSING" if value != name else f"_{name}" if f"_{name}" in scope else ""
+            heads.append(f"{name}={default}" if default else name)
+            lines.append(f"self.{name} = {value}")
+        source = f"def __init__({', '.join(heads)}):\n " + "\n ".join(lines or ["pass"])
+        exec(source, scope)  # noqa: S102 - as dataclasses do
+        cls.__init__ = scope["__init__"]
         cls.__init__(self, *given, **named)
 
     cls.__init__ = compiled

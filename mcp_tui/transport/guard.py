@@ -344,3 +344,4 @@ def run(
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # all is reported, and the client waits: Python would take its time to take itself down

@@ -46,6 +46,18 @@ def test_words_alone_load_nothing_at_all():
     assert not modules & {*SCREEN, *WIRE, *TYPES, "pydantic_core", "asyncio", "jsonschema_rs"}
 
 
+def test_a_plain_call_is_parsed_without_argparse_and_speaks_without_tls():
+    status, modules = loaded(("call", "echo", "text=hi", "--demo"))
+    assert status == [0]
+    assert not modules & {"argparse", "ssl", "tomllib"}
+
+
+def test_who_asks_at_a_door_loads_next_to_nothing():
+    status, modules = loaded(("ps",), ("cancel", "none/1"))
+    assert status == [0, 2]
+    assert not modules & {*SCREEN, *WIRE, *TYPES, "argparse", "asyncio", "dataclasses", "pydantic_core"}
+
+
 async def test_over_http_no_textual(tmp_path: Path):
     async with demo_over_http(tmp_path / "log") as url:
         status, modules = loaded(("call", "echo", "text=hi", url))

@@ -7,14 +7,14 @@ from __future__ import annotations
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
-from mcp_tui.tui.host import STYLESHEET
+from mcp_tui.tui.host import FRAME_STYLES, STYLES
 from mcp_tui.tui.widgets.canvas import Canvas
 
 
 class Host(App[None]):
     """Shows one widget and keeps the messages of ours that reach it."""
 
-    CSS_PATH = STYLESHEET
+    CSS_PATH = [FRAME_STYLES, STYLES]
     CSS = "RequestTable, LineList, Detail { height: 1fr; }"
 
     def __init__(self, widget: Widget) -> None:

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.host import STYLESHEET
+from mcp_tui.tui.host import FRAME_STYLES, STYLES
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.painted import screen_text
 
@@ -51,7 +51,7 @@ UNSET = "unset"
 class Shown(App[None]):
     """A form and a button behind it, with what the form posted."""
 
-    CSS_PATH = STYLESHEET
+    CSS_PATH = [FRAME_STYLES, STYLES]
 
     def __init__(self, schema_: Json, values: dict[str, Json] | None = None, **given: Any) -> None:
         super().__init__()
