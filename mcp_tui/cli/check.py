@@ -176,18 +176,24 @@ def run(_name: str, given: Words) -> int:
         raise Failure("A server without a catalogue. Add --catalogue LOCK.")
     locked = None if lock is None else read_lock(lock)
     findings = _read(named, made, internal=options.internal) if made else Findings(made)
+    unread = 0
     if lock is not None and locked is not None:
         found: list[Lists] = []
-        status = sessions.run(given, lambda session: catalogue_of(session, found.append))
-        if status:
-            return status
-        findings.catalogue = CatalogueCheck.of(lock, locked, found[0], strict=options.strict)
+        try:
+            unread = sessions.run(given, lambda session: catalogue_of(session, found.append))
+        except Failure as failure:
+            if not made:
+                raise
+            unread, findings.problems[lock] = failure.status, str(failure)
+        if not unread:
+            findings.catalogue = CatalogueCheck.of(lock, locked, found[0], strict=options.strict)
     _print(findings, as_json=options.json)
     if options.junit:
         reports.write("junit", options.junit, reports.junit("check", cases(findings)))
     if options.sarif:
         reports.write("sarif", options.sarif, dump(reports.sarif(results(findings)), indent=2).encode())
-    return findings.status
+    # A broken assertion is certain, whatever the server could not be asked.
+    return findings.status if findings.status is Exit.BROKEN_RULE else unread or findings.status
 
 
 def assertions(fail_on: Iterable[str], expect: Iterable[str], within: float | None = None) -> list[Assertion]:

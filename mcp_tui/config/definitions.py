@@ -491,11 +491,9 @@ def _variable(name: str) -> ConfigVariable:
 
 MAX_ENV_BYTES: Final = 256 * 1024
 
-_ENV_LINE: Final = re.compile(
-    r"""\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.\-]*)\s*=\s*
-    (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<bare>.*?))\s*(?:(?<=\s)\#.*)?""",
-    re.VERBOSE,
-)
+_ENV_NAME: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.\-]*)\s*=\s*")
+_ENV_QUOTED: Final = re.compile(r"""(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:(?<=\s)#.*)?""")
+_ENV_COMMENT: Final = re.compile(r"(?<=\s)#")
 _ENV_ESCAPE: Final = re.compile(r"\\(.)")
 _ENV_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -510,12 +508,16 @@ def read_env(path: Path) -> dict[str, str]:
     for number, line in enumerate(read_text(path, MAX_ENV_BYTES).splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        match = _ENV_LINE.fullmatch(line)
-        if match is None:
+        name = _ENV_NAME.match(line)
+        if name is None:
             raise ConfigError(f"{at(path, number)}: not NAME=value")
-        if match["double"] is not None:
-            value = _ENV_ESCAPE.sub(lambda each: _ENV_ESCAPES.get(each[1], each[1]), match["double"])
+        quoted = _ENV_QUOTED.fullmatch(line, name.end())
+        if quoted is None:
+            comment = _ENV_COMMENT.search(line, name.end())
+            value = line[name.end() : comment.start() if comment else None].rstrip()
+        elif quoted[2] is None:
+            value = quoted[1]
         else:
-            value = match["single"] if match["single"] is not None else match["bare"]
-        found[match["name"]] = value
+            value = _ENV_ESCAPE.sub(lambda each: _ENV_ESCAPES.get(each[1], each[1]), quoted[2])
+        found[name[1]] = value
     return found

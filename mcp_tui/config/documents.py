@@ -93,8 +93,13 @@ class Document:
         """
         if self.is_toml:
             return {}
-        found = list(member_places(self.text, *path))
-        return {key: line for number, (key, line) in enumerate(found) if key in dict(found[number + 1 :])}
+        first: dict[str, int] = {}
+        again: dict[str, int] = {}
+        for key, line in member_places(self.text, *path):
+            if key in first:
+                again[key] = first[key]
+            first.setdefault(key, line)
+        return again
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Json]:
@@ -140,8 +145,9 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 
 # -- JSON --------------------------------------------------------------------------------------------------------
 
-_SKIPPED: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"|(?<!,),(?=\s*[}\]])', re.DOTALL)
+# What is not closed is taken to its end, and kept: to search on from each character in it would take forever.
+_SKIPPED: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _BEFORE_KEY: Final = re.compile(r'\s*[{,]\s*(?=")')
 _COLONS: Final = re.compile(r"\s*:\s*")
 _NO_BREAK: Final = re.compile(r"[^\n]")
@@ -150,8 +156,13 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 def plain(text: str) -> str:
     """Returns ``text`` with blanks in place of comments and trailing commas."""
-    text = _SKIPPED.sub(lambda found: found[0] if found[0][0] == '"' else _NO_BREAK.sub(" ", found[0]), text)
+    text = _SKIPPED.sub(_without_comment, text)
     return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+
+
+def _without_comment(found: re.Match[str]) -> str:
+    is_comment = found[0].startswith("//") or (found[0].endswith("*/") and len(found[0]) > 3)
+    return _NO_BREAK.sub(" ", found[0]) if is_comment and found[0][0] == "/" else found[0]
 
 
 def member_lines(text: str, *path: str) -> dict[str, int]:

@@ -158,7 +158,10 @@ class Judge:
         try:
             await stage.open()
             words, environment = self._words(experiment, stage)
-            await stage.start(words, environment)
+            try:
+                await stage.start(words, environment)
+            except OSError as error:
+                raise Unstartable(f"Cannot start {words[0]!r}: {error.strerror}") from None
             await experiment.run(stage)
         finally:
             # Also when the time of the run is over or a person interrupts: no process of the client's is left.

@@ -195,6 +195,19 @@ def test_a_server_is_compared_with_the_lock_file_of_its_snapshot(tmp_path: Path)
     assert (second["rank"], second["name"], second["path"]) == ("additive", "find", "")
 
 
+def test_a_broken_assertion_is_told_where_the_server_cannot_be_asked(
+    path: Path, tmp_path: Path, capfd: Capture
+):
+    lock, xml = tmp_path / "tools.lock", tmp_path / "c.xml"
+    lock.write_text(with_tools("snapshot", tools=[SEARCH]).out)
+    both = ("check", "--fail-on", "state:late", "--catalogue", str(lock), "--junit", str(xml), str(path))
+    told = tell(capfd, *both, "--", "/no/such/server")
+    assert told.status == Exit.BROKEN_RULE
+    assert "broken  --fail-on state:late" in told.out
+    assert "/no/such/server" in told.err
+    assert ET.parse(xml).getroot().get("failures") == "2"
+
+
 def test_a_lock_file_without_descriptions_compares_none(tmp_path: Path):
     lock = tmp_path / "tools.lock"
     lock.write_text(with_tools("snapshot", "--no-descriptions", tools=[SEARCH]).out)

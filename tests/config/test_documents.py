@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.config.documents import member_lines, parse_json, parse_toml, plain, toml_lines
+from mcp_tui.config.definitions import read_env
+from mcp_tui.config.documents import Document, member_lines, parse_json, parse_toml, plain, toml_lines
 from mcp_tui.config.files import ConfigError
 
 HERE = Path("file.json")
@@ -44,6 +45,18 @@ def test_comments_take_no_place_away_and_add_no_line(text: str):
 )
 def test_comments_and_trailing_commas_are_left_out(text: str, value: object):
     assert parse_json(text, HERE)[1] == value
+
+
+@pytest.mark.parametrize("piece", ["/* ", '\\"', ", ", "//"])
+def test_a_text_of_one_sign_again_and_again_is_read_once(piece: str):
+    text = piece * 300_000
+    assert len(plain(text)) == len(text)  # a search from each sign to the end took minutes
+
+
+def test_the_first_of_members_of_one_name_is_named_among_many():
+    members = [f'"{number}": 1' for number in range(20_000)]
+    text = f'{{"a": {{"7": 0, "7": 1,\n{", ".join(members)}}}}}'
+    assert Document.parse(text, HERE).repeated("a") == {"7": 1}
 
 
 @pytest.mark.parametrize(
@@ -131,3 +144,22 @@ def test_a_mistake_in_toml_is_told_with_its_line(text: str, where: str):
     with pytest.raises(ConfigError) as raised:
         parse_toml(text, Path("x.toml"))
     assert str(raised.value).startswith(where)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("A=b", "b"),
+        ("  export A = 'x y' # c", "x y"),
+        ('A="a\\tb" # c', "a\tb"),
+        ("A=#c", "#c"),
+        ("A= #c", ""),
+        ("A=x #c", "x"),
+        ("A='a'b", "'a'b"),
+        (f"A=x{' ' * 200_000}y", f"x{' ' * 200_000}y"),
+    ],
+)
+def test_a_variable_of_a_file_has_its_value(tmp_path: Path, line: str, value: str):
+    file = tmp_path / ".env"
+    file.write_text(line)
+    assert read_env(file) == {"A": value}

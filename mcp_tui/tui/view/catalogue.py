@@ -12,6 +12,7 @@ from typing import Final
 
 from mcp_tui.client.parameters import schema_of, usage, variants
 from mcp_tui.client.schemas import Schema
+from mcp_tui.client.templates import TemplateError
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.tui.view.detail import Section, fact
@@ -95,7 +96,10 @@ class Entry:
     @cached_property
     def arguments(self) -> SafeText:
         """The names of its arguments, optional ones in brackets: ``query [limit]``, ``kind address | kind phone``."""
-        return brief(usage(self.schema), 400)
+        try:
+            return brief(usage(self.schema), 400)
+        except TemplateError:
+            return NOTHING  # a person is told when it is opened
 
     @cached_property
     def summary(self) -> SafeText:

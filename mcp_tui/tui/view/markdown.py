@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -138,8 +139,7 @@ class MarkdownLines:
                 rows[-1].append(join(text for text, _ in _inline(token.children or (), "")))
         columns = max(map(len, rows), default=0)
         widths = [max(width(row[at]) if at < len(row) else 0 for row in rows) for at in range(columns)]
-        while sum(widths) + 2 * (columns - 1) > self._room and max(widths) > 4:
-            widths[widths.index(max(widths))] -= 1
+        widths = narrowed(widths, self._room - 2 * (columns - 1))
         for number, row in enumerate(rows):
             cells = [fit(row[at] if at < len(row) else NOTHING, widths[at]) for at in range(columns)]
             self._put([(join(cells, "  "), "" if number else "header")])
@@ -163,6 +163,23 @@ class MarkdownLines:
     def _wrapped(self, pieces: Sequence[tuple[SafeText, str]]) -> None:
         for pieces_of_line in _wrapped(pieces, self._room):
             self._put(pieces_of_line)
+
+
+def narrowed(widths: Sequence[int], room: int) -> list[int]:
+    """Returns widths of columns that fit into ``room`` cells: the widest get narrower, none below four."""
+    most = max(widths, default=0)
+    if sum(widths) <= room:
+        return [*widths]
+    cap = bisect_left(
+        range(most), True, lo=4, key=lambda each: sum(min(one, each + 1) for one in widths) > room
+    )
+    spare = room - sum(min(one, cap) for one in widths)
+    made: list[int] = []
+    for one in reversed(widths):
+        wider = one > cap and spare > 0
+        made.append(min(one, cap) + wider)
+        spare -= wider
+    return made[::-1]
 
 
 def _inline(tokens: Sequence[Token], tone: str) -> list[tuple[SafeText, str]]:

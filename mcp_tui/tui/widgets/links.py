@@ -16,7 +16,7 @@ from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import is_broken
 
 _LINKED_URL: Final = re.compile(
-    r"(?<![^\s\"'(<\[{|])https?://(?!\S*xn--)[a-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][a-z0-9._~:/?#@!$&*+,;=%-]*)?",
+    r"(?<![^\s\"'(<\[{|])https?://(?![a-z0-9.-]*xn--)[a-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][a-z0-9._~:/?#@!$&*+,;=%-]*)?",
     re.IGNORECASE | re.ASCII,
 )
 """Without a user before the host, without letters that look like others, and without what a terminal obeys."""

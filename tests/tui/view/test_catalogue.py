@@ -77,6 +77,11 @@ def test_only_tools_claim_to_be_destructive():
         assert not Entry(kind, made).claims
 
 
+def test_a_template_that_is_not_valid_is_searched_by_its_other_texts():
+    entry = Entry("templates", {"name": "map", "uriTemplate": "map://{city"})
+    assert [*entry.searched] == ["map", "map://{city", ""]
+
+
 def test_names_come_before_mentions():
     catalogue = Catalogue()
     catalogue.put(

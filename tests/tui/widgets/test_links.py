@@ -59,6 +59,11 @@ def test_a_hostile_or_cut_url_stays_text(text: str):
     assert links(one(text)) == []
 
 
+@pytest.mark.parametrize("piece", ['"http://a\\', "(http://", "http://xn--", "'https://a:1:"])
+def test_a_text_of_one_url_again_and_again_is_read_once(piece: str):
+    assert links(one(piece * 30_000)) == []  # a search from each of them to the end took minutes
+
+
 LONG = "https://example.org/a/path/that/is/longer/than/a/line?and=goes&on=over#three"
 
 
