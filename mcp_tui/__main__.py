@@ -33,15 +33,10 @@ def run() -> None:
 def _spare_modules() -> None:
     """Spares the start what no command needs. Only here: a host program's modules are its own."""
     from importlib import import_module
-    from importlib.util import find_spec
     from types import ModuleType
     from typing import Any, cast
 
     modules = cast("dict[str, object]", sys.modules)
-    if find_spec("sniffio") is None:
-        # httpcore imports it at every lock, and where it is missing Python searches its whole path each time: a
-        # quarter of what a request costs
-        modules["sniffio"] = None
     # pydantic_core loads its types of schemas, a tenth of the start, to offer four of them in its own name
     schemas = ModuleType("pydantic_core.core_schema")
 

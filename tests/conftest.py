@@ -10,9 +10,7 @@ import itertools
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -35,10 +33,6 @@ settings.load_profile("mcp-tui")
 # Tests start processes from several threads at a time. A child that shares the memory of its parent until it is another
 # program (vfork) was seen to fail for that, on some kernels: EFAULT.
 subprocess._USE_VFORK = False  # pyright: ignore[reportPrivateUsage]
-
-# As the program does when it starts: httpcore looks for it at every lock, a quarter of what a request costs.
-if find_spec("sniffio") is None:
-    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 # What is started in the background, or by nohup, ignores these, and so would every process that a test starts.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

@@ -167,7 +167,6 @@ def start_guard(launch: launching.Launch, link: socket.socket) -> Any:
 
 def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[1]))
-    sys.modules["sniffio"] = None  # type: ignore[assignment] # as __main__ does
     for name in LOADED_LATE:
         import_module(name)
     for name in LOADED:

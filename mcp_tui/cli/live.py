@@ -131,8 +131,11 @@ def _cancel(given: Words) -> int:
     from mcp_tui.live.doors import ask
 
     told = ask(path, {"ask": "cancel", "id": id_, "reason": given.options.reason or ""})
+    if told is None and path.exists():
+        text = f"Session {name} did not answer in time. Its server may not read; the cancel may still leave."
+        raise Failure(text, Exit.TIMED_OUT)
     if told is None:
-        raise Failure(f"No running session {start!r} answered. mcp-tui ps lists what is in flight.")
+        raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
     if "unknown" in told:
         raise Failure(f"Session {name} has no request {id_!r}. mcp-tui ps lists what is in flight.")
     if "refused" in told:

@@ -7,6 +7,7 @@ entries that are not objects.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from mcp_tui.client.connection import InvalidAnnotation, header_annotations
@@ -162,14 +163,17 @@ class Lists:
     def __init__(self, client: Caller) -> None:
         self._client = client
         self._kept: dict[str, tuple[list[dict[str, Json]], float]] = {}
+        self._changes = Counter[str]()
         client.listen(self._take)
 
     def _take(self, event: ev.Event) -> None:
         if isinstance(event, (ev.Connected, ev.Disconnected)):
             self._kept.clear()
+            self._changes.update(LISTS)
         elif isinstance(event, ev.Notified):
             for kind in CHANGED_LISTS.get(event.method, ()):
                 self._kept.pop(kind, None)
+                self._changes[kind] += 1
 
     async def read(self, what: str) -> list[dict[str, Json]]:
         """Returns all entries of one of :data:`LISTS`: those that are kept while they are fresh, else read from the server.
@@ -178,8 +182,9 @@ class Lists:
             ListFailed: a page failed, timed out, was cancelled or lost.
         """
         entries, until = self._kept.get(what, ([], 0.0))
-        now = self._client.now()
+        now, changes = self._client.now(), self._changes[what]
         if now >= until:
             entries, life = await _read(self._client, what)
-            self._kept[what] = entries, now + life
+            if changes == self._changes[what]:  # else some of its pages may be older than the change
+                self._kept[what] = entries, now + life
         return entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -165,8 +166,8 @@ def header_annotations(schema: Json) -> Mirrors:
             elif key not in ("default", "const", "enum", "examples", ANNOTATION):
                 pending.append((inner, None, depth + 1))
     names = [name.lower() for name in found.values()]
-    for name in names:
-        if names.count(name) > 1:
+    for name, used in Counter(names).items():
+        if used > 1:
             raise InvalidAnnotation(f"two parameters use the header {PREFIX}{name}")
     return found
 

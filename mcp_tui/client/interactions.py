@@ -113,8 +113,7 @@ class Interactions:
         if not requests:
             await asyncio.sleep(wait)
         for ask in requests.values():
-            if ask.get("method") not in client.ledger.negotiated.prompts:
-                method = str(ask.get("method"))[:80]
+            if (method := str(ask.get("method"))[:80]) not in client.ledger.negotiated.prompts:
                 text = f"the server requests {method}, which this client does not support"
                 if not client.ledger.rounds.give_up(id, text, at=client.now()):
                     client.ledger.tasks.unanswered(id, requests, at=client.now())

@@ -20,7 +20,7 @@ from mcp_tui.protocol import events as ev
 
 DAY: Final = 86400.0
 STORE_BYTES: Final = 1_000_000
-"""Bytes of the file that are read: far more than the tasks of a day need."""
+"""Bytes at the end of the file that are read: far more than the tasks of a day need."""
 
 
 class TaskStore:
@@ -35,7 +35,8 @@ class TaskStore:
         found: dict[str, str] = {}
         try:
             with self.path.open("rb") as file:
-                lines = file.read(STORE_BYTES).splitlines()
+                file.seek(max(0, os.fstat(file.fileno()).st_size - STORE_BYTES))
+                lines = file.read(STORE_BYTES).splitlines()  # of a first one that is cut nothing can be read
         except OSError:
             return {}
         now = clock.wall()

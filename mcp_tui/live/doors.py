@@ -77,10 +77,10 @@ class Door:
         self._path = place / f"{self.name}{SUFFIX}"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         unready = place / f".{id}"
-        before = os.umask(0o177)
         try:
             with reachable(unready) as address:
                 self.socket.bind(address)
+                os.chmod(address, 0o600)  # noqa: PTH101 - before that, the folder keeps others out
             self.socket.listen(16)
             unready.replace(
                 self._path
@@ -88,8 +88,6 @@ class Door:
         except OSError:
             self.socket.close()
             raise
-        finally:
-            os.umask(before)
         self.socket.setblocking(False)
 
     def _place(self) -> Path:

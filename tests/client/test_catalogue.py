@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.catalogue import PAGES, ListFailed, every
+from mcp_tui.client.catalogue import PAGES, ListFailed, Lists, every
+from mcp_tui.client.client import Client
 from mcp_tui.protocol import events as ev
 from tests.client.connected import serving
 from tests.servers.http_scripted import Call, Script, served
@@ -72,6 +73,24 @@ async def test_a_list_without_end_is_ended_and_told():
     assert [each.detail for each in violations] == [
         "tools/list has more than 1,000 pages; the rest is not requested"
     ]
+
+
+async def test_a_list_that_changed_while_it_was_read_is_read_again():
+    reads: list[Client] = []
+
+    def pages(_: Any) -> dict[str, Any]:
+        if len(reads) == 1:
+            changed = ev.Notified(at=0.0, method="notifications/tools/list_changed")
+            reads[0].ledger.emit(changed)
+        reads.append(reads[0])
+        return {"tools": [tool("a")], "ttlMs": 60_000}
+
+    async with serving(listing(pages)) as (server, client, _):
+        reads.append(client)
+        lists = Lists(client)
+        for _ in range(3):
+            await lists.read("tools")
+        assert [call.rpc for call in server.calls].count("tools/list") == 2
 
 
 async def test_a_page_that_fails_fails_the_list():

@@ -18,7 +18,8 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import REVISIONS
-from tests.client.connected import Told, connected, received, row
+from tests.client.connected import Told, connected, received, row, serving
+from tests.servers.http_scripted import Call, served
 from tests.waiting import until
 
 SERVER = Path(__file__).parents[1] / "servers" / "asking_server.py"
@@ -159,6 +160,17 @@ async def test_what_was_not_offered_is_refused(revision: str, tmp_path: Path) ->
             assert (row(made, id_).rule, row(made, id_).state) == ("unsupported", State.FAILED)
 
 
+@pytest.mark.parametrize("method", [[], {}, None, 7])
+async def test_a_question_whose_method_is_no_text_fails_the_call(method: Any) -> None:
+    async def work(call: Call) -> None:
+        await call.answer({"resultType": "input_required", "inputRequests": {"a": {"method": method}}})
+
+    async with serving(served("2026-07-28", work)) as (_, client, _):
+        id_ = client.call_tool("ask", {})
+        await client.wait(id_)
+        assert (row(client, id_).rule, row(client, id_).state) == ("unsupported", State.FAILED)
+
+
 # -- tasks -----------------------------------------------------------------------------------------------------
 
 
@@ -193,6 +205,14 @@ async def test_c90_a_task_that_outlives_its_client_is_kept_and_taken_up_again(
         await until(lambda: row(made, again).state is State.CANCELLED)
     assert kept.read() == {}
     assert (kept.path.stat().st_mode & 0o777) == 0o600
+
+
+def test_of_a_long_file_of_tasks_the_newest_are_read(tmp_path: Path) -> None:
+    kept = TaskStore("asking", tmp_path / "tasks.jsonl")
+    over = {"server": "asking", "task": "old", "until": 0.0, "name": "x" * 1000}
+    new = {"server": "asking", "task": "new", "until": 9e12, "name": "long"}
+    kept.path.write_text("".join(f"{json.dumps(each)}\n" for each in [*[over] * 1200, new]))
+    assert kept.read() == {"new": "long"}
 
 
 async def test_a_task_that_cannot_be_kept_runs_all_the_same(tmp_path: Path) -> None:

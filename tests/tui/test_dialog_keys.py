@@ -24,7 +24,7 @@ import mcp_tui.tui.screens
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config.definitions import Input as ServerRequestReceived
+from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.key_guard import SEEN_SECONDS
@@ -176,7 +176,7 @@ MADE: dict[str, Callable[[], Screen[Any]]] = {
     "ComparingScreen": lambda: ComparingScreen(SIDE, SIDE, 9.0),
     "HelpScreen": HelpScreen,
     "HistoryScreen": history,
-    "InputsScreen": lambda: InputsScreen("x", [ServerRequestReceived(id="key", description="The key")]),
+    "InputsScreen": lambda: InputsScreen("x", [AskedInput(id="key", description="The key")]),
     "LinkScreen": lambda: asked("elicitation/create", {**LINK, "message": "word \n" * 200}),
     "MarkedScreen": lambda: MarkedScreen([row(started())], recent=RECENT),
     "MenuScreen": lambda: MenuScreen(words("Server"), [("stop", words("Stop"))], words("")),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from mcp_tui.config.definitions import Input as ServerRequestReceived
+from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import InputsScreen
 from mcp_tui.tui.screens.result import ResultScreen
@@ -75,8 +75,8 @@ async def test_one_more_server_that_was_not_opened_is_typed_when_one_is_asked_fo
 
 async def test_answers_to_what_a_config_file_asks_for_can_be_had_again():
     asked = [
-        ServerRequestReceived(id="key", description="The key"),
-        ServerRequestReceived(id="region", description="Where"),
+        AskedInput(id="key", description="The key"),
+        AskedInput(id="region", description="Where"),
     ]
     first = InputsScreen("x", asked)
     app = Host(first)

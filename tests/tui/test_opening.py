@@ -29,7 +29,7 @@ from tests.tui.driving import Driven
 SILENT = StdioTarget(command=(sys.executable, "-c", "import time; time.sleep(600)"), name="silent")
 
 
-class ServerRequestReceived(Screen[None]):
+class AskingScreen(Screen[None]):
     """A screen to type on."""
 
     def compose(self) -> ComposeResult:
@@ -51,14 +51,14 @@ class Slow(WorkbenchApp):
 
     async def open(self, target: Target) -> None:
         await self.told.wait()
-        await self.push_screen(ServerRequestReceived())
+        await self.push_screen(AskingScreen())
 
 
 async def test_what_is_typed_before_the_screen_stands_is_typed_on_it_in_its_order() -> None:
     app = Slow()
     async with app.run_test() as pilot:
         app.post_message(events.Key("d", "d"))
-        assert not isinstance(app.screen, ServerRequestReceived)
+        assert not isinstance(app.screen, AskingScreen)
         app.told.set()
         app.post_message(events.Key("e", "e"))
         async with asyncio.timeout(20):
