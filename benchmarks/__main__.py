@@ -100,7 +100,7 @@ def workbench(scenario: str, *words: str) -> Figures:
 
 def terminal(scenario: str) -> Figures:
     """Figures of ``screen.py`` or ``cancel_key.py``, which have a module of their own name."""
-    times = ("6",) if scenario == "cancel_key" else ()
+    times = ("5",) if scenario == "cancel_key" else ()
     return ran([sys.executable, "-m", f"benchmarks.{scenario}", *times], 600)
 
 

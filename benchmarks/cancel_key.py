@@ -81,7 +81,7 @@ def measured(times: int, rate: int) -> list[float]:
         threading.Thread(target=_read, args=(near,), daemon=True).start()
         try:
             _said(log, "list", lambda: None)
-            time.sleep(2)
+            time.sleep(1)
             return [_once(near, log) for _ in range(times)]
         finally:
             app.kill()

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import pyte
 
 SIZE = 140, 40
-STEADY_SECONDS = 3.0
+STEADY_SECONDS = 2.0
 KEYS = 60
 KEY_SECONDS = 0.06
 """Seconds between two keys, on average."""
@@ -192,7 +192,7 @@ def measured(name: str) -> Figures:
         try:
             while not Path(folder, "ready").exists():
                 time.sleep(0.05)
-            time.sleep(2.0)  # what the app still does behind its first frame is not steady
+            time.sleep(1.0)  # what the app still does behind its first frame is not steady
             began, bytes_, spent = time.monotonic(), terminal.written(), terminal.processor()
             time.sleep(STEADY_SECONDS)
             taken = time.monotonic() - began
