@@ -47,8 +47,9 @@ def _spare_modules() -> None:
         modules.pop(schemas.__name__, None)
         return getattr(import_module(schemas.__name__), name)
 
+    # pydantic makes objects of the first one, which is a TypedDict
     schemas.__dict__.update(
-        CoreConfig=Any, CoreSchema=Any, CoreSchemaType=Any, ErrorType=Any, __getattr__=loaded
+        CoreConfig=dict, CoreSchema=Any, CoreSchemaType=Any, ErrorType=Any, __getattr__=loaded
     )
     modules[schemas.__name__] = schemas
 

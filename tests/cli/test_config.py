@@ -39,6 +39,12 @@ def test_every_value_has_its_origin():
     assert whole["problems"] == []
 
 
+def test_a_settings_file_is_checked_where_the_start_spared_modules():
+    settings('timers = "off"\n')
+    ran = run("config", "--json", PYTHONUTF8="1")  # a process of its own from the beginning
+    assert (ran.status, json.loads(ran.out)["values"]["timers"]["value"]) == (0, "off")
+
+
 def test_a_wrong_value_stops_commands_with_its_line_and_config_tells_all():
     file = settings('timers = "fast"\n[limits]\ntimeout = "x"\nidle = 1\n')
     more = "(and 1 more; see mcp-tui config)"
