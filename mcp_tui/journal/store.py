@@ -327,4 +327,7 @@ class EventLog(list[Event]):
 
 
 def _length(event: Event) -> int:
-    return sum(len(text) for key in texts_of(event) if (text := getattr(event, key)))
+    length = 0
+    for key in texts_of(event):
+        length += len(getattr(event, key) or "")
+    return length

@@ -233,23 +233,19 @@ class Inbound:
     def notified(self, frame: NotificationFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles a notification."""
         core, params = self._core, as_object(frame.params)
-        method, about = (
-            frame.method[:METHOD_CHARACTERS],
-            messages.as_text(params.get("uri"))[:EVENT_TEXT_CHARACTERS],
-        )
+        method = frame.method[:METHOD_CHARACTERS]
         if core.negotiated.modern:
             listening = as_object(params.get("_meta")).get(SUBSCRIPTION)
             if listening is not None:
-                self._delivered(method, params, about, listening, at, seq)
+                self._delivered(method, params, listening, at, seq)
         match frame.method:
             case "notifications/progress":
                 self._progress(params, at, seq, stream)
             case "notifications/message":
                 data = params.get("data")
                 text = data if isinstance(data, str) else messages.text(data)
-                level, logger = (
-                    messages.as_text(params.get(name))[:METHOD_CHARACTERS] for name in ("level", "logger")
-                )
+                level = messages.as_text(params.get("level"))[:METHOD_CHARACTERS]
+                logger = messages.as_text(params.get("logger"))[:METHOD_CHARACTERS]
                 core.emit(
                     ev.Log(at=at, level=level, data=text[:EVENT_TEXT_CHARACTERS], logger=logger, seq=seq)
                 )
@@ -259,7 +255,7 @@ class Inbound:
                 core.emit(ev.Notified(at=at, method=method, seq=seq))
                 self._tasks.pushed(params, size=frame.size, at=at, seq=seq)
             case _:
-                core.emit(ev.Notified(at=at, method=method, about=about, seq=seq))
+                core.emit(ev.Notified(at=at, method=method, about=_about(params), seq=seq))
 
     def _cancelled(self, frame: NotificationFrame, at: float, seq: int) -> None:
         """Handles ``notifications/cancelled``: a withdrawn server request, or the end of a subscription.
@@ -306,9 +302,7 @@ class Inbound:
         self._owed.discard(key)
         return True
 
-    def _delivered(
-        self, method: str, params: dict[str, Json], about: str, listening: Json, at: float, seq: int
-    ) -> None:
+    def _delivered(self, method: str, params: dict[str, Json], listening: Json, at: float, seq: int) -> None:
         """Handles a notification on a subscription. Its acknowledgement must come first (subscriptions, 2026-07-28)."""
         core = self._core
         row = core.named(listening) if is_request_id(listening) else None
@@ -325,7 +319,7 @@ class Inbound:
         if not row.acknowledged:
             core.violation("subscription", f"{method} before the acknowledgement", at, seq, row.id)
         if row.state in (State.IN_FLIGHT, State.CANCEL_REQUESTED, State.CANCELLED, State.LOST):
-            core.emit(ev.Delivered(at=at, id=row.id, method=method, about=about, seq=seq))
+            core.emit(ev.Delivered(at=at, id=row.id, method=method, about=_about(params), seq=seq))
 
     # -- progress --------------------------------------------------------------------------------------------
 
@@ -408,3 +402,8 @@ class Inbound:
             words = message[:EVENT_TEXT_CHARACTERS] if isinstance(params.get("message"), str) else None
             core.emit(ev.Progress(at=at, id=row.id, progress=value, total=total, message=words, seq=seq))
             self._clocks.arm(row)
+
+
+def _about(params: dict[str, Json]) -> str:
+    """Returns the resource that a notification is about, if it names one."""
+    return messages.as_text(params.get("uri"))[:EVENT_TEXT_CHARACTERS]
