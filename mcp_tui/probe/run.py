@@ -337,9 +337,8 @@ class Probe:
         """Runs the tool uncancelled once more: on connections that are reused no call is as cold as the first."""
         server = self.server
         if server.choice is not None and server.control.duration is not None and not connection.lost:
-            control, heard = await _control_run(
-                connection, server.choice, max(1.0, self._left(self.patience))
-            )
+            limit = min(self.patience, max(1.0, self._left(0.0)))
+            control, heard = await _control_run(connection, server.choice, limit)
             if heard is not None and not heard.fails and control.length >= TOO_QUICK:
                 server.control = control
 

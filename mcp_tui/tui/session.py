@@ -87,9 +87,9 @@ class Session:
         self.link = Link.LOST
         self.trouble = NOTHING
         self.degraded = False
+        """Whether the connection, which is there, cannot do something any more until a person reconnects."""
         self.left_running = NOTHING
         """What a person is still to be told of processes that the server left running."""
-        """Whether the connection, which is there, cannot do something any more until a person reconnects."""
         self.servers: Servers | None = None
         self.shown = self._told_lost = False
         self.late = 0

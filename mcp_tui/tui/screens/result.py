@@ -182,10 +182,11 @@ class ResultScreen(Dialog[str | None]):
         said = "Copied the result (if your terminal supports OSC 52). {result.save} saves a part to a file."
         self._note(hint(said), "$text-muted")
 
-    def action_pager(self) -> None:
+    async def action_pager(self) -> None:
         """Shows the result in the pager, without secrets."""
         if not self._path.display:
-            self.app.page(plain(parsed(self._redact(self._raw))))
+            # Some results have many megabytes: limits and cancels go on meanwhile.
+            self.app.page(await asyncio.to_thread(lambda: plain(parsed(self._redact(self._raw)))))
 
     def action_save(self) -> None:
         """Asks for the path to save the part to."""

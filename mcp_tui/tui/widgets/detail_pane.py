@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,9 +106,9 @@ class Finder:
 
     def highlighted(self, strip: Strip) -> Strip:
         """Returns a line in which the text looks selected."""
-        wanted = self.wanted.casefold()
-        start = strip.text.casefold().find(wanted) if wanted else -1
-        return marked(self.pane, strip, (start, start + len(wanted)) if start >= 0 else None)
+        # casefold() would make some texts longer, and the place another one
+        found = re.search(re.escape(self.wanted), strip.text, re.IGNORECASE) if self.wanted else None
+        return marked(self.pane, strip, None if found is None else found.span())
 
     @property
     def said(self) -> SafeText:
