@@ -41,16 +41,16 @@ def _spare_modules() -> None:
     schemas = ModuleType("pydantic_core.core_schema")
 
     def loaded(name: str) -> object:
-        """Returns one of its other names, which few need."""
+        """Returns a name of the module, which is loaded for whoever asks after pydantic_core itself has done so."""
         if name.startswith("__"):
             raise AttributeError(name)
-        modules.pop(schemas.__name__, None)
+        if not hasattr(modules.get("pydantic_core"), "__all__"):
+            return Any
+        if modules.get(schemas.__name__) is schemas:
+            del modules[schemas.__name__]
         return getattr(import_module(schemas.__name__), name)
 
-    # pydantic makes objects of the first one, which is a TypedDict
-    schemas.__dict__.update(
-        CoreConfig=dict, CoreSchema=Any, CoreSchemaType=Any, ErrorType=Any, __getattr__=loaded
-    )
+    schemas.__dict__["__getattr__"] = loaded
     modules[schemas.__name__] = schemas
 
 

@@ -81,3 +81,13 @@ def test_one_server_is_started_before_what_talks_to_it_is_loaded(tmp_path: Path)
     )
     assert ran.stdout == "hi\n"
     assert [line for line in ran.stderr.splitlines() if line.startswith("starts")] == ["starts after []"]
+
+
+def test_a_setting_is_checked_by_a_process_that_has_loaded_nothing_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for value, status in (("5", 0), ("soon", 2)):
+        monkeypatch.setenv("MCP_TUI_TIMEOUT", value)
+        command = [sys.executable, "-m", "mcp_tui", "tools", "--demo"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
+        assert ran.returncode == status, ran.stderr
