@@ -80,6 +80,11 @@ class LineFramer:
         """Whether the line that is coming in is above the cap."""
         return self._size > self._cap + _SPARE_BYTES
 
+    @property
+    def unfinished(self) -> bytes:
+        """What has come of the last line; nothing if that is above the cap."""
+        return b"" if self.overflows else self._pending.getvalue()
+
     def close(self) -> list[RawLine | Oversized]:
         """Ends the stream and returns the unfinished line, if there is one."""
         lines: list[RawLine | Oversized] = []

@@ -100,6 +100,11 @@ class Account(Onlooker, ABC):
             if each.row.id in self.ledger.live and (wires is None or each.row.wire_id in wires):
                 self.ledger.lose(each.row, UNSEEN, at)
 
+    def line_ended(self, at: float) -> bytes:
+        """Notes that the line that a server over stdio began is ended for the client; returns what has passed of it."""
+        del at
+        return b""
+
     # -- the door ----------------------------------------------------------------------------------------------
 
     def open_door(self) -> None:

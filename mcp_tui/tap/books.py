@@ -19,6 +19,7 @@ from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.framing import LineFramer, Oversized
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
 from mcp_tui.tap.desk import Books, Desk
@@ -28,6 +29,9 @@ UNGUARDED: Final = 0.5
 
 FOLDERS: Final = ("PWD", "OLDPWD")
 """Variables that a shell sets: folders, though a name like these is most often that of a password."""
+
+ANSWERS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED, Kind.TASK, Kind.OVERSIZE})
+"""What a client takes for the answer."""
 
 
 class StdioBooks(Account):
@@ -151,6 +155,21 @@ class StdioBooks(Account):
         token = self.observer.token_of(row)
         # One order for both: between two, the late answer could pass.
         self.desk.tell(keep=told["id"], token=token, tell=messages.encode(told).decode() + "\n")
+
+    def event(self, event: ev.Event) -> None:
+        """Keeps an event. An answer that comes before the client was told of the cancel has passed, and stands for it."""
+        super().event(event)
+        if isinstance(event, ev.Late) and event.kind in ANSWERS:
+            id_ = self.observer.on_wire(self.ledger.row(event.id).wire_id)
+            if self.desk.withdraw(id_):
+                text = f"the client got this answer to {id_}, whose line had begun before the cancel, and no error"
+                self.event(ev.Note(at=event.at, text=text))
+
+    def line_ended(self, at: float) -> bytes:
+        """Says so; the books go on with the line as the server has it."""
+        text = "the server stopped within a line: it was ended for the client, which gets it whole if the rest comes"
+        self.event(ev.Note(at=at, text=text))
+        return self._framers[b"i"].unfinished
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Has the relay do it."""

@@ -2,6 +2,9 @@
 
 It may lag behind the bytes. What must not be decided on old news (has this request run out, or was it answered meanwhile?)
 is decided in a hold, for which the relay stops the answers for a moment. So is whatever the tap itself says.
+
+A server may stop within a line, and the hold is then there. It is decided all the same, and the server is told; the client
+is told once the line is over, or is ended for it because nothing more comes. If the line was the answer, it is told nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ SLICE: Final = 0.02
 
 STALE: Final = relay.HOLD / 2
 """Seconds after which a hold is too old to decide in: the relay may have given it up."""
+
+UNENDED: Final = 2.0
+"""Seconds without a byte of the server after which a line that it began is ended for the client."""
 
 
 class Books(Protocol):
@@ -74,6 +80,8 @@ class Desk:
         """Cancels that persons asked for."""
         self._said: list[dict[str, Any]] = []
         self._told: list[dict[str, Any]] = []
+        self._heard = 0.0
+        """When the last bytes of a server over stdio came, or something left for it."""
 
     def run(self) -> bool:
         """Keeps the books until the relay is gone and everything is written; whether that went well."""
@@ -142,8 +150,10 @@ class Desk:
             piece = bytes(data[start + head.size : end])
             start = end
             if kind == b"h":
-                self._decide(at)
+                self._decide(at, number)
             elif self._books is not None:
+                if kind == b"i":
+                    self._heard = at
                 self._books.record(kind, at, number, piece)
                 self._over = self._books.over
             else:
@@ -178,6 +188,13 @@ class Desk:
     def tell(self, **order: Any) -> None:
         """Orders to tell the client something, once the server was told."""
         self._told.append(order)
+
+    def withdraw(self, id: object) -> bool:
+        """Drops what a client was to be told of the request with this id; returns whether it was not told yet."""
+        kept = [each for each in self._told if each.get("keep") != id]
+        withdrawn = len(kept) < len(self._told)
+        self._told = kept
+        return withdrawn
 
     def cancel(self, account: Account, id: RequestId, reason: str, visitor: socket.socket) -> None:
         """Has a request cancelled for a visitor once everything that came is booked."""
@@ -234,7 +251,7 @@ class Desk:
             # Nothing has run out of which the client would be told, so no answer can cross it.
             each.tick(now)
 
-    def _decide(self, at: float) -> None:
+    def _decide(self, at: float, held: int) -> None:
         """Decides what has run out, now that everything that came is booked."""
         self._held = False
         now = monotonic()
@@ -245,7 +262,16 @@ class Desk:
             wanted, self._wanted = self._wanted, []
             for account, id_, reason, visitor in wanted:
                 account.cancel(id_, reason, visitor, now)
-        for order in (*self._said, *self._told):
-            self.order(**order)
-        self._said, self._told = [], []
+            said, self._said = self._said, []
+            for order in said:
+                self.order(**order)
+                self._heard = now  # a server that is told may end its line yet
+            if held == relay.WITHIN and self._told and now - self._heard >= UNENDED:
+                for each in self._accounts:
+                    self.order(end_line=each.line_ended(now).decode("latin-1"))
+                held = relay.AT_END
+            if held == relay.AT_END:
+                told, self._told = self._told, []
+                for order in told:
+                    self.order(**order)
         self.order(go=1)

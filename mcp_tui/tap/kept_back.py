@@ -36,7 +36,8 @@ class KeptBack:
     def sift(self, line: bytes) -> bytes:
         """Returns a message in one line without what is kept back: the line itself if that is nothing."""
         # Bytes are looked for first: most lines of a flood name none of them, and to parse each would hold it up.
-        named = any(mark.startswith(b":") or mark in line for mark in self._marks)
+        # A copy here and below: where the direction is not held, another thread may add one.
+        named = any(mark.startswith(b":") or mark in line for mark in tuple(self._marks))
         if not named and b"notifications/progress" not in line:
             return line
         from json import dumps, loads
@@ -58,10 +59,10 @@ class KeptBack:
         try:
             if message.get("method") == "notifications/progress":
                 token = message["params"].get("progressToken")
-                return token is not None and any(same(token, each) for _, each in self._marks.values())
+                return token is not None and any(same(token, each) for _, each in tuple(self._marks.values()))
             if "method" in message:
                 return False
-            found = [mark for mark, (id_, _) in self._marks.items() if same(message.get("id"), id_)]
+            found = [mark for mark, (id_, _) in tuple(self._marks.items()) if same(message.get("id"), id_)]
         except (AttributeError, KeyError):
             return False
         for mark in found[:1]:

@@ -9,13 +9,14 @@ A chunk is put into the queue for the books before it is handed on, or an answer
 never blocks: when the books are far behind, it tells them how many bytes they missed.
 
 To act, the books ask for a *hold*: the direction from the server stops at the end of a line, they read what came until then,
-and only then decide. So a request that was answered is never answered again. While answers are kept back, and only then,
-the lines of the server are looked at here.
+and only then decide. So a request that was answered is never answered again. Where no line ends soon, the server is told at
+once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back, and only then, the lines of the server are
+looked at here.
 
 Records to the books, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
 client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``g`` bytes that were dropped,
-``c`` the end of such a stream, ``h`` the hold is there, ``x`` the exit code. A tap over HTTP has more, and numbers
-(:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
+``c`` the end of such a stream, ``h`` the hold, its number is where, ``x`` the exit code. A tap over HTTP has more, and
+numbers (:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -70,6 +71,10 @@ NICE = 5
 """How far the books stand back behind the traffic: further, and limits would be late on a machine with much to do."""
 HOLD = 2.0
 """Seconds that the books have to decide while the answers wait."""
+LINE_SECONDS = 0.2
+"""Seconds that a hold waits for the end of a line: what else is in flight waits as long for its limit."""
+AT_END, WITHIN, UNREAD = range(3)
+"""Where a hold is: at the end of a line, within one, or nowhere, since the client does not read."""
 SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
 REST = 0.3
@@ -358,11 +363,24 @@ class ByteStream:
 
     def __enter__(self) -> None:
         """Waits for the end of a line, and holds the direction there."""
-        self._lock.acquire()
-        self._waiting += 1
-        self._turn.wait_for(lambda: self._boundary or self.ended or self.broken)
+        self.hold(None)
 
     def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def hold(self, seconds: float | None) -> int:
+        """Waits for the end of a line, for ``seconds`` at most, and holds the direction; returns where.
+
+        It is to be released if it is anywhere: a client that does not read keeps the direction busy.
+        """
+        if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
+            return UNREAD
+        self._waiting += 1
+        there = self._turn.wait_for(lambda: self._boundary or self.ended or self.broken, seconds)
+        return AT_END if there else WITHIN
+
+    def release(self) -> None:
+        """Ends a hold."""
         self._waiting -= 1
         self._turn.notify_all()
         self._lock.release()
@@ -373,6 +391,12 @@ class ByteStream:
             if not (self.ended or self.broken):
                 self.queue.put(self.kind.upper(), line)
                 self._write(line)
+
+    def end_line(self, passed: bytes) -> None:
+        """Ends a line of which this much has passed. Its message passes whole once the rest comes."""
+        self._write(b"\n")
+        if passed:
+            self._pieces[:] = [passed]
 
 
 class Relay:
@@ -552,29 +576,40 @@ def wait_for_rest(direction: ByteStream) -> None:
 def obey(orders: Orders, queue: Queue, up: ByteStream, down: ByteStream) -> None:
     """Carries out the orders of the books: to hold, to end a request for the client, to say something to the server."""
     while (order := orders.next()) is not None:
-        if "warn" in order:
-            tell(order["warn"])
-        elif "failed" in order:
-            queue.fail(order["failed"])
-        elif "hold" in order:
-            with down:
-                queue.put(b"h")
-                until = monotonic() + HOLD
-                while (order := orders.next(until)) is not None and "go" not in order:
-                    carry_out(order, up, down)
+        hear(order, queue)
+        if "hold" not in order:
+            continue
+        held = down.hold(LINE_SECONDS)
+        try:
+            queue.put(b"h", number=held)
+            until = monotonic() + HOLD
+            while (order := orders.next(until)) is not None and "go" not in order:
+                hear(order, queue)
+                carry_out(order, up, down)
+        finally:
+            if held != UNREAD:
+                down.release()
     queue.fail("the books ended")
+
+
+def hear(order: dict[str, Any], queue: Queue) -> None:
+    """Hears what is said of the books, in a hold or not."""
+    if "warn" in order:
+        tell(order["warn"])
+    if "failed" in order:
+        queue.fail(order["failed"])
 
 
 def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
     """Carries out an order that was decided in a hold."""
-    if "warn" in order:
-        tell(order["warn"])
     if "say" in order:
         # a server that does not read must not hold up what the client is told
         Thread(target=up.say, args=(order["say"].encode(),), daemon=True).start()
     if "keep" in order:
         # Before the client is told, though the direction stands: the server's own answer may be the next line.
         down.kept_back.add(order["keep"], order.get("token"))
+    if "end_line" in order:
+        down.end_line(order["end_line"].encode("latin-1"))
     if "tell" in order:
         down.say(order["tell"].encode())
 

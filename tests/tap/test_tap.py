@@ -191,6 +191,66 @@ def test_a_limit_ends_a_call_for_the_client_and_keeps_the_late_answer_back(contr
     assert [(each["cause"], each["outcome"]) for each in logged] == [("max_timeout", "late_result")]
 
 
+HALF: Final = """import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "tools/call":
+        os.write(1, b'{"jsonrpc":"2.0",')
+    elif asked["method"] == sys.argv[1]:
+        os.write(1, sys.argv[2].encode() + b"\\n")
+    if asked["method"] in ("initialize", "ping"):
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "half", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+"""A server that stops within a line when it is called, and goes on when it is sent a certain method."""
+NOTE: Final = '"method":"notifications/x"}'
+ANSWER: Final = '"id":"5","result":{"content":[]}}'
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "rest", "read"),
+    [
+        ("notifications/cancelled", NOTE, ["note", "error", "ping"]),
+        ("notifications/cancelled", ANSWER, ["answer", "ping"]),
+        ("ping", NOTE, ["half", "error", "note", "ping"]),
+        ("ping", ANSWER, ["half", "error", "ping"]),  # the late answer is kept back
+    ],
+    ids=["a message", "the answer", "a message that is never ended", "an answer that is never ended"],
+)
+def test_a_server_that_stops_within_a_line_is_told_and_so_is_the_client(
+    goes_on: str, rest: str, read: list[str]
+):
+    start = b'{"jsonrpc":"2.0",'
+    with _client([*tap("--max-timeout", "0.2", code=HALF), goes_on, rest]) as client:
+        client.connect()
+        client.call("5", "any")
+        assert client.process.stdout is not None
+        names = {
+            start + b"\n": "half",
+            start + NOTE.encode() + b"\n": "note",
+            start + ANSWER.encode() + b"\n": "answer",
+        }
+
+        def line() -> str:
+            assert client.process.stdout is not None
+            raw = client.process.stdout.readline()
+            found: dict[str, Any] = json.loads(raw) if raw not in names else {}
+            return names.get(raw) or ("error" if found["id"] == "5" and "error" in found else "ping")
+
+        got = [line() for _ in read[: read.index("error") + 1 if "error" in read else 1]]
+        client.write(id=6, method="ping")
+        assert got + [line() for _ in read[len(got) :]] == read
+        assert client.end() == 0
+    told = _recorded()
+    assert [each.signal for each in told if isinstance(each, ev.CancelSignalled)] == [ev.Signal.NOTIFICATION]
+    assert [each.kind for each in told if isinstance(each, ev.Late)] == [ev.Kind.RESULT] * (rest == ANSWER)
+    notes = "".join(each.text for each in told if isinstance(each, ev.Note))
+    assert ("stopped within a line" in notes, "got this answer" in notes) == (
+        "half" in read,
+        "answer" in read,
+    )
+
+
 def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
     def mine() -> list[dict[str, Any]]:
         return [each for each in json.loads(run("ps", "--json").out) if each["server"] == "watched"]
