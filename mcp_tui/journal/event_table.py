@@ -38,7 +38,7 @@ OF_THE_SERVER: Final = bytes(kind is ev.ServerRequestReceived or kind in ENDS fo
 _RECEIVED: Final = KINDS.index(ev.ServerRequestReceived)
 _DISCONNECTED: Final = KINDS.index(ev.Disconnected)
 _CALLED: Final = KINDS.index(ev.Called)
-_LOG: Final = KINDS.index(ev.Log)
+_LOG_KIND: Final = KINDS.index(ev.Log)
 _TIME: Final = re.compile(rb'"mono":(\d+(?:\.\d+)?)')
 
 
@@ -82,7 +82,7 @@ class EventTable:
         for numbers in self._lists[code]:
             numbers.append(number)
         row, effect = self._apply(number, code, id, line) if OF_A_REQUEST[code] else (NONE, STAYED)
-        if code == _LOG and (at := _TIME.search(line)):
+        if code == _LOG_KIND and (at := _TIME.search(line)):
             self.logged_at.append(float(at[1]))
         if OF_THE_SERVER[code]:
             self._apply_to_server_request(number, code, id, line)

@@ -34,7 +34,9 @@ PART_BYTES: Final = 256 * 1024 * 1024
 FRESH: Final = 24 * 3600.0
 """Seconds during which a journal counts as being written, if the file system has no locks."""
 
-_OURS: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
+_JOURNAL_NAME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII
+)
 """The file name of a journal or of one of its parts: the name of the session, and the number of the part."""
 
 _HEADER_BYTES: Final = 65_536
@@ -343,7 +345,7 @@ def journals(folder: Path) -> list[Journal]:
     except OSError as error:
         raise RecordingError(f"Cannot read the journal folder {folder}: {why(error)}.") from None
     for entry in entries:
-        match = _OURS.fullmatch(entry.name)
+        match = _JOURNAL_NAME.fullmatch(entry.name)
         # People keep other files here, too. Only what has exactly our form of a name is ever listed, and so deleted.
         if match is None:
             continue

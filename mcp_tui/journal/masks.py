@@ -13,15 +13,15 @@ from mcp_tui.journal.redaction import MASK, Redactor, Span, is_secret_name, is_s
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.transport.targets import HttpTarget, StdioTarget
 
-_SCHEME: Final = r"(?:(?:bearer|basic|digest|dpop|token) +(?=\S))?"
-_VALUE: Final = re.compile(rf"{_SCHEME}(.+)", re.IGNORECASE | re.DOTALL)
-_NAMED: Final = re.compile(
-    rf"-{{0,2}}([A-Za-z_][\w.\-]*)(?:=|:(?!//)[ \t]*){_SCHEME}(?!\Z)".encode(), re.IGNORECASE
+_AUTH_SCHEME: Final = r"(?:(?:bearer|basic|digest|dpop|token) +(?=\S))?"
+_SECRET_VALUE: Final = re.compile(rf"{_AUTH_SCHEME}(.+)", re.IGNORECASE | re.DOTALL)
+_NAMED_VALUE: Final = re.compile(
+    rf"-{{0,2}}([A-Za-z_][\w.\-]*)(?:=|:(?!//)[ \t]*){_AUTH_SCHEME}(?!\Z)".encode(), re.IGNORECASE
 )
 """The beginning of ``NAME=VALUE``, ``--name=value``, or ``Name: value``, up to the value."""
 _OPTION: Final = re.compile(r"--?([A-Za-z][\w\-]*)")
 _COOKIE: Final = re.compile(r"=([^;]+)")
-_URL: Final = re.compile(rb"://\S*")
+_AFTER_SCHEME: Final = re.compile(rb"://\S*")
 _RANDOM: Final = re.compile(
     rb"(?:(?<=/)(?<!://)|(?<==))(?=[\w\-]*[0-9])(?=[\w\-]*[A-Za-z])[\w\-]{20,}={0,2}(?=[/?&#;]|\Z)"
 )
@@ -53,7 +53,7 @@ def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Masks the values of headers, unless they are clearly not secret; a scheme (``Bearer``) is kept."""
     masked: dict[str, str] = {}
     for name, value in headers.items():
-        secret = _VALUE.fullmatch(value) if is_secret_name(name) else None
+        secret = _SECRET_VALUE.fullmatch(value) if is_secret_name(name) else None
         masked[name] = mask_given(name, value) if secret is None else f"{value[: secret.start(1)]}{MASK}"
     return masked
 
@@ -82,7 +82,7 @@ def known_secrets(target: HttpTarget | StdioTarget) -> set[str]:
     found: set[str] = set()
     if isinstance(target, HttpTarget):
         for name, value in (*target.headers.items(), *target.repeated):
-            secret = _VALUE.fullmatch(value) if is_secret_name(name) else None
+            secret = _SECRET_VALUE.fullmatch(value) if is_secret_name(name) else None
             if secret is not None:
                 found |= {secret[1], *_inside(name, secret[1])}
             else:
@@ -152,11 +152,11 @@ def _in_text(text: str) -> Iterator[str]:
 
 def _spans(raw: bytes) -> list[Span]:
     at = 0
-    while named := _NAMED.match(raw, at):
+    while named := _NAMED_VALUE.match(raw, at):
         if is_secret_name(named[1].decode()):
             return [Span(named.end(), len(raw), MASK.encode())]
         at = named.end()
-    random = (part for url in _URL.finditer(raw) for part in _RANDOM.finditer(raw, *url.span()))
+    random = (part for url in _AFTER_SCHEME.finditer(raw) for part in _RANDOM.finditer(raw, *url.span()))
     return [*_untagged().spans(raw, 0, len(raw)), *(Span(*part.span(), MASK.encode()) for part in random)]
 
 

@@ -33,7 +33,7 @@ CLOSE_SECONDS: Final = 2.0
 RECORDS_IN_A_TURN: Final = 250
 """Records after which the event loop gets its turn."""
 
-_KINDS: Final = {"client": SpanKind.CLIENT, "server": SpanKind.SERVER, "internal": SpanKind.INTERNAL}
+_SPAN_KINDS: Final = {"client": SpanKind.CLIENT, "server": SpanKind.SERVER, "internal": SpanKind.INTERNAL}
 
 
 class SpanSender:
@@ -90,7 +90,7 @@ class SpanSender:
             attributes=span.attributes,
             events=[Event(each.name, each.attributes, spans.nanoseconds(each.at)) for each in span.events],
             links=[Link(_context(each)) for each in span.links],
-            kind=_KINDS[span.kind],
+            kind=_SPAN_KINDS[span.kind],
             status=Status(StatusCode.ERROR, span.error) if span.error else Status(),
             start_time=spans.nanoseconds(span.began),
             end_time=spans.nanoseconds(span.ended),

@@ -271,14 +271,14 @@ def _build(kind: type[Decoded], record: dict[str, Json]) -> Decoded:
         raise ValueError(*error.args) from None
 
 
-_PLAIN: Final = frozenset({str, int, bool, NoneType})
+_PLAIN_TYPES: Final = frozenset({str, int, bool, NoneType})
 """Types of fields that JSON has."""
 
 
 def _reader(hint: Any) -> Callable[[Json], Any]:
     """Returns what makes a field of this type from JSON; it raises a ``ValueError`` for JSON of another type."""
     members: tuple[Any, ...] = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    plain = _PLAIN.intersection(members)
+    plain = _PLAIN_TYPES.intersection(members)
     others = [member for member in members if member not in plain]
     convert = _converter(others[0]) if others else partial(_typed, members[0])
     return lambda value: value if type(value) in plain else convert(value)

@@ -38,9 +38,9 @@ HINTS: Final = (
 
 _PROTOCOL: Final = frozenset({"progresstoken", "nextcursor", "cursor", "requeststate"})
 
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_NAME_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
-_SECRET: Final = re.compile(
+_SECRET_NAME: Final = re.compile(
     r".*(?:token|secret|password|passwd|passphrase|passcode|credential|cookie)s?"
     r"|pass|.*pwd|authori[sz]ation|auth|keys?|jwts?|bearer|t?otp|creds?|pat|pin|sk"
     r"|(?:access|account|api|app|auth|client|encryption|license|master|private|secret|service|session|shared"
@@ -48,7 +48,7 @@ _SECRET: Final = re.compile(
 )
 """Words that make a name that of a secret."""
 
-_PAIRS: Final = frozenset({("session", "id"), ("code", "verifier")})
+_SECRET_PAIRS: Final = frozenset({("session", "id"), ("code", "verifier")})
 """Pairs of words that make a name that of a secret."""
 
 _OPEN_KEYS: Final = frozenset(
@@ -56,7 +56,7 @@ _OPEN_KEYS: Final = frozenset(
 )
 """Words before ``key`` that make it harmless."""
 
-_ABOUT: Final = frozenset(
+_NO_SECRET_WORDS: Final = frozenset(
     {
         "alg", "algorithm", "budget", "count", "counts", "endpoint", "enabled", "expires", "expiry", "field", "hint",
         "label", "length", "limit", "limits", "method", "methods", "name", "names", "policy", "required", "server",
@@ -73,13 +73,13 @@ def is_secret_name(name: str) -> bool:
     """Whether values under a name are redacted."""
     if len(name) > 128 or name.lower() in _PROTOCOL:
         return False
-    words = [word.lower() for word in _WORD.findall(name)]
-    if not words or words[-1] in _ABOUT:
+    words = [word.lower() for word in _NAME_WORD.findall(name)]
+    if not words or words[-1] in _NO_SECRET_WORDS:
         return False
-    if len(words) > 1 and (words[-2], words[-1]) in _PAIRS:
+    if len(words) > 1 and (words[-2], words[-1]) in _SECRET_PAIRS:
         return True
     return any(
-        _SECRET.fullmatch(word) and not (word in {"key", "keys"} and before in _OPEN_KEYS)
+        _SECRET_NAME.fullmatch(word) and not (word in {"key", "keys"} and before in _OPEN_KEYS)
         for before, word in zip(["", *words], words, strict=False)
     )
 
@@ -151,7 +151,7 @@ _PLACEHOLDER: Final = _lazy(
 _USERINFO: Final = _lazy(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
 _BEARER: Final = _lazy(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
 _PROOF: Final = _lazy(rb"([\w.\-]++)")
-_SCHEME: Final = _lazy(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
+_SCHEME_BYTES: Final = _lazy(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
 _NUMBER: Final = _lazy(rb"-?[0-9][0-9.eE+\-]*")
 _BRACKET: Final = _lazy(rb'["\[\]{}]')
 _SCHEMA: Final = _lazy(
@@ -166,13 +166,13 @@ _SCHEMA_HEAD: Final = 2048
 _SPARED: Final = 500
 """Schemas of secrets in one piece, at most."""
 
-_ESCAPE: Final = _lazy(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
+_HALF_ESCAPE: Final = _lazy(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
 _WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 
 _MARK: Final = _lazy("‹redacted(?::[0-9a-f]{6})?›".encode())
 
 
-_PLAIN: Final = {
+_SECRET_BEGINNINGS: Final = {
     "bearer ": _BEARER,
     "eyj0exaioijkcg9wk2p3dci": _PROOF,  # {"typ":"dpop+jwt", in Base64 and lower case
     "://": _USERINFO,
@@ -239,7 +239,7 @@ class Redactor:
             *(_Finder(name, _lazy(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             *(
                 _Finder(needle, _lazy(re.escape(needle)), partial(self._found, pattern))
-                for needle, pattern in _PLAIN.items()
+                for needle, pattern in _SECRET_BEGINNINGS.items()
             ),
         )
         self._know(values, _SHORTEST)
@@ -366,7 +366,7 @@ class Redactor:
         if raw.startswith(quote, at):
             start = at + len(quote)
             end = _string_end(raw, start, quote)
-            scheme = _SCHEME().match(raw, start, end)
+            scheme = _SCHEME_BYTES().match(raw, start, end)
             return self._span(raw, start if scheme is None else scheme.end(), end)
         if raw[at : at + 1] in {b"{", b"["}:
             if raw[at] == ord("{") and self._is_schema(raw[at : at + _SCHEMA_HEAD], quote):
@@ -522,7 +522,7 @@ def _known(value: str) -> _Known:
 
 def _escape_start(raw: bytes, at: int) -> int:
     """Returns ``at``, or the beginning of the escape that it is within: half an escape would not be JSON."""
-    escape = _ESCAPE().search(raw[max(0, at - 36) : at])
+    escape = _HALF_ESCAPE().search(raw[max(0, at - 36) : at])
     return at if escape is None else at - len(escape[0])
 
 

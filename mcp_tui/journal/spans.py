@@ -50,7 +50,7 @@ SPANS_IN_A_LINE: Final = 500
 _TRACEPARENT: Final = re.compile(
     "(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}.*"
 )
-_NAMES: Final = {
+_NAME_ATTRIBUTES: Final = {
     "tools/call": "gen_ai.tool.name",
     "prompts/get": "gen_ai.prompt.name",
     "resources/read": "mcp.resource.uri",
@@ -58,7 +58,7 @@ _NAMES: Final = {
     "resources/unsubscribe": "mcp.resource.uri",
 }
 """The attribute that takes the name of a request."""
-_LIMITS: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
+_LIMIT_CAUSES: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
 _UNTOLD: Final = {"record", "event", "mono", "id", "seq", "method", "name", "parent", "limits"}
 """Members of an event's record that its span has, or nobody asks for."""
 
@@ -221,7 +221,7 @@ class SpanMaker:
             "mcp_tui.progress.count": row.progress_count,
             "mcp_tui.response.size": row.response_size,
         }
-        if row.name and (name := _NAMES.get(row.method)) is not None:
+        if row.name and (name := _NAME_ATTRIBUTES.get(row.method)) is not None:
             attributes[name] = self._redact(row.name)
         if row.method == "tools/call":
             attributes["gen_ai.operation.name"] = "execute_tool"
@@ -241,7 +241,9 @@ class SpanMaker:
             links.append(task)
         return TraceSpan(
             name=self._redact(
-                f"{row.method} {row.name}" if _NAMES.get(row.method, "").startswith("gen") else row.method
+                f"{row.method} {row.name}"
+                if _NAME_ATTRIBUTES.get(row.method, "").startswith("gen")
+                else row.method
             ),
             context=context,
             parent=parent,
@@ -399,7 +401,7 @@ def _otlp_value(value: str | float) -> dict[str, object]:
 
 def _failure(row: Request) -> tuple[str, str]:
     """Returns why a request failed and the kind of the failure, both empty where it did not."""
-    if row.cause in _LIMITS:
+    if row.cause in _LIMIT_CAUSES:
         return row.reason, "timeout"
     if row.cause is not None:
         return "", "cancelled"

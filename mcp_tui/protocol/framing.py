@@ -125,15 +125,15 @@ class LineFramer:
         self._size, self._tail, self._first = 0, b"", False
 
 
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
 _ASCII: Final = re.compile(r"[\t\x20-\x7e]*")
 _CREDENTIALS: Final = {"authorization", "proxy-authorization"}
 
 
 def is_header_name(name: str) -> bool:
     """Whether HTTP permits a header with this name (RFC 9110, section 5.1)."""
-    return bool(_NAME.fullmatch(name))
+    return bool(_HEADER_NAME.fullmatch(name))
 
 
 def header_fault(name: str, value: str) -> str:
@@ -142,8 +142,11 @@ def header_fault(name: str, value: str) -> str:
     Values are sent as UTF-8 (RFC 9110, section 5.5), credentials only as ASCII (section 11.4): a foreign character in a
     token is a slip of the clipboard, and no server would accept it.
     """
-    allowed = _ASCII if name.lower() in _CREDENTIALS else _VALUE
-    for text, pattern, part in ((name, _NAME, "The name of HTTP header"), (value, allowed, "HTTP header")):
+    allowed = _ASCII if name.lower() in _CREDENTIALS else _HEADER_VALUE
+    for text, pattern, part in (
+        (name, _HEADER_NAME, "The name of HTTP header"),
+        (value, allowed, "HTTP header"),
+    ):
         valid = pattern.match(text)
         end = 0 if valid is None else valid.end()
         if end < len(text):

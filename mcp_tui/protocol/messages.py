@@ -176,10 +176,10 @@ def json_type(value: Any) -> str:
     """Returns the JSON type of a value: ``missing``, ``null``, ``boolean``, ``integer``, ``number``, ``string``, …"""
     if value is MISSING:
         return "missing"
-    return _TYPES.get(cast("type[object]", type(value)), "object")
+    return _TYPE_NAMES.get(cast("type[object]", type(value)), "object")
 
 
-_TYPES: Final[dict[type[object], str]] = {
+_TYPE_NAMES: Final[dict[type[object], str]] = {
     type(None): "null",
     bool: "boolean",
     int: "integer",
@@ -416,14 +416,14 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 
 # Possessive, and an open string runs to the end, so hostile input takes linear time.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
-_TOKEN: Final = possessive(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_STRUCTURE_TOKEN: Final = possessive(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?\d{%d,}+|" % (_NUMBER_DIGITS + 1) + _STRING + rb'")'
-_VALUE: Final = possessive(_SCALAR, re.DOTALL)
-_COLON: Final = re.compile(rb"\s*+:")
+_SCALAR_VALUE: Final = possessive(_SCALAR, re.DOTALL)
+_MEMBER_COLON: Final = re.compile(rb"\s*+:")
 _LAST: Final = possessive(
     rb',\s*+"id"' + _SCALAR + rb'\s*+(?:,\s*+"jsonrpc"\s*+:\s*+"2\.0"\s*+)?\}\s*+\Z', re.DOTALL
 )
-_NAMES: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})
+_ENVELOPE_MEMBERS: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})
 
 
 def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | PollutionFrame:
@@ -459,18 +459,18 @@ def _top_level(head: bytes) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     depth = 0
-    for token in _TOKEN.finditer(head):
+    for token in _STRUCTURE_TOKEN.finditer(head):
         text = token.group()
         if text in b"{[":
             depth += 1
         elif text in b"}]":
             depth -= 1
-        elif depth == 1 and text in _NAMES:
-            value = _VALUE.match(head, token.end())
+        elif depth == 1 and text in _ENVELOPE_MEMBERS:
+            value = _SCALAR_VALUE.match(head, token.end())
             name = text[1:-1].decode()
             if value and name in ("id", "method"):
                 found.setdefault(name, _scalar(value.group(1)))
-            elif _COLON.match(head, token.end()):
+            elif _MEMBER_COLON.match(head, token.end()):
                 found.setdefault(name, None)
     return found
 

@@ -16,7 +16,7 @@ from mcp_tui.protocol.descriptions import DESCRIPTIONS
 from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.states import LISTEN, OPEN, TERMINAL, Cause, Kind, State
 
-_NOTED: dict[type[ev.RequestEvent], State | None] = {
+_NOTED_EVENTS: dict[type[ev.RequestEvent], State | None] = {
     ev.CancelSignalled: None,
     ev.CancelAccepted: None,
     ev.CancelUnanswered: None,
@@ -31,7 +31,7 @@ _NOTED: dict[type[ev.RequestEvent], State | None] = {
     ev.Delivered: None,
 }
 
-_ENDS: dict[type[ev.RequestEvent], State | None] = {
+_ENDING_EVENTS: dict[type[ev.RequestEvent], State | None] = {
     ev.Failed: State.FAILED,
     ev.Lost: State.LOST,
     ev.CancelRequested: State.CANCEL_REQUESTED,
@@ -49,7 +49,7 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Sent: State.IN_FLIGHT,
         # a second round may see the first's duplicate
         ev.Duplicate: None,
-        **_ENDS,
+        **_ENDING_EVENTS,
     },
     State.IN_FLIGHT: {
         ev.Progress: None,
@@ -61,9 +61,9 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Round: State.QUEUED,
         ev.Completed: State.COMPLETED,
         **_CLOCKS,
-        **_ENDS,
+        **_ENDING_EVENTS,
     },
-    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_ENDS},
+    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_ENDING_EVENTS},
     State.TASK: {
         ev.Progress: None,
         ev.Duplicate: None,
@@ -71,18 +71,18 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Polled: None,
         ev.Completed: State.COMPLETED,
         **_CLOCKS,
-        **_ENDS,
+        **_ENDING_EVENTS,
     },
     State.CANCEL_REQUESTED: {
         ev.Sent: None,
-        **_NOTED,
+        **_NOTED_EVENTS,
         ev.CancelWithdrawn: State.IN_FLIGHT,
         ev.Settled: State.CANCELLED,
     },
-    State.CANCELLED: {ev.Sent: None, **_NOTED},  # sent after all: it could not be taken back in time
+    State.CANCELLED: {ev.Sent: None, **_NOTED_EVENTS},  # sent after all: it could not be taken back in time
     State.COMPLETED: {ev.Duplicate: None},
     State.FAILED: {ev.Duplicate: None},
-    State.LOST: _NOTED,
+    State.LOST: _NOTED_EVENTS,
 }
 
 
@@ -104,7 +104,7 @@ ones matter, and :data:`REPEATED` is a further late answer. The others are count
 withdrawn, settled, first late answer, and the task that such an answer turned out to be. ``ILLEGAL``: no state permits it.
 """
 
-_COUNTED: Final = frozenset({ev.Progress, ev.Delivered, ev.Duplicate, ev.TaskStatus, ev.Polled})
+_COUNTED_EVENTS: Final = frozenset({ev.Progress, ev.Delivered, ev.Duplicate, ev.TaskStatus, ev.Polled})
 
 _OWN, _CANCELLED, _SHUTDOWN, _ANSWERED, _TASK, _ANSWERED_BY_TASK = (1 << bit for bit in range(6))
 
@@ -142,21 +142,21 @@ def _effect(before: State, after: State, kind: type[ev.Event], aspect: int) -> i
         return LATE_PROGRESS if aspect & 2 else LATE
     if kind is ev.Progress and aspect:
         return STALLED
-    return COUNTED if kind in _COUNTED else STAYED
+    return COUNTED if kind in _COUNTED_EVENTS else STAYED
 
 
-_STATES: Final = tuple(State)
-_QUEUED: Final = _STATES.index(State.QUEUED)
+_ALL_STATES: Final = tuple(State)
+_QUEUED: Final = _ALL_STATES.index(State.QUEUED)
 
 
 def _tables() -> tuple[bytes, bytes]:
     """The next state for each state and code, and the effect for each aspect of that."""
     states, effects = bytearray(), bytearray()
-    for state in _STATES:
+    for state in _ALL_STATES:
         permitted: dict[type[ev.Event], State | None] = {**TRANSITIONS[state]}
         for kind in KINDS:
             after = permitted.get(kind) or state
-            states.append(_STATES.index(after) if kind in permitted else ILLEGAL)
+            states.append(_ALL_STATES.index(after) if kind in permitted else ILLEGAL)
             effects += bytes(_effect(state, after, kind, aspect) for aspect in range(_WIDTH))
     return bytes(states), bytes(effects)
 
@@ -185,7 +185,7 @@ class RequestIndex:
 
     def state(self, place: int) -> State:
         """Returns the state of a request."""
-        return _STATES[self._states[place]]
+        return _ALL_STATES[self._states[place]]
 
     def call(self, aspect: int) -> int:
         """Adds a request; returns its place."""
