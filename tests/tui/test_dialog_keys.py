@@ -387,13 +387,8 @@ COMMON = {"ConfirmScreen", "ReasonScreen", "TimeoutScreen"}
 """The dialogs of a cancel, which are tried first."""
 
 
-def test_every_dialog_is_made_and_each_of_its_keys_has_a_check():
-    for screen in dialogs():
-        name = screen.__name__
-        assert name in MADE, f"no test makes a {name}: add one to MADE"
-        for key in keys_of(screen):
-            known = {(name, key.id)} & {*IDLE, *ELSEWHERE}
-            assert known or key.id in CHECKS, f"{key.id} of a {name} has no check: add one to CHECKS"
+def test_every_dialog_is_made():
+    assert {screen.__name__ for screen in dialogs()} <= MADE.keys(), "no test makes it: add it to MADE"
 
 
 @pytest.mark.parametrize(

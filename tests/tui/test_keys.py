@@ -134,11 +134,6 @@ CHECKS: dict[str, Check[Any]] = {
 }
 
 
-def test_every_key_of_the_workbench_and_of_its_panes_has_a_check():
-    scopes = (EVERYWHERE, WORKBENCH, REQUESTS, LINES, DETAIL, TIMELINE)
-    assert {key.id for scope in scopes for key in scope.keys} <= CHECKS.keys() | OF_PANES.keys()
-
-
 async def ready(stage: Stage, check: Check[Stage]) -> Pilot[Any]:
     """The workbench with a row under the cursor, nothing open and nothing said."""
     await stage.back()
