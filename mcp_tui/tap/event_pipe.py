@@ -123,6 +123,11 @@ class EventPipe:
         return event
 
     def close(self) -> bytes:
-        """Returns what was held when the stream ended."""
+        """Returns what was held when the stream ended.
+
+        An event that has passed in part is ended for what is still to be said: its rest will not come.
+        """
         held, self._held = self._held, b""
-        return held
+        said, self._waiting = self._waiting, []
+        # Whatever line end it has in part, this is a blank line.
+        return b"".join((b"\n\n", *said)) if said else held

@@ -393,17 +393,18 @@ async def test_a_limit_closes_the_stream_of_2026_07_28_and_answers_the_client():
     assert [each.signal for each in _of(ev.CancelSignalled)] == [Signal.STREAM_CLOSED]
 
 
-@pytest.mark.parametrize("streams", [True, False], ids=["after an event", "before any"])
+@pytest.mark.parametrize("cut", [None, -9, 0], ids=["after an event", "within one", "before any"])
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, streams: bool):
+async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, cut: int | None):
     note = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"%b"}}\n\n' % (
         b"a" * 99_999
     )
+    note = note[:cut]
 
     async def work(call: Call) -> None:
         await call.stream({"Content-Encoding": encoding})
         encoder = zlib.compressobj(wbits=WRAPPED[encoding])
-        if streams:
+        if note:
             await call.chunk(encoder.compress(note) + encoder.flush(zlib.Z_SYNC_FLUSH))
         await call.disconnected()
 
@@ -414,7 +415,7 @@ async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, stre
         text = decoder.decompress(await peer.body())
     assert (decoder.eof, decoder.unused_data) == (True, b"")
     passed, _, last = text.rpartition(b"event: message\ndata: ")
-    assert (passed, json.loads(last)["error"]["code"]) == (note if streams else b"", -32001)
+    assert (passed, json.loads(last)["error"]["code"]) == (note + b"\n\n" * (cut == -9), -32001)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
