@@ -19,7 +19,15 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
-from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, ResponseFrame, as_object
+from mcp_tui.protocol.messages import (
+    Batch,
+    Frame,
+    Json,
+    MalformedFrame,
+    RequestFrame,
+    ResponseFrame,
+    as_object,
+)
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
 from mcp_tui.tap.account import salvaged
@@ -128,21 +136,27 @@ class Record:
             case b"g":
                 self._missed = True
             case b"n":
+                # An answer may come before the request is complete, such as that it is too large: no more of it comes then.
+                if self.session is None and self.connection is not None:
+                    self._asked(at, whole=False)
                 self._over(at, data.decode())
             case _:
                 pass
 
     # -- the request -------------------------------------------------------------------------------------------
 
-    def _asked(self, at: float) -> None:
-        """Notes a request that is complete."""
+    def _asked(self, at: float, *, whole: bool = True) -> None:
+        """Notes a request that is complete, or that the server answered before it was."""
+        raw, self._request = self._request.read(), Copy()
         if not self.books.is_endpoint(self.target):
             return
-        raw = self._request.read()
         if self.method != "POST" or not raw or self._missed:
             self.join(self.books.session_of(self, None))
             return
         frame = salvaged(raw) if isinstance(raw, Oversized) else messages.parse(raw)
+        if not whole and isinstance(frame, MalformedFrame) and isinstance(raw, bytes):
+            found = salvaged(Oversized(head=raw, size=len(raw)))
+            frame = found if isinstance(found, RequestFrame) else frame
         session = self.books.session_of(self, frame) or self.books.new_session(at)
         self.join(session)
         if self.connection is not None:
@@ -184,7 +198,6 @@ class Record:
         """Notes the head of the response."""
         headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in given}
         self._status, self._answered = status, headers
-        self._request = Copy()
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding in ("gzip", "x-gzip", "deflate"):
             # 32 + 15: gzip or zlib, whichever the bytes are.

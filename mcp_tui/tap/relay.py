@@ -408,6 +408,8 @@ class Relay:
         self.pid = 0
         """That of the server."""
         self.code: int | None = None
+        self._early: list[int] = []
+        """Signals that came before it was there."""
         self._parent = os.getppid()
 
     def run(self) -> int:
@@ -433,6 +435,8 @@ class Relay:
             tell(f"cannot start {server.command[0]}: {why}.")
             return 127
         self.pid = self.begin["pid"] = int(value)
+        for number in self._early:
+            self._pass_on(number, None)
         # Only now: the first byte of the server must not wait for the start of another process.
         records, orders = start_books()
         for each in (server.stdin, server.stdout, records):
@@ -460,7 +464,9 @@ class Relay:
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
         if self.code is not None:
             leave(self.code)  # the client waits no longer for what it did not read
-        if self.pid:
+        if not self.pid:
+            self._early.append(number)
+        else:
             try:
                 # To the group, as a terminal does it: what stands between us and the server, such as npx, must not keep it.
                 os.killpg(self.pid, number)

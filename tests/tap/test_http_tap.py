@@ -28,7 +28,9 @@ from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.event_pipe import EventPipe, as_event
 from mcp_tui.tap.http import Proxy
+from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.tap.relay import RECORD
 from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
 from tests.cli.running import MCP_TUI
@@ -446,6 +448,32 @@ def test_within_a_block_nothing_is_said():
     encoder = zlib.compressobj(wbits=31)
     pipe.feed((encoder.compress(as_event(b"1" * 999)) + encoder.flush(zlib.Z_SYNC_FLUSH))[:-9])
     assert pipe.say(b"said") is None
+
+
+@pytest.mark.sends_anything
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_request_that_is_answered_before_it_is_complete_is_a_row(goes_on: bool):
+    (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
+    begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "at": 1.0}
+    body = b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}'
+    told = [
+        (b"b", repr(begin).encode()),
+        (b"q", as_head(b"1 POST /mcp", [])),
+        (b"o", body[:60]),
+        (b"a", as_head(b"413", [])),
+        *([(b"o", body[60:]), (b"d", b"")] if goes_on else []),
+        (b"n", b""),
+        (b"x", b""),
+    ]
+    for kind, data in told:
+        os.write(records, RECORD.pack(kind, 1.0, 2, len(data)) + data)
+    os.close(records)
+    assert Desk(its_records, its_orders, begun).run()
+    os.close(orders)
+    (row,) = _of(ev.Called)
+    assert (row.id, row.name) == (5, "slow" if goes_on else "")
+    (failed,) = _of(ev.Failed)
+    assert (failed.id, "HTTP 413" in failed.message) == (5, True)
 
 
 async def test_the_same_id_of_two_clients_is_two_rows():

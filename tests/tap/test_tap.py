@@ -159,6 +159,30 @@ def test_the_end_and_the_surroundings_are_the_server_s(code: str, status: int, o
     assert (ran.returncode, ran.stdout, ran.stderr) == (status, out, err)
 
 
+EARLY: Final = """import os, signal, sys, threading, time
+from mcp_tui.tap.relay import Relay, leave
+from mcp_tui.tap.start import Server
+server = Server(["sleep", "600"])
+real, (server.reports, late) = server.reports, os.pipe()
+def between():
+    while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGTERM)
+    while data := os.read(real, 4096):
+        os.write(late, data)
+    os.close(late)
+threading.Thread(target=between, daemon=True).start()
+leave(Relay(server, {}).run())"""
+"""A tap that gets a signal before it knows its server."""
+
+
+def test_a_signal_before_the_server_is_there_reaches_it():
+    ran = subprocess.run(
+        [sys.executable, "-c", EARLY], stdin=subprocess.PIPE, capture_output=True, check=False, timeout=HANG
+    )
+    assert (ran.returncode, ran.stderr) == (-signal.SIGTERM, b"")
+
+
 def test_a_program_that_is_not_there_is_told_in_one_line():
     ran = subprocess.run(
         [*MCP_TUI, "tap", "--", "no-such-program"], capture_output=True, check=False, timeout=HANG
