@@ -538,6 +538,14 @@ class Renewal:
         return True
 
     async def _run(self, why: str) -> None:
+        try:
+            await self._renew(why)
+        except Exception as error:
+            # A defect, which is reported as one: what is held must not wait for it for ever.
+            self._give_up(f"{why}; last attempt: mcp-tui failed ({type(error).__name__})")
+            raise
+
+    async def _renew(self, why: str) -> None:
         client, last = self._client, ""
         await asyncio.sleep(0)  # an eager task would begin before the loss is reported
         while self._attempts < len(PAUSES):

@@ -311,6 +311,28 @@ def test_a_server_that_restarts_has_30_s_with_back_off(
     assert not loop.failures
 
 
+def test_what_waits_for_a_new_session_is_lost_when_a_defect_ends_the_attempt(monkeypatch: pytest.MonkeyPatch):
+    loop = VirtualLoop()
+
+    async def connect(_client: Any, *, handshake: bool) -> None:
+        raise LookupError(handshake)
+
+    async def fails() -> None:
+        client: Any = Waiting(loop)
+        renewal = connecting.Renewal(client)
+        renewal.begin("the server ended the session (HTTP 404)")
+        assert renewal.holds(7, "tools/call", {})
+        await asyncio.sleep(1)
+        assert (renewal.active, renewal.held) == (False, {})
+        assert [said for _, said in client.ends] == [
+            "the server ended the session (HTTP 404); last attempt: mcp-tui failed (LookupError)"
+        ]
+
+    monkeypatch.setattr(connecting, "connect", connect)
+    loop.play(fails())
+    assert loop.failures == ["open a new session failed: LookupError(True)"]
+
+
 # -- cookies and redirects -----------------------------------------------------------------------------------------
 
 
