@@ -12,6 +12,7 @@ import contextlib
 import os
 import socket
 import ssl
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -74,6 +75,29 @@ def nothing() -> None:
     """Does nothing."""
 
 
+class Room:
+    """Places for connections in the making, and the requests that wait for one, or for an idle connection."""
+
+    def __init__(self) -> None:
+        self.free = MAKING
+        self._turns: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self) -> None:
+        """Waits until it is the turn of a request; somebody new may come first all the same."""
+        turn = asyncio.get_running_loop().create_future()
+        self._turns.append(turn)
+        await turn
+
+    def call(self) -> bool:
+        """Calls the first that still waits; returns whether there is one."""
+        while self._turns:
+            turn = self._turns.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return True
+        return False
+
+
 class HttpClient:
     """The HTTP connections to one server."""
 
@@ -101,7 +125,7 @@ class HttpClient:
         """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
         self._idle: dict[HttpxConnection, asyncio.TimerHandle] = {}
         # Two rooms: a cancel must not wait for calls that are still connecting.
-        self._room = {urgent: asyncio.Semaphore(MAKING) for urgent in (True, False)}
+        self._room = {urgent: Room() for urgent in (True, False)}
         self.proxy: Proxy | None = None
         """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
         self.cookies = Cookies()
@@ -234,6 +258,7 @@ class HttpClient:
         finally:
             place.close()
         self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
+        self._let_in()
         if self._make is None:
             # close() has run meanwhile, and did not know of a connection that was in use.
             self._drop(connection)
@@ -250,18 +275,36 @@ class HttpClient:
         return sent, [(b"Host", url.netloc), *exact, *added]
 
     async def _obtain(
-        self, make: Callable[[], HttpxConnection], room: asyncio.Semaphore, place: contextlib.ExitStack
+        self, make: Callable[[], HttpxConnection], room: Room, place: contextlib.ExitStack
     ) -> HttpxConnection:
-        """Returns the connection that was used last, if it is idle, else a new one as soon as there is room."""
+        """Returns the connection that was used last, if it is idle, else a new one as soon as there is room.
+
+        One that comes free meanwhile is taken: those in the making may hang until the limit of each.
+        """
+        while not (self._idle or room.free):
+            try:
+                await room.wait()
+            except asyncio.CancelledError:
+                self._let_in()  # it may have been called already
+                raise
         if not self._idle:
-            await room.acquire()
-            place.callback(room.release)
-        if not self._idle:
+            room.free -= 1
+            place.callback(self._leave, room)
             return make()
-        place.close()  # one came free meanwhile
         found, timer = self._idle.popitem()
         timer.cancel()
+        self._let_in()  # it may have been called for a place, which is still free
         return found
+
+    def _leave(self, room: Room) -> None:
+        room.free += 1
+        self._let_in()
+
+    def _let_in(self) -> None:
+        """Calls a request that waits, if there is something for it: an urgent one first."""
+        for room in self._room.values():
+            if (self._idle or room.free) and room.call():
+                return
 
     def _drop(self, connection: HttpxConnection) -> None:
         self._idle.pop(connection).cancel()

@@ -11,11 +11,13 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
+from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_client import MAKING, HttpClient
 from mcp_tui.transport.targets import HttpTarget
 from tests.servers.http_scripted import (
     HANG,
+    Call,
     Heard,
     HttpScript,
     Stateful,
@@ -176,6 +178,37 @@ async def test_a_request_that_waits_is_taken_back_without_a_connection_and_leave
         await turns()
         assert deaf.count == MAKING + 1
         assert heard.names() == []
+
+
+async def test_a_request_that_waits_for_room_takes_a_connection_that_comes_free(deaf: Deaf):
+    done = asyncio.Event()
+
+    async def work(call: Call) -> None:
+        await done.wait()
+        await call.answer()
+
+    async with HttpScript(work) as server, asyncio.timeout(HANG):
+        client = HttpClient(HttpTarget(url=server.url, insecure=True), connect_timeout=HANG)
+        client.open()
+
+        async def ask(url: str) -> None:
+            async with client.request("POST", {"Accept": "*/*"}, b'{"id": 1}', to=parse(url)) as response:
+                await response.aread()
+
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(ask(server.url))
+            await server.until(lambda _: True)
+            hang = [group.create_task(ask(deaf.url)) for _ in range(MAKING)]
+            await deaf.until(MAKING)
+            waiting = [group.create_task(ask(server.url)) for _ in range(3)]
+            await turns()
+            waiting[0].cancel()
+            done.set()
+            await asyncio.gather(first, *waiting[1:])
+            for each in hang:
+                each.cancel()
+        await client.close()
+    assert len(server.calls) == 3
 
 
 async def test_a_listener_that_refuses_at_first_is_tried_again():
