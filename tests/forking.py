@@ -36,7 +36,7 @@ TESTS: Final = Path(__file__).parent
 LOADED_LATE: Final = ("http.server", "jsonschema_rs", "platformdirs")
 """What the program and the servers load when they need it."""
 LOADED: Final = ("cli", "client", "config", "demo", "journal", "probe", "protocol", "transport")
-ALONE: Final = {"-I", "-S"}
+ALONE: Final = {"-I", "-P", "-S"}
 """Options of a Python that reads less when it starts."""
 MARK: Final = b"mark-"
 """Stands in the command line by which a test finds a process: such a one is started as it is."""

@@ -127,7 +127,9 @@ def target(given: Words) -> Target | None:
         return _with_options(HttpTarget(url=given.url), given)
     if options.server is not None:
         return _configured(given, options.server)
-    command = (sys.executable, "-m", "mcp_tui.demo") if options.demo else tuple(given.command or ())
+    # -P: it imports nothing from the folder in which you are, such as a random.py of yours.
+    demo = (sys.executable, "-P", "-m", "mcp_tui.demo")
+    command = demo if options.demo else tuple(given.command or ())
     if not command:
         return None
     stdio = StdioTarget(command=command, name="demo" if options.demo else "")

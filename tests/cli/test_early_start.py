@@ -91,3 +91,11 @@ def test_a_setting_is_checked_by_a_process_that_has_loaded_nothing_before(
         command = [sys.executable, "-m", "mcp_tui", "tools", "--demo"]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
         assert ran.returncode == status, ran.stderr
+
+
+def test_the_demo_server_imports_nothing_from_the_folder_it_is_started_in(tmp_path: Path) -> None:
+    for name in ("asyncio", "json", "random", "ssl"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(3)")
+    command = [sys.executable, "-P", "-m", "mcp_tui", "tools", "--demo"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr

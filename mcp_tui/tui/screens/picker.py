@@ -140,7 +140,7 @@ def read_target(text: str) -> Target:
     """
     text = text.strip()
     if text.lower() == "demo":
-        return StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
+        return StdioTarget(command=(sys.executable, "-P", "-m", "mcp_tui.demo"), name="demo")
     if _URL_BEGINNING.match(text):
         if len(text.split()) > 1:
             raise ValueError("A URL takes no further words")
