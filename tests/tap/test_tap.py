@@ -402,11 +402,14 @@ def test_what_a_server_says_last_is_recorded_however_late():
     [
         ("full disk", "journal stopped at #"),
         ("exception", "the books failed (ValueError planted): nothing is recorded any more"),
+        ("exception in a hold", "the books failed (ValueError planted): nothing is recorded any more"),
     ],
 )
 def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str, tmp_path: Path):
-    planted = "import sys\nif 'mcp_tui.tap.books' in sys.orig_argv:\n    from mcp_tui.protocol.observing import Observer\n"
-    planted += "    def sent(*_, **__):\n        raise ValueError('planted')\n    Observer.sent = sent\n"
+    hold = fault == "exception in a hold"
+    where, what = ("tap.account", "Account.tick") if hold else ("protocol.observing", "Observer.sent")
+    planted = f"import sys\nif 'mcp_tui.tap.books' in sys.orig_argv:\n    from mcp_tui.{where} import *\n"
+    planted += f"    def fails(*_, **__):\n        raise ValueError('planted')\n    {what} = fails\n"
     (tmp_path / "sitecustomize.py").write_text(planted)
     env = {
         **os.environ,
@@ -418,7 +421,8 @@ def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str, tmp_path
         if full:
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
-    with _client(tap(code=COPY), env=None if full else env, preexec_fn=limit) as client:
+    limits = ("--max-timeout", "0.1") if hold else ()
+    with _client(tap(*limits, code=COPY), env=None if full else env, preexec_fn=limit) as client:
         for number in range(20):
             client.write(id=number, method="ping", params={"text": "x" * 200})
             assert client.read()["id"] == number
