@@ -169,7 +169,7 @@ class Lists:
     def _take(self, event: ev.Event) -> None:
         if isinstance(event, (ev.Connected, ev.Disconnected)):
             self._kept.clear()
-            self._changes.update(LISTS)
+            self._changes.update([*LISTS])
         elif isinstance(event, ev.Notified):
             for kind in CHANGED_LISTS.get(event.method, ()):
                 self._kept.pop(kind, None)

@@ -80,8 +80,8 @@ async def test_a_list_that_changed_while_it_was_read_is_read_again():
 
     def pages(_: Any) -> dict[str, Any]:
         if len(reads) == 1:
-            changed = ev.Notified(at=0.0, method="notifications/tools/list_changed")
-            reads[0].ledger.emit(changed)
+            reads[0].ledger.emit(ev.Disconnected(at=0.0, detail="gone", expected=False, after=None, ids=()))
+            reads[0].ledger.emit(ev.Notified(at=0.0, method="notifications/tools/list_changed"))
         reads.append(reads[0])
         return {"tools": [tool("a")], "ttlMs": 60_000}
 
