@@ -14,8 +14,8 @@ LONGEST: Final = 128 * 1024 * 1024
 FIRST_BYTES: Final = 64 * 1024
 """Bytes of a first event that is waited for."""
 
-_LINE: Final = re.compile(rb"\r\n|\r|\n")
-_BLANK: Final = re.compile(rb"\n\n|\r\r|\n\r\n")
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_BLANK_LINES: Final = re.compile(rb"\n\n|\r\r|\n\r\n")
 """The end of an event: the end of a line and a blank line."""
 
 
@@ -27,7 +27,7 @@ def as_event(message: bytes) -> bytes:
 def fields_of(event: bytes) -> tuple[bytes, bytes, bool]:
     """Returns the name and the data of an event, and whether it has an id."""
     name, data, has_id = b"message", list[bytes](), False
-    for line in _LINE.split(event):
+    for line in _LINE_END.split(event):
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
@@ -42,7 +42,7 @@ def fields_of(event: bytes) -> tuple[bytes, bytes, bool]:
 def with_data(event: bytes, data: bytes) -> bytes:
     """Returns an event with other data; one without any is left out but for its id, from which a client may resume."""
     kept = (b"id", b"retry") if not data else (b"id", b"retry", b"event")
-    lines = [line for line in _LINE.split(event) if line.partition(b":")[0] in kept]
+    lines = [line for line in _LINE_END.split(event) if line.partition(b":")[0] in kept]
     lines += [b"data: " + line for line in data.split(b"\n") if data]
     return b"\n".join(lines) + b"\n\n" if lines else b""
 
@@ -81,7 +81,7 @@ class EventPipe:
         kept = self._kept()
         passed: list[bytes] = []
         # The blank line that ends an event may have begun in bytes that passed already.
-        while found := _BLANK.search((before := self._tail[-2:] if self._open else b"") + self._held):
+        while found := _BLANK_LINES.search((before := self._tail[-2:] if self._open else b"") + self._held):
             cut = found.end() - len(before)
             event, self._held = self._held[:cut], self._held[cut:]
             if not before:

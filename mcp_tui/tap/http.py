@@ -4,10 +4,10 @@ What passes is handed on as it comes, by one event loop. The books (:mod:`mcp_tu
 and get a copy, queued before the bytes leave. Both sides of an exchange end together: when the client closes its
 connection, that of the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
 
-Each request of the client has an exchange of its own with the server (:class:`Exchange`). To act, the books ask for a hold,
-as over stdio: no answer passes until they have decided. Then they have an exchange ended in the server's place
-(:meth:`Exchange.answer`), its connection closed (:meth:`Exchange.close`), or a message of the tap's own sent
-(:meth:`Proxy.post`).
+Each request of the client has an exchange of its own with the server (:class:`ProxiedExchange`). To act, the books ask for a
+hold, as over stdio: no answer passes until they have decided. Then they have an exchange ended in the server's place
+(:meth:`ProxiedExchange.answer`), its connection closed (:meth:`ProxiedExchange.close`), or a message of the tap's own sent
+(:meth:`HttpTap.post`).
 
 Records to the books, besides those of :mod:`mcp_tui.tap.relay`, with the number of an exchange: ``q`` the head of a request
 with the number of its connection, ``o`` a part of its body, ``d`` its end, ``a`` the head of the answer, ``i`` a part of its
@@ -93,10 +93,10 @@ def still_reads(peer: tuple[str, int], own: tuple[str, int]) -> bool:
 class ClientConnection(asyncio.Protocol):
     """A connection from the client, whose requests are answered one by one."""
 
-    def __init__(self, proxy: Proxy) -> None:
+    def __init__(self, proxy: HttpTap) -> None:
         self.proxy = proxy
         self.number = next(proxy.numbers)
-        self.exchange: Exchange | None = None
+        self.exchange: ProxiedExchange | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         self._parts: list[bytes] = []
         self._writable = asyncio.Event()
@@ -185,7 +185,7 @@ class ClientConnection(asyncio.Protocol):
         else:
             if self._http.they_are_waiting_for_100_continue:
                 self._send(h11.InformationalResponse(status_code=100, headers=[]))
-            self.exchange = Exchange(self, head, headers)
+            self.exchange = ProxiedExchange(self, head, headers)
 
     # -- the response ------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class ClientConnection(asyncio.Protocol):
             self.transport.writelines(parts)
 
 
-class Exchange:
+class ProxiedExchange:
     """One request of the client, and the response to it."""
 
     def __init__(self, connection: ClientConnection, head: h11.Request, headers: dict[bytes, bytes]) -> None:
@@ -407,7 +407,7 @@ class Exchange:
         self.task.cancel()
 
 
-class Proxy:
+class HttpTap:
     """A running tap over HTTP. ``begin`` are its options."""
 
     queue: Queue
@@ -416,7 +416,7 @@ class Proxy:
         self.address = parse(target.url)
         self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens)
         self.connections: set[ClientConnection] = set()
-        self.exchanges: dict[int, Exchange] = {}
+        self.exchanges: dict[int, ProxiedExchange] = {}
         self.numbers = count(1)
         """Those of connections and exchanges."""
         self.free = asyncio.Event()
@@ -623,7 +623,7 @@ def serve(target: HttpTarget, port: int, tokens: Authorization | None, begin: di
         OSError: the port cannot be listened at.
         TransportError: the URL, or the environment's proxy, cannot be used.
     """
-    proxy = Proxy(target, tokens, begin)
+    proxy = HttpTap(target, tokens, begin)
     status = asyncio.run(proxy.run(port))
     proxy.finish()
     return status

@@ -33,7 +33,7 @@ from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, 
 from mcp_tui.tap.account import salvaged
 from mcp_tui.tap.event_pipe import LONGEST, fields_of
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
-from mcp_tui.tap.http_session import HttpSession
+from mcp_tui.tap.http_session import TappedSession
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks
@@ -96,7 +96,7 @@ class Record:
         self.method = method
         self.target = target
         self.connection = connection
-        self.session: HttpSession | None = None
+        self.session: TappedSession | None = None
         self.wires: tuple[RequestId, ...] = ()
         """The ids of its requests."""
         self.cancels: RequestId | None = None
@@ -178,13 +178,13 @@ class Record:
                 # A client that uses an id again: what answers it from now on is not late.
                 session.let_pass(each.id)
 
-    def join(self, session: HttpSession | None) -> None:
+    def join(self, session: TappedSession | None) -> None:
         """Makes it one of a session."""
         self.session = session
         if session is not None and session.keeps_back:
             self.books.desk.order(session=session.number, of=[self.number])
 
-    def _speaks(self, session: HttpSession, frame: Frame | Batch) -> None:
+    def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:
         """Takes the revision from the headers, where the tap did not hear the handshake."""
         opens = any(each.method in ("initialize", "server/discover") for each in _requests(frame))
         if session.is_modern is None and session.id and not opens:
@@ -294,7 +294,7 @@ class Record:
         raw = self._response.read()
         return b"" if isinstance(raw, Oversized) else raw
 
-    def _request_over(self, session: HttpSession, id_: RequestId, at: float, why: str, said: bytes) -> None:
+    def _request_over(self, session: TappedSession, id_: RequestId, at: float, why: str, said: bytes) -> None:
         ledger = session.ledger
         if self._client_left:
             # C-35: the client may come back with Last-Event-ID, and has not left then.
@@ -308,7 +308,7 @@ class Record:
         elif ledger.negotiated.transport != "sse" and not (self._resumable and session.is_modern is False):
             ledger.stream_ended(id_, why, at=at)
 
-    def _cancel_over(self, session: HttpSession, id_: RequestId, at: float, why: str) -> None:
+    def _cancel_over(self, session: TappedSession, id_: RequestId, at: float, why: str) -> None:
         if 200 <= self._status < 300:
             session.ledger.signal_accepted(id_, at=at)
         elif self._status:
@@ -318,7 +318,7 @@ class Record:
         else:
             session.ledger.signal_failed(id_, why, at=at)
 
-    def _session_over(self, session: HttpSession, at: float) -> None:
+    def _session_over(self, session: TappedSession, at: float) -> None:
         """Ends the session if this exchange did."""
         if session.stream is self:
             session.stream = None
@@ -336,13 +336,13 @@ def _requests(frame: Frame | Batch | None) -> list[RequestFrame]:
     return [each for each in frames if isinstance(each, RequestFrame)]
 
 
-def _is_taken(session: HttpSession, request: RequestFrame) -> bool:
+def _is_taken(session: TappedSession, request: RequestFrame) -> bool:
     """Whether an id shows that another client sent it, though of the same name: it is in use, or a client begins with it."""
     row = session.ledger.named(request.id)
     return row is not None and (row.open or request.method == "server/discover")
 
 
-def _distance(session: HttpSession, id_: object) -> float:
+def _distance(session: TappedSession, id_: object) -> float:
     """Returns how far an id is behind the last one of a session: most clients count."""
     last = session.ledger.book.order[-1].wire_id if session.ledger.book.order else 0
     return id_ - last if isinstance(id_, int) and isinstance(last, int) and id_ > last else float("inf")
@@ -365,11 +365,11 @@ class HttpBooks:
         self.over = False
         self.begin = begin
         self.name = self._target.name or self.address.host
-        self.by_id: dict[str, HttpSession] = {}
-        self.last: dict[int, HttpSession] = {}
+        self.by_id: dict[str, TappedSession] = {}
+        self.last: dict[int, TappedSession] = {}
         """The session of the last message of a connection."""
-        self._by_endpoint: dict[bytes, HttpSession] = {}
-        self._sessions: list[HttpSession] = []
+        self._by_endpoint: dict[bytes, TappedSession] = {}
+        self._sessions: list[TappedSession] = []
         """That of the last message at the end."""
         self._records: dict[int, Record] = {}
         """The open exchanges."""
@@ -379,7 +379,7 @@ class HttpBooks:
         self._secrets: set[str] = set()
 
     @property
-    def accounts(self) -> list[HttpSession]:
+    def accounts(self) -> list[TappedSession]:
         """The open sessions."""
         return [each for each in self._sessions if not each.over]
 
@@ -441,7 +441,7 @@ class HttpBooks:
         )
         return record
 
-    def open_in(self, session: HttpSession) -> Iterator[int]:
+    def open_in(self, session: TappedSession) -> Iterator[int]:
         """Returns the numbers of the open exchanges of a session."""
         return (each.number for each in self._records.values() if each.session is session)
 
@@ -452,7 +452,7 @@ class HttpBooks:
         path = self.address.url.raw_path.partition(b"?")[0].rstrip(b"/")
         return target.partition(b"?")[0].rstrip(b"/") == path or target in self._by_endpoint
 
-    def session_of(self, record: Record, frame: Frame | Batch | None) -> HttpSession | None:
+    def session_of(self, record: Record, frame: Frame | Batch | None) -> TappedSession | None:
         """Returns the session that an exchange belongs to; ``None`` if that is not known yet."""
         named = record.headers.get("mcp-session-id", "")
         requests = _requests(frame)
@@ -477,7 +477,7 @@ class HttpBooks:
             client = party(as_object(requests[0].params).get("clientInfo"))
             return self._used(self._unsettled(client))
 
-        def fits(each: HttpSession) -> bool:
+        def fits(each: TappedSession) -> bool:
             known = (
                 each.ledger.negotiated.transport == "http"
                 and not each.id
@@ -493,14 +493,14 @@ class HttpBooks:
         number = requests[0].id if requests else None
         return self._used(min(found, key=lambda each: _distance(each, number), default=None))
 
-    def _used(self, session: HttpSession | None) -> HttpSession | None:
+    def _used(self, session: TappedSession | None) -> TappedSession | None:
         if session is not None and not session.over:
             self._sessions.remove(session)
             self._sessions.append(session)
             return session
         return None
 
-    def _unsettled(self, client: str) -> HttpSession | None:
+    def _unsettled(self, client: str) -> TappedSession | None:
         """Returns the session of a client that has asked for a revision so far, and was refused."""
         for each in reversed(self._sessions):
             asks = each.is_modern is None and not each.id and each.ledger.negotiated.transport == "http"
@@ -508,7 +508,7 @@ class HttpBooks:
                 return each
         return None
 
-    def new_session(self, at: float) -> HttpSession:
+    def new_session(self, at: float) -> TappedSession:
         """Returns a new session, with a journal of its own."""
         self._sessions = self.accounts
         for each in self._sessions[: max(0, len(self._sessions) - SESSIONS + 1)]:
@@ -520,13 +520,13 @@ class HttpBooks:
             begin["record"] = str(path.with_name(f"{path.stem}-{number}{path.suffix}"))
         store = self.desk.open_store(self._target, self._chosen, begin, at)
         store.learn(self._secrets)
-        session = HttpSession(self, number, store)
+        session = TappedSession(self, number, store)
         if self._chosen.reachable:
             session.open_door()
         self._sessions.append(session)
         return session
 
-    def opened(self, record: Record, endpoint: bytes, at: float) -> HttpSession | None:
+    def opened(self, record: Record, endpoint: bytes, at: float) -> TappedSession | None:
         """Returns the session of a stream over HTTP+SSE, which names where its messages go."""
         try:
             target = self.address.resolve(endpoint.decode("utf-8", "replace")).url.raw_path

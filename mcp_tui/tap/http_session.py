@@ -31,7 +31,7 @@ OF_ONE_MESSAGE: Final = (
 """How headers begin that belong to one message."""
 
 
-class HttpSession(Account):
+class TappedSession(Account):
     """One session. ``books`` are those of the tap, which have given it a ``number``."""
 
     def __init__(self, books: HttpBooks, number: int, store: Store) -> None:

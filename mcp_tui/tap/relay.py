@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
-    from mcp_tui.tap.start import Server
+    from mcp_tui.tap.start import StartedServer
 
 RECORD = Struct("!cdII")
 """The head of a record: its kind, the time in monotonic seconds, the number of what it is about, of bytes that follow."""
@@ -402,7 +402,7 @@ class ByteStream:
 class Relay:
     """A running tap."""
 
-    def __init__(self, server: Server, begin: dict[str, Any]) -> None:
+    def __init__(self, server: StartedServer, begin: dict[str, Any]) -> None:
         self.server = server
         self.begin = {**begin, "command": server.command, "path": server.path, "at": monotonic()}
         self.pid = 0

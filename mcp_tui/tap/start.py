@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
-class Server:
+class StartedServer:
     """A server that its guard is starting, and our ends of the pipes to both."""
 
     def __init__(self, command: list[str]) -> None:
@@ -53,7 +53,7 @@ def find(program: str) -> str:
 
 def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
     """Runs a tap and leaves this process as the server left its own."""
-    server = Server(command)
+    server = StartedServer(command)
     from mcp_tui.tap.relay import Relay, leave  # while the server starts
 
     leave(Relay(server, found).run())

@@ -26,7 +26,7 @@ EVENT_FIELD_BYTES: Final = 1024
 SHOWN_BODY_SECONDS: Final = 5.0
 """Seconds for a body that is only shown, or dropped."""
 
-_DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
+_SSE_DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
 _RETRY_MILLISECONDS: Final = 3_600_000
 """Milliseconds."""
 _DECODED_BYTES: Final = 1 << 18
@@ -113,7 +113,7 @@ class EventStream(httpx.AsyncByteStream):
             for block in blocks:
                 if isinstance(block, Oversized):
                     # As the message begins, without the names of fields: the id of its request is looked for in it.
-                    head = _DATA.sub(b"\n", _DATA.split(block.head, 1)[-1])
+                    head = _SSE_DATA.sub(b"\n", _SSE_DATA.split(block.head, 1)[-1])
                     self._oversized(Oversized(head=head, size=block.size, tail=block.tail))
                     if self._own:
                         return
@@ -129,7 +129,7 @@ class EventStream(httpx.AsyncByteStream):
                 yield last + b"\n\n"
         # An event without its blank line is none (HTML, "Event stream interpretation").
         rest = self._blocks.close()
-        self.cut = any(isinstance(each, Oversized) or _DATA.search(each + b"\n") for each in rest)
+        self.cut = any(isinstance(each, Oversized) or _SSE_DATA.search(each + b"\n") for each in rest)
 
 
 async def read_body(

@@ -38,7 +38,7 @@ MAKING: Final = 32
 """Connections that may be made at once, for requests, and as many for urgent messages."""
 
 _KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-_ONE: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
+_ONE_CONNECTION: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -66,8 +66,8 @@ _FRAMING: Final = {
     "upgrade",
 }
 _CONTENT: Final = {"accept", "accept-encoding", "content-type", "last-event-id"}
-_MCP: Final = {"mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"}
-_RESERVED: Final = _FRAMING | _CONTENT | _MCP
+_MCP_HEADERS: Final = {"mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"}
+_RESERVED_HEADERS: Final = _FRAMING | _CONTENT | _MCP_HEADERS
 """Headers that only the protocol sets."""
 
 
@@ -144,7 +144,7 @@ class HttpClient:
                 httpx.AsyncHTTPTransport,
                 verify=context,
                 trust_env=False,
-                limits=_ONE,
+                limits=_ONE_CONNECTION,
                 proxy=made,
                 socket_options=_KEEP_ALIVE,
             )
@@ -354,7 +354,7 @@ async def _response(connection: HttpxConnection, request: httpx.Request) -> http
 
 def ignored_headers(headers: Mapping[str, str]) -> list[str]:
     """Returns the names of a person's headers that are not sent, because the protocol sets them itself."""
-    return [name for name in headers if name.lower() in _RESERVED]
+    return [name for name in headers if name.lower() in _RESERVED_HEADERS]
 
 
 def load_client_certificate(target: HttpTarget, context: ssl.SSLContext) -> None:
@@ -393,6 +393,6 @@ def _checked(headers: Sequence[tuple[str, str]]) -> dict[bytes, list[tuple[bytes
         value = value.strip(" \t")
         if fault := header_fault(name, value):
             raise TransportError(f"{fault}. Replace or remove that character.")
-        if name.lower() not in _RESERVED:
+        if name.lower() not in _RESERVED_HEADERS:
             checked.setdefault(name.lower().encode(), []).append((name.encode(), value.encode()))
     return checked

@@ -39,12 +39,12 @@ _GONE: Final = (
     r"|expired|invalid|terminated|closed|gone|deleted|evicted|removed|destroyed|forgotten|lost|no longer|ended|timed out"
     r"|missing|unrecogni[sz]ed|stale|bad)"
 )
-_NAMED: Final = r"(?:mcp[- _]?)?session(?:[- _]?id)?"
+_SESSION_WORDS: Final = r"(?:mcp[- _]?)?session(?:[- _]?id)?"
 _LOST_SESSION: Final = re.compile(
-    rf"\b{_NAMED}\b(?:(?!\. )[^;{{}}\n]){{0,120}}?\b{_GONE}\b"
+    rf"\b{_SESSION_WORDS}\b(?:(?!\. )[^;{{}}\n]){{0,120}}?\b{_GONE}\b"
     rf"|\b(?:no (?:valid |active |such |known |matching )?|(?:cannot|can't|could not|couldn't|unable to) find (?:the |a )?"
     rf"|not (?:know|recogni[sz]e|have|find) (?:the |this |that |your |a |any )?"
-    rf"|{_GONE}[: ]{{1,2}}(?:mcp )?){_NAMED}\b",
+    rf"|{_GONE}[: ]{{1,2}}(?:mcp )?){_SESSION_WORDS}\b",
     re.IGNORECASE,
 )
 """A session, and that it is gone, in one clause."""

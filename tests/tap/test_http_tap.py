@@ -27,7 +27,7 @@ from mcp_tui.tap.books import begun
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.event_pipe import EventPipe, as_event
-from mcp_tui.tap.http import Proxy
+from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.relay import RECORD
@@ -101,7 +101,7 @@ class Peer:
 class Tapped:
     """A tap that runs in this process, and its server."""
 
-    def __init__(self, proxy: Proxy, server: HttpScript, url: str) -> None:
+    def __init__(self, proxy: HttpTap, server: HttpScript, url: str) -> None:
         self.proxy = proxy
         self.server = server
         self.url = url
@@ -142,7 +142,7 @@ class Tapped:
 @asynccontextmanager
 async def _tapped(script: Script, tokens: Any = None, **begin: Any) -> AsyncGenerator[Tapped]:
     async with HttpScript(script) as server, asyncio.timeout(HANG):
-        proxy = Proxy(HttpTarget(url=server.url, name="watched"), tokens, begin)
+        proxy = HttpTap(HttpTarget(url=server.url, name="watched"), tokens, begin)
         keeping: list[Thread] = []
 
         def start_books() -> tuple[int, int]:
@@ -584,7 +584,7 @@ async def test_the_traffic_outlives_the_books_and_nothing_outlives_the_tap(kille
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             url = (await asyncio.to_thread(process.stderr.readline)).strip().rpartition(" ")[2]
-            tap = Tapped(Proxy(HttpTarget(url=server.url), None, {}), server, url)
+            tap = Tapped(HttpTap(HttpTarget(url=server.url), None, {}), server, url)
             assert (await (await tap.call(1, modern=True)).answer())["id"] == 1
             await until(lambda: _of(ev.Completed))
             books = books_of(process.pid)

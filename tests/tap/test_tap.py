@@ -161,8 +161,8 @@ def test_the_end_and_the_surroundings_are_the_server_s(code: str, status: int, o
 
 EARLY: Final = """import os, signal, sys, threading, time
 from mcp_tui.tap.relay import Relay, leave
-from mcp_tui.tap.start import Server
-server = Server(["sleep", "600"])
+from mcp_tui.tap.start import StartedServer
+server = StartedServer(["sleep", "600"])
 real, (server.reports, late) = server.reports, os.pipe()
 def between():
     while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
