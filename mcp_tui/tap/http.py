@@ -279,6 +279,8 @@ class ProxiedExchange:
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
         self.proxy.queue.put(kind, data, self.number)
+        if self.proxy.queue.asleep:
+            self.proxy.queue.wake()
 
     # -- from the client ---------------------------------------------------------------------------------------
 
