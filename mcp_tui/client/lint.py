@@ -46,7 +46,7 @@ _ARGUMENT: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _DRAFTS: Final = re.compile(r"https?://json-schema\.org/(draft/20(20-12|19-09)|draft-0[467])/schema#?")
 _ROOT: Final = ("anyOf", "oneOf", "allOf")
 _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
-_BY_NAME: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_MAPPED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Keywords that hold values, and those that hold schemas by name."""
 
 
@@ -168,7 +168,7 @@ def _parts(whole: dict[str, Json]) -> Iterable[tuple[Path, dict[str, Json], dict
             inner = node if "$id" in node else resource
             yield path, node, inner
             for keyword, each in node.items():
-                if keyword in _BY_NAME:
+                if keyword in _MAPPED:
                     below = as_object(each).items()
                     waiting += (((*path, keyword, name), part, inner) for name, part in below)
                 elif keyword not in _VALUES:

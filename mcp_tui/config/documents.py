@@ -146,7 +146,7 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 # -- JSON --------------------------------------------------------------------------------------------------------
 
 # What is not closed is taken to its end, and kept: to search on from each character in it would take forever.
-_SKIPPED: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_NOT_READ: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _BEFORE_KEY: Final = re.compile(r'\s*[{,]\s*(?=")')
 _COLONS: Final = re.compile(r"\s*:\s*")
@@ -156,7 +156,7 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 def plain(text: str) -> str:
     """Returns ``text`` with blanks in place of comments and trailing commas."""
-    text = _SKIPPED.sub(_without_comment, text)
+    text = _NOT_READ.sub(_without_comment, text)
     return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
 
 

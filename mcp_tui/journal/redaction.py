@@ -127,7 +127,7 @@ _CANDIDATE: Final = r"(?:[\w.\- ]{0,64}+\\*+\"|[\w.\-]{0,64}+ ?[=:])"
 _PARAMETER: Final = _lazy(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
 _PARAMETER_TAIL: Final = _lazy(rb"([\w.\-]{0,64}+)=")
 _PARAMETER_HEAD: Final = _lazy(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
-_ASSIGNMENT: Final = _lazy(
+_SECRET_ASSIGNMENT: Final = _lazy(
     rb"([\w.\-]{0,64}+)(?:[ \t]?=[ \t]?|:[ \t]{1,8})(?:'|\\*\")?(?:(?:bearer|basic|digest|dpop|token) +)?"
     rb"((?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,})",
     re.IGNORECASE,
@@ -406,7 +406,7 @@ class Redactor:
         cookies = _COOKIES().match(raw, at)
         if cookies is not None:
             return self._span(raw, *cookies.span(2))
-        found = _ASSIGNMENT().match(raw, at)
+        found = _SECRET_ASSIGNMENT().match(raw, at)
         head = _NAME_HEAD().search(raw[max(0, at - 65) : at])
         if found is None or head is None:
             return None

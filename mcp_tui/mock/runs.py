@@ -22,7 +22,7 @@ from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.messages import Json, number, read_json, text
 
 SUBSCRIPTION_META: Final = "io.modelcontextprotocol/subscriptionId"
-MARK: Final = "‹redacted"
+REDACTED_MARK: Final = "‹redacted"
 """The beginning of what stands in place of a secret."""
 
 CANCEL: Final = "notifications/cancelled"
@@ -168,7 +168,7 @@ def _plain(value: Json) -> Json:
 
 def matches(recorded: Json, given: Json) -> bool:
     """Whether two values are equal, if what is redacted in the recorded one is equal to anything."""
-    if isinstance(recorded, str) and MARK in recorded:
+    if isinstance(recorded, str) and REDACTED_MARK in recorded:
         return True
     ours, theirs = as_object(recorded), as_object(given)
     if ours is not None and theirs is not None:
@@ -190,7 +190,7 @@ def redacted(value: Json, path: str = "") -> Iterator[str]:
         yield from redacted(each, f"{path}.{name}" if path else name)
     for each in as_list(value) or ():
         yield from redacted(each, f"{path}[]")
-    if isinstance(value, str) and MARK in value:
+    if isinstance(value, str) and REDACTED_MARK in value:
         yield path
 
 
@@ -209,7 +209,7 @@ class Runs:
         self._by_key: dict[str, list[Run]] = {}
         for run in self.all:
             self._by_key.setdefault(key_of(run.method, run.params), []).append(run)
-        self._wild = {key: json.loads(key) for key in self._by_key if MARK in key}
+        self._wild = {key: json.loads(key) for key in self._by_key if REDACTED_MARK in key}
         for runs in self._by_key.values():
             for run in runs:
                 _part(run, [each for each in runs if each.cancelled is None and each.answer is not None])

@@ -30,7 +30,7 @@ UNGUARDED: Final = 0.5
 FOLDERS: Final = ("PWD", "OLDPWD")
 """Variables that a shell sets: folders, though a name like these is most often that of a password."""
 
-ANSWERS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED, Kind.TASK, Kind.OVERSIZE})
+ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED, Kind.TASK, Kind.OVERSIZE})
 """What a client takes for the answer."""
 
 
@@ -159,7 +159,7 @@ class StdioBooks(Account):
     def event(self, event: ev.Event) -> None:
         """Keeps an event. An answer that comes before the client was told of the cancel has passed, and stands for it."""
         super().event(event)
-        if isinstance(event, ev.Late) and event.kind in ANSWERS:
+        if isinstance(event, ev.Late) and event.kind in ANSWERING_KINDS:
             id_ = self.observer.on_wire(self.ledger.row(event.id).wire_id)
             if self.desk.withdraw(id_):
                 text = f"the client got this answer to {id_}, whose line had begun before the cancel, and no error"

@@ -11,10 +11,10 @@ from mcp_tui.tap.event_pipe import EventPipe
 WRAPPED: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """How zlib is told the format of an encoding."""
 
-MOST: Final = 16 * 1024 * 1024
+PIECE_BYTES: Final = 16 * 1024 * 1024
 """Bytes that a piece may have when it is decompressed; of a larger one nothing can be known in time."""
 
-MARK: Final = b"mcp-tui"
+BLOCK_MARK: Final = b"mcp-tui"
 
 
 def _block(data: bytes) -> bytes:
@@ -48,13 +48,13 @@ class CompressedPipe:
             return data
         acts = self._encoder is not None or (self._pipe.looks and self._begin())
         try:
-            decoded = self._decoder.decompress(data, MOST)
+            decoded = self._decoder.decompress(data, PIECE_BYTES)
         except zlib.error:
             self._lost = True
             return data
         if acts:
             while self._decoder.unconsumed_tail:
-                decoded += self._decoder.decompress(self._decoder.unconsumed_tail, MOST)
+                decoded += self._decoder.decompress(self._decoder.unconsumed_tail, PIECE_BYTES)
             return self._encode(self._pipe.feed(decoded))
         self._started = True
         self._lost = bool(self._decoder.unconsumed_tail)
@@ -86,7 +86,7 @@ class CompressedPipe:
 
     def _takes_blocks(self) -> bool:
         try:
-            return not self._decoder.eof and self._decoder.copy().decompress(_block(MARK)) == MARK
+            return not self._decoder.eof and self._decoder.copy().decompress(_block(BLOCK_MARK)) == BLOCK_MARK
         except zlib.error:
             return False
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MOST = 10_000
+NEWEST_REQUESTS = 10_000
 """The number of newest requests whose late answers are kept back."""
 
 
@@ -26,7 +26,7 @@ class KeptBack:
     def add(self, id: Any, token: Any) -> None:
         """Keeps the answer to a request back from now on, and its progress."""
         self._marks[_mark(id)] = id, token
-        if len(self._marks) > MOST:
+        if len(self._marks) > NEWEST_REQUESTS:
             del self._marks[next(iter(self._marks))]
 
     def discard(self, id: Any) -> None:

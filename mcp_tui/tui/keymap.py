@@ -13,7 +13,10 @@ from textual.keys import Keys
 
 from mcp_tui.tui.keys import FIRST_KEYS, SCOPES, Key, Scope, character, names_of, shown_as
 
-_KNOWN: Final = frozenset(key.value for key in Keys if not key.value.startswith("<")) - {"ctrl-at", "return"}
+_KNOWN_KEYS: Final = frozenset(key.value for key in Keys if not key.value.startswith("<")) - {
+    "ctrl-at",
+    "return",
+}
 _SENT: Final = frozenset(
     key.value for keys in ANSI_SEQUENCES_KEYS.values() if isinstance(keys, tuple) for key in keys
 )
@@ -92,8 +95,10 @@ def _problem(name: str) -> str:
         return f"{name} is the same key as {'+'.join((*modifiers, base.lower()))} in a terminal"
     if modifiers == ["shift"] and len(base) == 1:
         return f"write {base.upper()} for {name}" if base.isalpha() else f"a terminal sends no {name}"
-    known = base in _KNOWN or (len(base) == 1 and base.isprintable()) or character(base)
-    if name in _KNOWN or ({"ctrl", "shift", "alt", "super", "meta", "hyper"}.issuperset(modifiers) and known):
+    known = base in _KNOWN_KEYS or (len(base) == 1 and base.isprintable()) or character(base)
+    if name in _KNOWN_KEYS or (
+        {"ctrl", "shift", "alt", "super", "meta", "hyper"}.issuperset(modifiers) and known
+    ):
         return ""
     return f"unknown key {name!r}"
 
