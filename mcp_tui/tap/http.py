@@ -141,7 +141,7 @@ class ClientConnection(asyncio.Protocol):
         self.proxy.connections.discard(self)
         self._writable.set()
         # Told before the exchange ends because of it, or it would seem that the server had ended it.
-        self.proxy.queue.put(b"l", number=self.number)
+        self.proxy.book(b"l", number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             exchange.close()
@@ -278,9 +278,7 @@ class ProxiedExchange:
         self.task = proxy.spawn(self._run(), f"{self.method} {proxy.address.host}")
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
-        self.proxy.queue.put(kind, data, self.number)
-        if self.proxy.queue.asleep:
-            self.proxy.queue.wake()
+        self.proxy.book(kind, data, self.number)
 
     # -- from the client ---------------------------------------------------------------------------------------
 
@@ -465,6 +463,12 @@ class HttpTap:
 
     # -- orders of the books -----------------------------------------------------------------------------------
 
+    def book(self, kind: bytes, data: bytes = b"", number: int = 0) -> None:
+        """Tells the books, however long nothing passed before."""
+        self.queue.put(kind, data, number)
+        if self.queue.asleep:
+            self.queue.wake()
+
     def _obey(self, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
         """Has the orders of the books carried out in the event loop, until they are gone."""
         while (order := orders.next()) is not None:
@@ -523,7 +527,7 @@ class HttpTap:
             to=self.address_of(order["target"].encode("latin-1")),
             # A cancel waits for no request that is still connecting.
             urgent=True,
-            flushed=lambda: self.queue.put(b"f", number=number),
+            flushed=lambda: self.book(b"f", number=number),
         )
 
         async def post() -> None:
@@ -531,12 +535,12 @@ class HttpTap:
             try:
                 async with exchange as response:
                     head = as_head(b"%d" % response.status_code, response.headers.raw)
-                    self.queue.put(b"a", head, number)
+                    self.book(b"a", head, number)
                     async for data in response.aiter_raw():
-                        self.queue.put(b"i", data, number)
+                        self.book(b"i", data, number)
             except EXPECTED as error:
                 why = self.client.failure_text(error)
-            self.queue.put(b"n", why.encode(), number)
+            self.book(b"n", why.encode(), number)
 
         self.spawn(post(), "POST of the tap")
 
