@@ -23,6 +23,7 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.tap import relay
 from mcp_tui.tap.books import begun
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.desk import Desk
@@ -393,6 +394,20 @@ async def test_a_limit_closes_the_stream_of_2026_07_28_and_answers_the_client():
         await closed.wait()
         assert [call.rpc for call in tap.server.calls] == ["tools/call"]
     assert [each.signal for each in _of(ev.CancelSignalled)] == [Signal.STREAM_CLOSED]
+
+
+async def test_a_limit_holds_for_a_call_after_a_long_silence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(relay, "AWAKE", -1)  # what hands the records on sleeps at once
+
+    async def work(call: Call) -> None:
+        await call.stream()
+        await call.disconnected()
+
+    async with _tapped(served("2026-07-28", work), max_timeout=0.2) as tap:
+        peer = await tap.call(5, modern=True)
+        await peer.head()
+        async with asyncio.timeout(HANG):
+            assert json.loads((await peer.body()).rpartition(b"data: ")[2])["error"]["code"] == -32001
 
 
 @pytest.mark.parametrize("cut", [None, -9, 0], ids=["after an event", "within one", "before any"])
