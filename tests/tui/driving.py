@@ -33,7 +33,7 @@ from mcp_tui.tui.view.server import Link
 from tests.tui.painted import screen_text, widget_text
 from tests.waiting import until
 
-DEMO = StdioTarget(command=(sys.executable, "-m", "mcp_tui.demo"), name="demo")
+DEMO = StdioTarget(command=(sys.executable, "-P", "-m", "mcp_tui.demo"), name="demo")
 SCRIPTED = Path(__file__).parent.parent / "servers" / "stdio_server.py"
 
 
