@@ -11,7 +11,7 @@ from mcp_tui.tap.event_pipe import EventPipe
 WRAPPED: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """How zlib is told the format of an encoding."""
 
-PIECE_BYTES: Final = 16 * 1024 * 1024
+UNPACKED_BYTES: Final = 16 * 1024 * 1024
 """Bytes that a piece may have when it is decompressed; of a larger one nothing can be known in time."""
 
 BLOCK_MARK: Final = b"mcp-tui"
@@ -48,13 +48,13 @@ class CompressedPipe:
             return data
         acts = self._encoder is not None or (self._pipe.looks and self._begin())
         try:
-            decoded = self._decoder.decompress(data, PIECE_BYTES)
+            decoded = self._decoder.decompress(data, UNPACKED_BYTES)
         except zlib.error:
             self._lost = True
             return data
         if acts:
             while self._decoder.unconsumed_tail:
-                decoded += self._decoder.decompress(self._decoder.unconsumed_tail, PIECE_BYTES)
+                decoded += self._decoder.decompress(self._decoder.unconsumed_tail, UNPACKED_BYTES)
             return self._encode(self._pipe.feed(decoded))
         self._started = True
         self._lost = bool(self._decoder.unconsumed_tail)
