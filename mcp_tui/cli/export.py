@@ -295,7 +295,7 @@ _HAR_COMMENT: Final = (
 _APART: Final = -1
 """The owner of frames from the server that belong to no message of ours."""
 
-_IGNORED_PID: Final = -2
+_UNWANTED: Final = -2
 """The owner of damaged frames and of those that are not wanted."""
 
 
@@ -312,7 +312,7 @@ def _har(sessions: Iterable[_Session]) -> Iterator[str]:
             raise Failure(f"{name} is a stdio session. HAR needs HTTP; use --format jsonl or markdown.")
         made = _Har(session)
         for owner in dict.fromkeys(made.owners):  # in the order in which they began
-            if owner != _IGNORED_PID:
+            if owner != _UNWANTED:
                 yield before
                 before = ",\n"
                 yield from made.entry(owner)
@@ -326,7 +326,7 @@ class _Har:
         self._file, rows = session.file, session.rows
         self._recording = recording = session.recording
         self._book = RecordedBook.whole(recording)
-        self.owners = array("q", [_IGNORED_PID]) * recording.frame_count
+        self.owners = array("q", [_UNWANTED]) * recording.frame_count
         wanted: set[int] | None = None
         if rows is not None:
             records = (record for record, _ in _records(recording, rows) if record.get("record") == "frame")

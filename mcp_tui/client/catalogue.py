@@ -7,7 +7,6 @@ entries that are not objects.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 from mcp_tui.client.connection import InvalidAnnotation, header_annotations
@@ -163,17 +162,14 @@ class Lists:
     def __init__(self, client: Caller) -> None:
         self._client = client
         self._kept: dict[str, tuple[list[dict[str, Json]], float]] = {}
-        self._changes = Counter[str]()
         client.listen(self._take)
 
     def _take(self, event: ev.Event) -> None:
         if isinstance(event, (ev.Connected, ev.Disconnected)):
             self._kept.clear()
-            self._changes.update([*LISTS])
         elif isinstance(event, ev.Notified):
             for kind in CHANGED_LISTS.get(event.method, ()):
                 self._kept.pop(kind, None)
-                self._changes[kind] += 1
 
     async def read(self, what: str) -> list[dict[str, Json]]:
         """Returns all entries of one of :data:`LISTS`: those that are kept while they are fresh, else read from the server.
@@ -181,10 +177,12 @@ class Lists:
         Raises:
             ListFailed: a page failed, timed out, was cancelled or lost.
         """
-        entries, until = self._kept.get(what, ([], 0.0))
-        now, changes = self._client.now(), self._changes[what]
+        kept, now = self._kept.setdefault(what, ([], 0.0)), self._client.now()
+        entries, until = kept
         if now >= until:
             entries, life = await _read(self._client, what)
-            if changes == self._changes[what]:  # else some of its pages may be older than the change
+            if (
+                self._kept.get(what) is kept
+            ):  # else the list changed meanwhile, and some pages may be older than that
                 self._kept[what] = entries, now + life
         return entries

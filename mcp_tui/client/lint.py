@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final, cast
 
-from mcp_tui.client.schemas import MAX_SUBSCHEMAS, Path, Schema, written
+from mcp_tui.client.schemas import DATA_KEYWORDS, MAX_SUBSCHEMAS, SCHEMAS_BY_NAME, Path, Schema, written
 from mcp_tui.protocol.messages import Json, as_object, as_text, shown, texts_in
 from mcp_tui.protocol.values import frozen
 
@@ -45,9 +45,6 @@ _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ARGUMENT: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _DRAFTS: Final = re.compile(r"https?://json-schema\.org/(draft/20(20-12|19-09)|draft-0[467])/schema#?")
 _ROOT: Final = ("anyOf", "oneOf", "allOf")
-_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
-_MAPPED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords that hold values, and those that hold schemas by name."""
 
 
 @frozen
@@ -168,10 +165,10 @@ def _parts(whole: dict[str, Json]) -> Iterable[tuple[Path, dict[str, Json], dict
             inner = node if "$id" in node else resource
             yield path, node, inner
             for keyword, each in node.items():
-                if keyword in _MAPPED:
+                if keyword in SCHEMAS_BY_NAME:
                     below = as_object(each).items()
                     waiting += (((*path, keyword, name), part, inner) for name, part in below)
-                elif keyword not in _VALUES:
+                elif keyword not in DATA_KEYWORDS:
                     waiting.append(((*path, keyword), each, inner))
 
 

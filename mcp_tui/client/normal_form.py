@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Final, cast
 
-from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, Schema
+from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, SCHEMAS_BY_NAME, Schema
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in, texts_in, writable
 
 KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
@@ -36,7 +36,6 @@ ANNOTATIONS: Final = DESCRIBING_MEMBERS | {
 _LEFT_OUT: Final = frozenset(
     {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$defs", "definitions"}
 )
-_BY_NAME: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 _SCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _SCHEMA_MEMBERS: Final = frozenset(
     {
@@ -192,7 +191,7 @@ class _Normalizer:
 
     def _keyword(self, name: str, value: Json, place: str) -> Json:
         """Returns the value of a keyword; ``None`` if it says nothing."""
-        if name in _BY_NAME and isinstance(value, dict):
+        if name in SCHEMAS_BY_NAME and isinstance(value, dict):
             return {
                 key: self._node(each, f"{place}/{_escaped(key)}") for key, each in as_object(value).items()
             }

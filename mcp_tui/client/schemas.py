@@ -124,8 +124,13 @@ REFERENCE_HOPS: Final = 16
 RESOLVED: Final = 50_000
 """Parts that one schema resolves, at most."""
 
-_DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
+DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords that hold values and no schemas."""
+
+SCHEMAS_BY_NAME: Final = frozenset(
+    {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+)
+"""Keywords that hold schemas by name."""
 
 
 _APPLIES: Final = {
@@ -402,7 +407,7 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
             members = cast("dict[str, Json]", each)
             most -= 1
             yield members
-            waiting.extend(member for name, member in members.items() if name not in _DATA_KEYWORDS)
+            waiting.extend(member for name, member in members.items() if name not in DATA_KEYWORDS)
         else:
             waiting.extend(as_list(each))
 

@@ -146,7 +146,7 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 # -- JSON --------------------------------------------------------------------------------------------------------
 
 # What is not closed is taken to its end, and kept: to search on from each character in it would take forever.
-_NOT_READ: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_TEXT_OR_COMMENT: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _BEFORE_KEY: Final = re.compile(r'\s*[{,]\s*(?=")')
 _COLONS: Final = re.compile(r"\s*:\s*")
@@ -156,13 +156,14 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 def plain(text: str) -> str:
     """Returns ``text`` with blanks in place of comments and trailing commas."""
-    text = _NOT_READ.sub(_without_comment, text)
+    text = _TEXT_OR_COMMENT.sub(_without_comment, text)
     return _COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
 
 
 def _without_comment(found: re.Match[str]) -> str:
-    is_comment = found[0].startswith("//") or (found[0].endswith("*/") and len(found[0]) > 3)
-    return _NO_BREAK.sub(" ", found[0]) if is_comment and found[0][0] == "/" else found[0]
+    text = found[0]
+    is_open = text.startswith("/*") and (len(text) < len("/**/") or not text.endswith("*/"))
+    return text if is_open or text.startswith('"') else _NO_BREAK.sub(" ", text)
 
 
 def member_lines(text: str, *path: str) -> dict[str, int]:

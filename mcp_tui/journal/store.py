@@ -118,7 +118,7 @@ class Store:
         self._at = at
         known = id if isinstance(id, (int, str, float)) else None
         if not self._unseen:
-            self.frames.add(at, direction, method, known, len(raw), stream)
+            self.frames.append(at, direction, method, known, len(raw), stream)
             self._payloads.append(raw)
             self._payload_bytes += len(raw) + _OVERHEAD
             # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
@@ -247,11 +247,7 @@ class Frames:
         self._id: list[RequestId | float | None] = []
         self._stream: list[RequestId | None] = []
 
-    def append(self, head: FrameHead) -> None:
-        """Appends the newest frame."""
-        self.add(head.at, head.direction, head.method, head.id, head.size, head.stream)
-
-    def add(
+    def append(
         self,
         at: float,
         direction: Direction,

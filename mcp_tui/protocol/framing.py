@@ -125,7 +125,10 @@ class LineFramer:
         self._size, self._tail, self._first = 0, b"", False
 
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HTTP_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+"""The pattern of a name in HTTP (RFC 9110, section 5.6.2)."""
+
+_HEADER_NAME: Final = re.compile(HTTP_NAME)
 _HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
 _ASCII: Final = re.compile(r"[\t\x20-\x7e]*")
 _CREDENTIALS: Final = {"authorization", "proxy-authorization"}

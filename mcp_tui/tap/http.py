@@ -38,7 +38,7 @@ from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, fields_of, with_data
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, start_books, tell, widen
+from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, hear, start_books, tell, widen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, TransportError, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
@@ -93,9 +93,9 @@ def still_reads(peer: tuple[str, int], own: tuple[str, int]) -> bool:
 class ClientConnection(asyncio.Protocol):
     """A connection from the client, whose requests are answered one by one."""
 
-    def __init__(self, proxy: HttpTap) -> None:
-        self.proxy = proxy
-        self.number = next(proxy.numbers)
+    def __init__(self, tap: HttpTap) -> None:
+        self.tap = tap
+        self.number = next(tap.numbers)
         self.exchange: ProxiedExchange | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         self._parts: list[bytes] = []
@@ -111,7 +111,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        self.proxy.connections.add(self)
+        self.tap.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         if self._http.their_state is h11.DONE:
@@ -138,10 +138,10 @@ class ClientConnection(asyncio.Protocol):
             self.connection_lost(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.proxy.connections.discard(self)
+        self.tap.connections.discard(self)
         self._writable.set()
         # Told before the exchange ends because of it, or it would seem that the server had ended it.
-        self.proxy.book(b"l", number=self.number)
+        self.tap.book(b"l", number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             exchange.close()
@@ -251,20 +251,20 @@ class ProxiedExchange:
     """One request of the client, and the response to it."""
 
     def __init__(self, connection: ClientConnection, head: h11.Request, headers: dict[bytes, bytes]) -> None:
-        self.proxy = proxy = connection.proxy
-        self.number = next(proxy.numbers)
+        self.tap = tap = connection.tap
+        self.number = next(tap.numbers)
         self.method = head.method.decode("latin-1")
         given = head.headers.raw_items()
         # The server has a host of its own, and Expect is answered by the tap.
         self.headers = end_to_end(given, b"host", b"expect")
-        self.address = proxy.address_of(head.target)
+        self.address = tap.address_of(head.target)
         self.kept_back: KeptBack | None = None
         """What is kept back in its session."""
         self._connection = connection
         self._opens_stream = self.method == "GET" and b"mcp-session-id" not in headers
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
-        self._passed: list[bytes] | None = [] if proxy.renews else None
+        self._passed: list[bytes] | None = [] if tap.renews else None
         """The body so far, if it may have to be sent again."""
         self._size = 0
         self._arrived = asyncio.Event()
@@ -273,12 +273,12 @@ class ProxiedExchange:
         """The head of the response was sent to the client."""
         self._pipe: EventPipe | CompressedPipe | None = None
         self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
-        proxy.exchanges[self.number] = self
+        tap.exchanges[self.number] = self
         self._put(b"q", as_head(b"%d %b %b" % (connection.number, head.method, head.target), given))
-        self.task = proxy.spawn(self._run(), f"{self.method} {proxy.address.host}")
+        self.task = tap.spawn(self._run(), f"{self.method} {tap.address.host}")
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
-        self.proxy.book(kind, data, self.number)
+        self.tap.book(kind, data, self.number)
 
     # -- from the client ---------------------------------------------------------------------------------------
 
@@ -322,11 +322,11 @@ class ProxiedExchange:
     # -- to the server, and back -------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        client, why = self.proxy.client, ""
+        client, why = self.tap.client, ""
         try:
             body: Any = self._body() if self._has_body else None
             async with client.request(self.method, {}, body, exact=self.headers, to=self.address) as response:
-                if self._passed is None or not await self.proxy.renewed(response, self.headers):
+                if self._passed is None or not await self.tap.renewed(response, self.headers):
                     await self._pass(response)
                     return
             body = b"".join(self._passed) or None
@@ -339,15 +339,15 @@ class ProxiedExchange:
             elif self.listens:
                 self._connection.close()
         finally:
-            del self.proxy.exchanges[self.number]
+            del self.tap.exchanges[self.number]
             self._put(b"n", why.encode())
 
     async def _pass(self, response: Any) -> None:
         headers = [
-            (name, self.proxy.own_address(value) if name.lower() == b"location" else value)
+            (name, self.tap.own_address(value) if name.lower() == b"location" else value)
             for name, value in end_to_end(response.headers.raw)
         ]
-        await self.proxy.free.wait()
+        await self.tap.free.wait()
         # Booked and handed on only outside of a hold: what the books have read when they decide is all that the client has.
         self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
         encoding = foreign_encoding(response.headers)
@@ -362,12 +362,12 @@ class ProxiedExchange:
                 response.status_code, headers, response.extensions.get("reason_phrase", b"")
             )
         async for data in response.aiter_raw():
-            await self.proxy.free.wait()
+            await self.tap.free.wait()
             self._put(b"i", data)
             if self.listens and not converted:
                 self._connection.send(data if self._pipe is None else self._pipe.feed(data))
                 await self._connection.drain()
-        await self.proxy.free.wait()
+        await self.tap.free.wait()
         if self.listens and self._pipe is not None:
             self._connection.send(self._pipe.close())
         if self.listens:
@@ -376,7 +376,7 @@ class ProxiedExchange:
     def _named(self, event: bytes) -> bytes:
         """Returns the first event of HTTP+SSE so that the client comes back to the tap: it may name the server's address."""
         name, data, _ = fields_of(event)
-        return with_data(event, self.proxy.own_address(data)) if name == b"endpoint" else event
+        return with_data(event, self.tap.own_address(data)) if name == b"endpoint" else event
 
     # -- what the tap does -------------------------------------------------------------------------------------
 
@@ -472,13 +472,9 @@ class HttpTap:
     def _obey(self, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
         """Has the orders of the books carried out in the event loop, until they are gone."""
         while (order := orders.next()) is not None:
-            if "warn" in order:
-                tell(order["warn"])
-            elif "failed" in order:
-                self.queue.fail(order["failed"])
-            else:
-                with suppress(RuntimeError):  # the loop is over
-                    loop.call_soon_threadsafe(self._carry_out, order)
+            hear(order, self.queue)
+            with suppress(RuntimeError):  # the loop is over
+                loop.call_soon_threadsafe(self._carry_out, order)
         self.queue.fail("the books ended")
 
     def _carry_out(self, order: dict[str, Any]) -> None:
@@ -629,7 +625,7 @@ def serve(target: HttpTarget, port: int, tokens: Authorization | None, begin: di
         OSError: the port cannot be listened at.
         TransportError: the URL, or the environment's proxy, cannot be used.
     """
-    proxy = HttpTap(target, tokens, begin)
-    status = asyncio.run(proxy.run(port))
-    proxy.finish()
+    tap = HttpTap(target, tokens, begin)
+    status = asyncio.run(tap.run(port))
+    tap.finish()
     return status

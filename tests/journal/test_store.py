@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.store import EventLog, Frames, Store
 from mcp_tui.journal.writer import Writer
@@ -107,7 +106,7 @@ def test_what_was_written_is_read_back_without_the_rest_of_a_long_frame(tmp_path
 def test_frames_and_the_log_keep_the_newest_within_their_bounds() -> None:
     frames, log, long = Frames(capacity=16), EventLog(capacity=16), EventLog(text=1_000)
     for number in range(1, 101):
-        frames.append(FrameHead(seq=number, at=float(number), direction="in", size=1))
+        frames.append(float(number), "in", "", None, 1, None)
         log.append(note("x", number))
         long.append(note("y" * 300, number))
     for kept in (frames, log, long):

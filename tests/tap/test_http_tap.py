@@ -102,8 +102,8 @@ class Peer:
 class Tapped:
     """A tap that runs in this process, and its server."""
 
-    def __init__(self, proxy: HttpTap, server: HttpScript, url: str) -> None:
-        self.proxy = proxy
+    def __init__(self, tap: HttpTap, server: HttpScript, url: str) -> None:
+        self.tap = tap
         self.server = server
         self.url = url
         self._peers: list[Peer] = []
@@ -143,7 +143,7 @@ class Tapped:
 @asynccontextmanager
 async def _tapped(script: Script, tokens: Any = None, **begin: Any) -> AsyncGenerator[Tapped]:
     async with HttpScript(script) as server, asyncio.timeout(HANG):
-        proxy = HttpTap(HttpTarget(url=server.url, name="watched"), tokens, begin)
+        watching = HttpTap(HttpTarget(url=server.url, name="watched"), tokens, begin)
         keeping: list[Thread] = []
 
         def start_books() -> tuple[int, int]:
@@ -155,13 +155,13 @@ async def _tapped(script: Script, tokens: Any = None, **begin: Any) -> AsyncGene
 
         with pytest.MonkeyPatch.context() as patched:  # a process of their own takes a second to start
             patched.setattr("mcp_tui.tap.http.start_books", start_books)
-            tapped = Tapped(proxy, server, await proxy.open(0))
+            tapped = Tapped(watching, server, await watching.open(0))
         try:
             yield tapped
         finally:
             tapped.close()
-            await proxy.close()
-            proxy.finish()
+            await watching.close()
+            watching.finish()
             keeping[0].join(HANG)
 
 
@@ -530,7 +530,7 @@ async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back()
         stream.send("GET", Accept="text/event-stream")
         await stream.head()
         endpoint = (await stream.chunk()).partition(b"data: ")[2].strip().decode()
-        assert endpoint == f"{tap.proxy.own}/messages?s=1"
+        assert endpoint == f"{tap.tap.own}/messages?s=1"
         for id, method in ((0, "initialize"), (9, "tools/call")):
             peer = await tap.connect()
             params = HANDSHAKE if method == "initialize" else {"name": "slow"}
@@ -585,7 +585,7 @@ async def test_the_traffic_goes_on_when_the_books_fail(
         monkeypatch.setattr("mcp_tui.tap.http_books.messages.parse", fails)
         for id in (1, 2):
             assert (await (await tap.call(id, modern=True)).answer())["id"] == id
-        await until(lambda: tap.proxy.queue.dead)
+        await until(lambda: tap.tap.queue.dead)
     (line,) = capfd.readouterr().err.splitlines()
     assert line.endswith("nothing is recorded any more. The traffic goes on.")
     assert "\x1b" not in line

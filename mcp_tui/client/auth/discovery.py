@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from typing import Final
 
+from mcp_tui.protocol.framing import HTTP_NAME
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse, readable
@@ -38,8 +39,7 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _EMPTY_PATH: Final = re.compile(r"([a-z]+://[^/?#]+)/")
 _PING: Final = b'{"jsonrpc":"2.0","id":0,"method":"ping"}'
 
-_HTTP_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_CHALLENGE: Final = re.compile(rf'({_HTTP_WORD})(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?')
+_CHALLENGE: Final = re.compile(rf'({HTTP_NAME})(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?')
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 
 

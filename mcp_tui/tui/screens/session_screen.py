@@ -26,11 +26,14 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
-from mcp_tui.tui.widgets.request_table import TENTHS_SECONDS, RequestTable
+from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.tui.widgets.timeline_pane import Timeline
 
 TICK_SECONDS: Final = 0.1
 """Seconds between two looks for changes."""
+
+DETAIL_SECONDS: Final = 0.9
+"""Seconds for which the times in a detail stand that nothing else changes."""
 
 TYPING_SECONDS: Final = 1.0
 """Seconds after a key in which each look draws what changed; otherwise changes that follow one another wait for the next."""
@@ -186,7 +189,10 @@ class SessionScreen(LayoutScreen):
         if self._moving:
             self._drawn = drawn
             self._draw(now)
-        elif self.table.timers != "off" and self._ticks % (1 if _runs_fast(self.table, now) else 10) == 0:
+        elif (
+            self.table.timers != "off"
+            and self._ticks % (1 if self.table.is_fast(self.table.selected) else 10) == 0
+        ):
             self._show_detail(now)
             self.bar.show(self.scene.facts(now))
         if lists:
@@ -232,10 +238,9 @@ class SessionScreen(LayoutScreen):
     def _show_detail(self, now: float) -> None:
         row = self.table.selected
         shown, at = row and (row_key(row), row.version), self._detailed[1]
-        if row is not None and shown == self._detailed[0] and not _runs_fast(self.table, now):
-            now = (
-                now if now - at > 0.9 else at
-            )  # not each notification moves what is said in tenths of a second
+        same = row is not None and shown == self._detailed[0]
+        if same and now - at <= DETAIL_SECONDS and not self.table.is_fast(row):
+            now = at  # not each notification moves what is said in tenths of a second
         self._detailed = shown, now
         self.details.show(now, self.entry(), *self.detailed())
 
@@ -411,9 +416,3 @@ class SessionScreen(LayoutScreen):
 
     def action_pager(self) -> None:
         self.app.page(self.details.text())
-
-
-def _runs_fast(table: RequestTable, now: float) -> bool:
-    """Returns whether the timer of the selected request moves ten times a second."""
-    row = table.selected
-    return table.timers == "live" and row is not None and row.open and row.elapsed(now) < TENTHS_SECONDS

@@ -15,7 +15,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import TypedId
 from mcp_tui.tui.keys import REQUESTS, bindings, hint, key_of
 from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
-from mcp_tui.tui.view.filters import is_open, parse
+from mcp_tui.tui.view.filters import Shown, is_open, parse
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.outline import Item, Outline, Rows, row_key
 from mcp_tui.tui.view.rows import counted, empty_state
@@ -232,10 +232,13 @@ class RequestTable(ListCanvas):
     @property
     def runs_fast(self) -> bool:
         """Whether a timer on the screen moves ten times a second."""
-        now, about = self.now(), (self.outline.item(line).about for line in self.in_view())
-        return self.timers == "live" and any(
-            is_open(each) and each.elapsed(now) < TENTHS_SECONDS for each in about
-        )
+        return any(self.is_fast(self.outline.item(line).about) for line in self.in_view())
+
+    def is_fast(self, row: Shown | None) -> bool:
+        """Whether the timer of a request moves ten times a second."""
+        if self.timers != "live" or row is None or not is_open(row):
+            return False
+        return row.elapsed(self.now()) < TENTHS_SECONDS
 
     def render_line(self, y: int) -> Strip:
         if y == 0:
@@ -262,7 +265,7 @@ class RequestTable(ListCanvas):
                 self._warm_at = now
                 self._repaint(warm)
         live = [(line, item.about) for line, item in items if is_open(item.about)]
-        young = self.timers == "live" and any(about.elapsed(now) < TENTHS_SECONDS for _, about in live)
+        young = any(self.is_fast(about) for _, about in live)
         if live and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             self._measure()
