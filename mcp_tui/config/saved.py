@@ -2,8 +2,8 @@
 
 Each server has a file that only its owner may read (0600). A saved call has to run as it is, so its arguments are kept as
 they are; if the journal would redact some of them, saving needs a confirmation. Of the server no secret is kept: only the
-names of variables and headers, and no command line or URL with a secret in it. Then the server has to be named when the
-call is run.
+names of variables and headers, a hash of the values that are no secrets, and no command line or URL with a secret in it.
+Then the server has to be named when the call is run.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import shlex
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, field, fields
 from pathlib import Path
@@ -21,7 +22,7 @@ from mcp_tui import clock
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.config.files import ConfigError, read_own, read_text, recent_file, write_own
 from mcp_tui.journal.masks import mask_command, mask_url
-from mcp_tui.journal.redaction import Redactor
+from mcp_tui.journal.redaction import Redactor, is_secret_name
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
 from mcp_tui.protocol.values import fact
 
@@ -44,7 +45,8 @@ class SecretArguments(ConfigError):
 class SavedServer:
     """A server by its name in config files (or ``demo``), its command, or its URL.
 
-    ``env`` and ``headers`` are names whose values were not kept. Of a client certificate the paths are.
+    ``env`` and ``headers`` are names whose values were not kept; ``values`` is a hash of those that are no secrets, empty
+    without any: another API host makes another server, another token does not. Of a client certificate the paths are kept.
     """
 
     name: str = ""
@@ -54,6 +56,7 @@ class SavedServer:
     transport: str = "auto"
     env: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    values: str = ""
     client_cert: str = ""
     client_key: str = ""
 
@@ -87,13 +90,31 @@ def server_of(target: Target) -> SavedServer:
         cert, key = (
             str(Path(path).absolute()) if path else "" for path in (target.client_cert, target.client_key)
         )
-        headers = tuple(target.headers)
         return SavedServer(
-            url=url, transport=target.transport, headers=headers, client_cert=cert, client_key=key
+            url=url,
+            transport=target.transport,
+            headers=tuple(target.headers),
+            values=_hash_of((*target.headers.items(), *target.repeated)),
+            client_cert=cert,
+            client_key=key,
         )
     clean = tuple(mask_command(target.command)) == target.command
     cwd = "" if target.cwd is None else str(target.cwd.absolute())
-    return SavedServer(command=target.command if clean else (), cwd=cwd, env=tuple(target.env))
+    return SavedServer(
+        command=target.command if clean else (),
+        cwd=cwd,
+        env=tuple(target.env),
+        values=_hash_of(target.env.items()),
+    )
+
+
+def _hash_of(values: Iterable[tuple[str, str]]) -> str:
+    open_values = sorted((name, mask_url(value)) for name, value in values if not is_secret_name(name))
+    return _digest(open_values)[:16] if open_values else ""
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
@@ -162,9 +183,9 @@ def _word(server: SavedServer) -> str:
     """Returns a file name for a server: words to recognise it by, and a hash."""
     start = server.command[-1] if server.command else server.url.partition("://")[2]
     title = server.name or start or "other"
-    whole = json.dumps([server.name, server.command, server.cwd, server.url])
+    whole = [server.name, server.command, server.cwd, server.url, *filter(None, [server.values])]
     word = re.sub(r"[^A-Za-z0-9._-]+", "-", title.rpartition("/")[2] or title).strip("-.")[:40] or "server"
-    return f"{word}-{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{word}-{_digest(whole)[:8]}"
 
 
 def _read(file: Path) -> list[SavedCall]:
@@ -177,7 +198,10 @@ def _read(file: Path) -> list[SavedCall]:
         raise ConfigError(f"{file}: written by another version of mcp-tui")
     said = as_object(whole.get("server"))
     command, env, headers = (tuple(texts_in(said.get(each))) for each in ("command", "env", "headers"))
-    texts = {each: as_text(said.get(each)) for each in ("name", "cwd", "url", "client_cert", "client_key")}
+    texts = {
+        each: as_text(said.get(each))
+        for each in ("name", "cwd", "url", "values", "client_cert", "client_key")
+    }
     transport = as_text(said.get("transport")) or "auto"
     server = SavedServer(command=command, env=env, headers=headers, transport=transport, **texts)
     calls: list[SavedCall] = []

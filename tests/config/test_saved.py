@@ -42,6 +42,21 @@ def test_a_server_is_told_by_its_url_whatever_headers_it_was_saved_with(tmp_path
     assert saved.find(tmp_path, "mine", SavedServer(url="https://x.example/mcp")).server == with_headers
 
 
+def test_a_server_with_another_host_in_its_variables_has_calls_of_its_own(tmp_path: Path):
+    def server(host: str, token: str) -> SavedServer:
+        return server_of(StdioTarget(command=("x",), env={"API_HOST": host, "API_TOKEN": token}))
+
+    files = [
+        saved.save(tmp_path, call(server=server(host, "hunter2"))) for host in ("a.example", "b.example")
+    ]
+    assert len({*files}) == 2
+    assert "a.example" not in files[0].read_text()
+    found = saved.find(tmp_path, "mine", server("b.example", "a newer token")).server
+    assert found == server("b.example", "hunter2")
+    tenants = [server_of(HttpTarget(url="https://h/mcp", headers={"X-Tenant": each})) for each in "ab"]
+    assert len({saved.save(tmp_path, call(server=each)) for each in tenants}) == 2
+
+
 def test_the_paths_of_a_client_certificate_are_saved_whole(tmp_path: Path):
     target = HttpTarget(url="https://x.example/mcp", client_cert="me.pem", client_key="/keys/me.key")
     saved.save(tmp_path, call(server=server_of(target)))
