@@ -110,7 +110,7 @@ class Headless:
             with contextlib.suppress(Exception):
                 self.last_words()
             # the guard ends the server as soon as we are gone
-            os._exit(Exit.INTERRUPTED)
+            os._exit(self.stopped)
         self.stopped = self.stopped or status
         self.printer.streams.hurry()
         if self.wind_down is not None and status not in (Exit.STDOUT_CLOSED, Exit.DEFECT):

@@ -100,6 +100,18 @@ def test_a_signal_that_ends_it_cancels_and_says_shutdown(
     assert len(reasons(log_of(tmp_path / "log", mark))) == 1
 
 
+def test_an_interrupt_after_another_signal_exits_at_once_with_the_status_of_the_first(
+    tmp_path: Path, mark: str
+):
+    command = silent(tmp_path / "log", mark, "--linger", "600")
+    command.until("sent")
+    command.process.send_signal(signal.SIGTERM)
+    command.until("cancel_signalled")
+    command.process.send_signal(signal.SIGINT)
+    assert command.end() == (143, "")
+    assert command.lines[-1]["event"] == "outcome"
+
+
 def test_an_interrupt_with_nothing_left_to_cancel_ends_the_lingering(control: Control):
     control.release("twice")
     words = ("call", "twice", "--json", "--no-journal", "--linger", "600", "--demo")
