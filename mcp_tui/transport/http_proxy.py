@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import urllib.request
+from typing import Final
 
 import httpx
 
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, readable
+from mcp_tui.transport.errors import TransportError
 from mcp_tui.transport.http_errors import RESET, cause
+
+SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
 
 @frozen
@@ -79,6 +83,7 @@ def find(address: Address) -> Proxy | None:
     Raises:
         httpx.InvalidURL: it is not a URL.
         ValueError: it is not a URL.
+        TransportError: it is not one of a proxy.
     """
     if address.loopback or any(map(urllib.request.proxy_bypass, (address.url.host, address.host))):
         return None
@@ -88,5 +93,9 @@ def find(address: Address) -> Proxy | None:
             url = httpx.URL(text if "://" in text else f"http://{text}")
             names = (f"{kind}_proxy", f"{kind}_proxy".upper())
             setting = next((name for name in names if os.environ.get(name)), "the system's settings")
-            return Proxy(url, setting, address.secure or url.scheme.startswith("socks"), address.host)
+            made = Proxy(url, setting, address.secure or url.scheme.startswith("socks"), address.host)
+            if url.scheme not in SCHEMES or not url.host:
+                forms = ", ".join(f"{scheme}://HOST:PORT" for scheme in SCHEMES)
+                raise TransportError(f"Cannot use {made}. Use one of these forms: {forms}.")
+            return made
     return None

@@ -113,6 +113,16 @@ async def test_what_cannot_be_opened_says_why(url: str, headers: dict[str, str])
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize("named", ["foo://bar", "http://"])
+def test_a_proxy_that_cannot_be_used_is_told_with_its_setting(named: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("http_proxy", named)
+    monkeypatch.setenv("no_proxy", "")
+    with pytest.raises(TransportError) as raised:
+        HttpClient(HttpTarget(url="http://example.org/mcp"), connect_timeout=HANG).open()
+    said = f"Cannot use the proxy {named} (from http_proxy). Use one of these forms: http://HOST:PORT, "
+    assert str(raised.value).startswith(said)
+
+
 async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
