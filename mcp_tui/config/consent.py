@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
@@ -23,11 +24,11 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition, real_program
+from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition, Input, real_program
 from mcp_tui.config.files import ConfigError, at, consents_folder, read_bytes, read_own, write_own
 from mcp_tui.config.templates import VariableKind
 from mcp_tui.journal.masks import mask_url
-from mcp_tui.journal.redaction import is_secret_name
+from mcp_tui.journal.redaction import MASK, is_secret_name
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.launching import find_program
@@ -98,7 +99,8 @@ _TOOL_SETTINGS: Final = re.compile(r"GIT_CONFIG_KEY_\d+|BASH_FUNC_.*", re.DOTALL
 def account(definition: Definition) -> list[tuple[str, str]]:
     """Returns what a person agrees to, as labels and texts, nothing cut short: first what would run.
 
-    Variables that decide what runs have their values; of the others only the names are given.
+    Variables that decide what runs have their values, unless their names are those of secrets; of these and of the others
+    only the names are given. A default that the file gives for an input has its value, which may be part of what runs.
     """
     launch = definition.launch
     defined = ("defined in", f"{definition.place} ({definition.source.title})")
@@ -117,7 +119,9 @@ def account(definition: Definition) -> list[tuple[str, str]]:
         ]
         said.append(("command", " ".join(_quoted(each) for each in words)))
         said += [("folder", str(cwd)), defined]
-        said += [("sets", name) for name in launch.env if name not in told]
+        # Of an envFile only those that decide: it may have many more.
+        decide = (name for name in _given(definition) if DECIDING.fullmatch(name))
+        said += [("sets", name) for name in dict.fromkeys((*launch.env, *decide)) if name not in told]
         if launch.env_file:
             said.append(("env file", definition.shown(launch.env_file)))
     else:
@@ -126,8 +130,12 @@ def account(definition: Definition) -> list[tuple[str, str]]:
         certificate = (launch.client_cert, launch.client_key)
         said += [("certificate", definition.shown(path)) for path in certificate if path]
     said += [("reads", name) for name in launch.names(VariableKind.ENV)]
-    said += [("input", each.id) for each in launch.inputs]
+    said += [("input", f"{each.id}{_default(each)}") for each in launch.inputs]
     return said
+
+
+def _default(asked: Input) -> str:
+    return f" (default: {MASK if asked.secret else asked.default})" if asked.default else ""
 
 
 def _launched(definition: Definition) -> StdioTarget | None:
@@ -157,13 +165,16 @@ def _program(definition: Definition, folder: Path) -> str:
     return f"{real}{remark}" if real == os.path.normpath(path) else f"{path} → {real}{remark}"
 
 
+def _given(definition: Definition) -> Mapping[str, str]:
+    target = _launched(definition)
+    return {} if target is None else target.env
+
+
 def _deciding(definition: Definition) -> dict[str, str]:
     """Returns the variables that the server would get and that decide what runs, those of the ``envFile`` among them."""
-    target = _launched(definition)
-    env = {} if target is None else target.env
     return {
         name: value
-        for name, value in env.items()
+        for name, value in _given(definition).items()
         if DECIDING.fullmatch(name) and (not is_secret_name(name) or _TOOL_SETTINGS.fullmatch(name))
     }
 

@@ -12,7 +12,7 @@ import pytest
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import consent, files
 from mcp_tui.config.consent import Availability, availability
-from mcp_tui.config.definitions import Definition
+from mcp_tui.config.definitions import Definition, Input
 from mcp_tui.config.servers import find
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.launching import prepare
@@ -166,6 +166,18 @@ def test_variables_that_decide_what_runs_have_their_values_and_others_only_names
     said = consent.account(project.server(command="git", env=env))
     assert [text for label, text in said if label == "variable"] == [f"{name}=it" for name in DECIDE.split()]
     assert [text for label, text in said if label == "sets"] == [*others]
+
+
+def test_what_decides_is_named_also_if_it_looks_like_a_secret_or_has_a_default(project: Project):
+    (project.folder / ".env").write_text("GIT_TOKEN_COMMAND=evil\nOTHER_TOKEN=x\n")
+    server = project.server(command="git", args=["${input:key}"], envFile="${workspaceFolder}/.env")
+    asked = (Input("host", default="evil.example"), Input("key", default="s3cret", secret=True))
+    assert server.launch is not None
+    server = replace(server, launch=replace(server.launch, inputs=asked))
+    said = consent.account(server)
+    assert [text for label, text in said if label == "sets"] == ["GIT_TOKEN_COMMAND"]
+    inputs = [text for label, text in said if label == "input"]
+    assert inputs == ["host (default: evil.example)", "key (default: ‹redacted›)"]
 
 
 def test_a_variable_is_shown_without_the_password_of_its_url(project: Project):
