@@ -128,6 +128,7 @@ class HttpResponse(Channel):
         self._modern = modern
         self._streams = streams
         self._left = requests
+        self.session = session
         self._headers = {"Mcp-Session-Id": session} if session else {}
         self._ended = False
         if streams and not modern:

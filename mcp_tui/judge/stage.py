@@ -17,7 +17,7 @@ from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel, Task
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
-from mcp_tui.demo.http import HttpServer
+from mcp_tui.demo.http import HttpResponse, HttpServer
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.server import LineChannel
 from mcp_tui.demo.tools import TOOLS, Run
@@ -234,8 +234,8 @@ class Stage:
         """The number of the connection whose message is being handled."""
         self._sessions: dict[str, Eyes] = {}
         """What is seen of each HTTP session; without an id, of what opens one and of all in 2026-07-28."""
-        self._opening: Eyes | None = None
-        """What is seen of the session that was opened last, until its id is known."""
+        self._opened: dict[str, Eyes] = {}
+        """What is seen of each session that was opened and that no message of the client has named yet."""
         self._overheard: list[Eyes] = []
         own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
         self.setting = Setting(
@@ -299,9 +299,8 @@ class Stage:
 
     def posted(self, frame: Object, session: str) -> None:
         """Takes a message that came over HTTP."""
-        opens = frame.get("method") == "initialize"
-        if opens:
-            self._opening = self._sessions[session] = self._new_eyes()
+        if frame.get("method") == "initialize":
+            self._sessions[session] = self._new_eyes()
         eyes = self._session(session)
         self.speaking = eyes.number
         eyes.client_wrote(frames.encode(frame) + b"\n")
@@ -309,13 +308,12 @@ class Stage:
     def _session(self, session: str) -> Eyes:
         """Returns what sees the messages that name an HTTP session, or none: what names a foreign one is seen alone."""
         if session not in self._sessions:
-            if session and self._opening is not None:
-                self._sessions.pop("", None)
-                self._sessions[session] = self._opening
-                self.seen.sessions.append(SeenSession(self._opening.number, monotonic()))
-                self._opening = None
-            else:
-                self._sessions[session] = self._new_eyes()
+            opened = self._opened.pop(session, None)
+            if opened is not None:
+                self.seen.sessions.append(SeenSession(opened.number, monotonic()))
+                if self._sessions.get("") is opened:
+                    del self._sessions[""]
+            self._sessions[session] = opened or self._new_eyes()
         return self._sessions[session]
 
     def _new_eyes(self) -> Eyes:
@@ -326,8 +324,12 @@ class Stage:
         if not self._answers(frame):
             self.spawn(self._abandoned(channel))
             return None
-        # over HTTP a message is handled as soon as it was posted
-        return Overheard(channel, self._overheard[self.speaking]) if self._overheard else channel
+        if not self._overheard:
+            return channel
+        eyes = self._overheard[self.speaking]  # a message is handled as soon as it was posted
+        if isinstance(channel, HttpResponse) and channel.session:
+            self._opened[channel.session] = eyes
+        return Overheard(channel, eyes)
 
     async def _abandoned(self, channel: Channel) -> None:
         """Notes that the client waits for its last handshake no more."""

@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import ClientReport, Judge
+from mcp_tui.judge.seen import Seen
+from mcp_tui.judge.stage import Stage
 from mcp_tui.probe.report import BAD, Verdict
 from tests.cli.running import MCP_TUI, SERVERS
 from tests.servers.stdio_scripted import processes
@@ -49,6 +52,27 @@ def script(*lines: str) -> tuple[str, ...]:
 
 def fallen(report: ClientReport) -> set[str]:
     return {rule for rule, found in report.findings.items() if found.verdict in BAD}
+
+
+async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Path):
+    stage = Stage(Seen(experiment="", transport="http"), tmp_path, arguments={})
+    await stage.open()
+    headers = {"Accept": "application/json, text/event-stream"}
+    params = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    async with httpx.AsyncClient(headers=headers) as client:
+        opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        opened = [await client.post(stage.url, json=opening) for _ in range(2)]
+        for each in opened:
+            named = {"Mcp-Session-Id": each.headers["Mcp-Session-Id"]}
+            await client.post(
+                stage.url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=named
+            )
+    await stage.close()
+    assert [each.connection for each in stage.seen.sessions] == [0, 1]
 
 
 @pytest.mark.slow
