@@ -178,7 +178,8 @@ def _read(file: Path) -> bytes:
         ProgramError: it cannot be read, or is too long.
     """
     try:
-        edited = file.read_bytes()
+        with file.open("rb") as opened:
+            edited = opened.read(EDITED_BYTES + 1)
     except OSError as error:
         raise ProgramError(f"Cannot read the edited file: {error.strerror}.") from None
     if len(edited) > EDITED_BYTES:

@@ -36,7 +36,7 @@ from mcp_tui.tui.keys import LINK, QUESTION, bindings, key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import LOW, Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.detail import Section, label
-from mcp_tui.tui.view.durations import elapsed
+from mcp_tui.tui.view.durations import elapsed, size
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import SafeText, brief, clean, compact, fit, paragraphs, safe, words, wrap
 from mcp_tui.tui.widgets.detail_pane import Detail
@@ -370,9 +370,10 @@ class SamplingScreen(InteractionScreen):
         if problem:
             self.complain(problem)
         # What a person typed while the command was at work stays.
-        elif not self.editor.text:
+        if text and not self.editor.text:
             self.editor.text = self._drafted = text
             self._model = name
+        if not problem and self._drafted:
             self.say(self._wrong, (clean(f"Draft by {name}. Review it before sending."), "$text-muted"))
 
     def _messages(self) -> Iterator[Line]:
@@ -466,7 +467,7 @@ SAMPLING_SECONDS: Final = 120.0
 """Seconds that the command for sampling may take."""
 
 OUTPUT: Final = 1_000_000
-"""Bytes of its output that are read."""
+"""Bytes that its output may have."""
 
 
 async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str, str]:
@@ -481,10 +482,18 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
             *command, stdin=pipe, stdout=pipe, stderr=nothing, start_new_session=True
         )
     except (OSError, ValueError) as error:
-        return "", f"{command[0]} cannot be started: {error}"
+        return "", f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}"
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
         async with asyncio.timeout(SAMPLING_SECONDS):
-            out, _ = await process.communicate(json.dumps(params).encode())
+            process.stdin.write(json.dumps(params).encode())
+            process.stdin.close()  # once all is written
+            try:
+                out = await process.stdout.readexactly(OUTPUT + 1)
+            except asyncio.IncompleteReadError as end:
+                out = end.partial
+                await process.wait()
     except TimeoutError:
         return "", f"{command[0]} said nothing for {SAMPLING_SECONDS:g} s"
     finally:
@@ -492,6 +501,9 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with all that it started
             await process.wait()
+    if len(out) > OUTPUT:
+        cut = out[:OUTPUT].decode("utf-8", "replace").strip()
+        return cut, f"{command[0]} wrote more than {size(OUTPUT)}. The rest was dropped."
     if process.returncode:
         return "", f"{command[0]} ended with {process.returncode}"
-    return out[:OUTPUT].decode("utf-8", "replace").strip(), ""
+    return out.decode("utf-8", "replace").strip(), ""
