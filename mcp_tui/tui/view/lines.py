@@ -110,7 +110,7 @@ class FilteredLines(Generic[Matter]):
     order.
 
     Attributes:
-        waiting: lines that the filter has not looked at.
+        waiting: lines that the filter has not looked at, or not since they changed.
     """
 
     def __init__(self, base: ItemSource[Matter]) -> None:
@@ -121,6 +121,7 @@ class FilteredLines(Generic[Matter]):
         self.order: Callable[[Matter], Any] | None = None
         self._found: list[int] = []
         self._until = 0
+        self._again = range(0)
         self._base_version = -1
         self._version = 0
 
@@ -148,6 +149,7 @@ class FilteredLines(Generic[Matter]):
         self._found, self.waiting = [], 0
         self._version += 1
         self._until = self.base.numbers.start
+        self._again = range(0)
         self._base_version = self.base.version
         if not self._all:
             self._look_on()
@@ -155,29 +157,47 @@ class FilteredLines(Generic[Matter]):
                 self._found.sort(key=lambda number: order(self.base.item(number)), reverse=True)
 
     def update(self) -> None:
-        """Takes in changes, and new lines for :data:`FILTER_SECONDS` seconds at most."""
+        """Takes in new lines, and changed ones, each for :data:`FILTER_SECONDS` seconds at most."""
         if self._all:
             return
         numbers = self.base.numbers
         self._until = min(self._until, numbers.stop)  # a recording may go to an earlier moment
-        if self.base.version != self._base_version:
+        if not self._again and self.base.version != self._base_version:
             self._base_version = self.base.version
-            passing = [number for number in range(numbers.start, self._until) if self._passes(number)]
-            if self.order is not None:
-                before = {number: at for at, number in enumerate(self._found)}
-                passing.sort(key=lambda number: before.get(number, len(before)))
-            self._replace(passing)
-        elif self.order is not None:
+            self._again = range(numbers.start, self._until)
+        if self.order is not None:
             self._replace([number for number in self._found if number in numbers])
         else:
             first, last = (bisect_left(self._found, edge) for edge in (numbers.start, numbers.stop))
             self._replace(self._found[first:last])
+        if self._again:
+            self._look_again()
         self._look_on()
 
     def _replace(self, found: list[int]) -> None:
         if found != self._found:
             self._found = found
             self._version += 1
+
+    def _look_again(self) -> None:
+        """Looks at lines that may have changed, the newest first."""
+        until = time.monotonic() + FILTER_SECONDS
+        start = min(self._again.start, self._until)
+        again = range(max(start, self.base.numbers.start), min(self._again.stop, self._until))
+        passing = list[int]()
+        number = again.stop
+        while number > again.start:
+            number -= 1
+            if self._passes(number):
+                passing.append(number)
+            if not number % 64 and time.monotonic() > until:
+                break
+        looked = range(number, again.stop)
+        self._again = range(again.start, number)
+        still = set(passing)
+        found = [each for each in self._found if each not in looked or each in still]
+        found += sorted(still.difference(found))
+        self._replace(found if self.order is not None else sorted(found))
 
     def _look_on(self) -> None:
         until = time.monotonic() + FILTER_SECONDS
@@ -189,7 +209,7 @@ class FilteredLines(Generic[Matter]):
             number += 1
             if not number % 64 and time.monotonic() > until:
                 break
-        self._until, self.waiting = number, numbers.stop - number
+        self._until, self.waiting = number, numbers.stop - number + len(self._again)
 
     def _passes(self, number: int) -> bool:
         return self.passes is None or self.passes(self.base.item(number))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,25 @@ def test_a_long_list_is_looked_at_in_turns():
         module.FILTER_SECONDS = budget  # type: ignore[misc]
     assert turns > 5
     assert shown(lines) == list(range(0, 1000, 2))
+
+
+def test_a_long_list_that_changes_is_looked_at_in_turns_and_shown_meanwhile(monkeypatch: pytest.MonkeyPatch):
+    base = Values(*range(1000))
+    lines = FilteredLines(base)
+    lines.filter(even)
+    lines.update()
+    assert not lines.waiting
+    base.values[0], base.values[999] = 1, 0
+    base.version += 1
+    monkeypatch.setattr(module, "FILTER_SECONDS", 0.0)
+    lines.update()
+    assert lines.waiting > 900
+    assert (lines.numbers[0], lines.numbers[-1]) == (0, 999), "the newest is looked at first"
+    base.version += 1  # meanwhile: the oldest has its turn all the same
+    for _ in range(40):
+        lines.update()
+    assert not lines.waiting
+    assert list(lines.numbers) == [*range(2, 1000, 2), 999]
 
 
 STEPS = st.lists(st.sampled_from(["add", "drop", "change", "back", "look"]), max_size=40)
