@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import select
 import signal
 import sys
 import threading
@@ -183,7 +184,10 @@ class Stdio(LineChannel):
         view = memoryview(frames.encode(frame) + b"\n")
         try:
             while view and not self.gone.is_set():
-                view = view[os.write(1, view[:_CHUNK]) :]
+                try:
+                    view = view[os.write(1, view[:_CHUNK]) :]
+                except BlockingIOError:  # whoever shares it made it non-blocking
+                    select.select([], [1], [])
         except OSError:
             self.gone.set()
             self._setting.end("stdout closed")
@@ -193,6 +197,9 @@ class Stdio(LineChannel):
         while True:
             try:
                 data = os.read(0, _CHUNK)
+            except BlockingIOError:
+                select.select([0], [], [])
+                continue
             except OSError:
                 data = b""
             try:

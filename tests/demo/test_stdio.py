@@ -95,6 +95,32 @@ class TestTheEnd:
         assert stderr == b""
         assert process.returncode == 0
 
+    def test_pipes_that_another_made_non_blocking_lose_nothing(self) -> None:
+        """What is set for one end of a pipe holds for all processes that share it."""
+        (theirs, questions), (answers, its) = os.pipe(), os.pipe()
+        with (
+            subprocess.Popen(command(), stdin=theirs, stdout=its) as process,
+            open(questions, "w", buffering=1) as asked,  # noqa: PTH123 - a descriptor
+            open(answers) as said,  # noqa: PTH123
+        ):
+
+            def ask(id_: int, method: str, params: Frame) -> Frame:
+                asked.write(
+                    json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}) + "\n"
+                )
+                return json.loads(said.readline())
+
+            ask(1, "initialize", initialize("2025-11-25"))
+            os.set_blocking(theirs, False)
+            os.set_blocking(its, False)
+            answer = ask(2, "tools/call", {"name": "big", "arguments": {}})
+            answer = ask(3, "tools/call", {"name": "big", "arguments": {}})
+            assert len(answer["result"]["content"][0]["text"]) == 1_000_000
+            os.close(theirs)
+            asked.close()
+            assert process.wait(PATIENCE) == 0
+        os.close(its)
+
     def test_a_reader_that_is_gone(self, tmp_path: Path) -> None:
         log = tmp_path / "log"
         read, write = os.pipe()
