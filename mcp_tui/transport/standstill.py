@@ -8,7 +8,8 @@ system for what is ready.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Final
 
@@ -71,10 +72,23 @@ class Limit:
         self._timeout = asyncio.timeout(None)
         self._alarm: Alarm | None = None
         self._when: float | None = None
+        self._left: float | None = None
+        self._stops = 0
 
-    def when(self) -> float | None:
-        """Returns the time of the loop at which it is up; ``None`` if never."""
-        return self._when
+    @contextlib.contextmanager
+    def stopped(self) -> Generator[None]:
+        """Stops the time meanwhile; several may do so at once."""
+        loop = asyncio.get_running_loop()
+        if not self._stops and self._when is not None:
+            self._left = self._when - loop.time()
+            self.reschedule(None)
+        self._stops += 1
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if not self._stops and self._left is not None:
+                self.reschedule(loop.time() + self._left)
 
     def reschedule(self, when: float | None) -> None:
         """Sets another time of the loop."""
@@ -97,6 +111,6 @@ class Limit:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._left = None  # whoever stopped it comes back too late
+        self.reschedule(None)
         return await self._timeout.__aexit__(kind, error, trace)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Generator
 from typing import Final
 
 from mcp_tui.client.ports import Caller
@@ -29,8 +28,6 @@ class HeldRequests:
         """The time in which a connection has to come about, while one does: it stops too."""
         self._client = client
         self._times = Counter[RequestId]()
-        self._stopped = 0
-        self._left = 0.0
         self.waiting: dict[RequestId, asyncio.Task[None]] = {}
 
     def holds(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
@@ -94,18 +91,6 @@ class HeldRequests:
         self._client.ledger.rounds.give_up(row_id, text, at=self._client.now(), rule="http")
         self._client.drain()
 
-    @contextlib.contextmanager
-    def _clock_stopped(self) -> Generator[None]:
-        """Stops the connect timeout meanwhile; several may do so at once."""
-        now, limit = asyncio.get_running_loop().time, self.limit
-        due = None if limit is None or self._stopped else limit.when()
-        if limit is not None and due is not None:
-            self._left = due - now()
-            limit.reschedule(None)
-        self._stopped += 1
-        try:
-            yield
-        finally:
-            self._stopped -= 1
-            if limit is not None and limit is self.limit and not self._stopped and self._left > 0:
-                limit.reschedule(now() + self._left)
+    def _clock_stopped(self) -> contextlib.AbstractContextManager[None]:
+        """Stops the connect timeout meanwhile."""
+        return contextlib.nullcontext() if self.limit is None else self.limit.stopped()
