@@ -33,6 +33,16 @@ def test_the_lint_finds_a_cast_in_a_sentence():
     assert casts('x = 1\nsaid = SafeText(f"called {x}")') == [2]
 
 
+def test_what_starts_a_module_of_ours_takes_none_from_the_working_directory():
+    starts = [
+        (path.name, flag)
+        for path in PACKAGE.rglob("*.py")
+        for flag in re.findall(r'("-P", )?"-m", "mcp_tui[\w.]*", ?[^\]]', path.read_text(encoding="utf-8"))
+    ]
+    assert len(starts) > 1
+    assert all(flag for _, flag in starts), "a file there may have the name of a module"
+
+
 def test_no_handler_of_an_event_calls_that_of_its_base():
     found = [
         f"{path.relative_to(PACKAGE)}: {call}"

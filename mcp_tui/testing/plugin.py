@@ -64,6 +64,6 @@ def recorded_server(request: pytest.FixtureRequest) -> Callable[..., list[str]]:
         for path in paths:
             if not path.exists():
                 pytest.fail(f"The recording {path} does not exist.", pytrace=False)
-        return [sys.executable, "-m", "mcp_tui", "mock", *options, *map(str, paths)]
+        return [sys.executable, "-P", "-m", "mcp_tui", "mock", *options, *map(str, paths)]
 
     return command
