@@ -7,7 +7,7 @@ connection, that of the server is closed, and the other way round. So a cancel o
 Each request of the client has an exchange of its own with the server (:class:`ProxiedExchange`). To act, the books ask for a
 hold, as over stdio: no answer passes until they have decided. Then they have an exchange ended in the server's place
 (:meth:`ProxiedExchange.answer`), its connection closed (:meth:`ProxiedExchange.close`), or a message of the tap's own sent
-(:meth:`HttpTap.post`).
+(:meth:`HttpTap._post`).
 
 Records to the books, besides those of :mod:`mcp_tui.tap.relay`, with the number of an exchange: ``q`` the head of a request
 with the number of its connection, ``o`` a part of its body, ``d`` its end, ``a`` the head of the answer, ``i`` a part of its

@@ -49,7 +49,7 @@ class LineSource(Protocol):
     """Lines by number. A number always means the same line.
 
     ``numbers`` are the present ones, oldest first. ``version`` grows when the text of a line changes; lines added at the end
-    or dropped at the start need not count. Here :class:`Lines`, :class:`Numbers`, and :class:`FilteredLines` implement it.
+    or dropped at the start need not count. Here :class:`Lines` and :class:`FilteredLines` do so, and the catalogue.
     """
 
     @property
