@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mcp_tui import clock
+from tests.cases import cases
 
 MOMENT = 1795259071.8804  # 2026-11-21 11:04:31.880 UTC
 
@@ -37,7 +38,7 @@ def test_a_summer_moment_is_told_in_summer_time_even_in_winter():
     assert clock.local_time(MOMENT - 150 * 86400) == "13:04:31.880"
 
 
-@pytest.mark.parametrize("epoch", [float("nan"), float("inf"), 1e300, -1e300])
-@pytest.mark.parametrize("tell", [clock.local_time, clock.local_stamp, clock.utc_stamp])
+@cases("epoch", [float("nan"), float("inf"), 1e300, -1e300])
+@cases("tell", [clock.local_time, clock.local_stamp, clock.utc_stamp])
 def test_a_moment_that_no_calendar_has_is_empty(tell: Callable[[float], str], epoch: float):
     assert tell(epoch) == ""

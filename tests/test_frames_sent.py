@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
+from tests.cases import cases
 from tests.frames_sent import Sent
 
 META: dict[str, Any] = {
@@ -23,7 +22,7 @@ def judged(*frames: tuple[str, dict[str, Any]], revision: str | None = None) -> 
     return sent.problems
 
 
-@pytest.mark.parametrize(
+@cases(
     ("frame", "revision"),
     [
         ({"id": 1, "method": "tools/call", "params": {"name": "a", "_meta": META}}, None),
@@ -38,7 +37,7 @@ def test_what_is_right_passes(frame: dict[str, Any], revision: str | None) -> No
     assert judged(("out", frame), revision=revision) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("frame", "revision"),
     [
         ({"id": 1, "method": "tools/call", "params": {"_meta": META}}, None),

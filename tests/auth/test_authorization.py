@@ -52,6 +52,7 @@ from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError, Unauthorized
 from mcp_tui.transport.http_fetch import Fetcher, address_kind
 from tests.auth.lying_server import LIES, Lying, jwt_of, lying
+from tests.cases import cases
 from tests.servers.http_scripted import Call, HttpScript
 from tests.waiting import HANG, until
 
@@ -163,7 +164,7 @@ async def test_the_listener_takes_one_redirect_with_its_own_path_and_state():
     assert redirect.result() == right
 
 
-@pytest.mark.parametrize(
+@cases(
     ("uri", "local"),
     [
         ("http://127.0.0.1:80/callback", True),
@@ -332,7 +333,7 @@ async def test_an_issuer_may_differ_by_the_slash_of_an_empty_path(lie: str, tmp_
         assert (server.signed_in, server.refreshed) == (1, 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("asked", "named"),
     [
         ("https://as.example/a", "https://as.example/a/"),
@@ -348,7 +349,7 @@ def test_an_issuer_may_differ_by_nothing_else(asked: str, named: str):
         issuer_is_exact(asked, named, parse("https://x.example/mcp"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("server", "named", "advice"),
     [
         ("http://127.0.0.1:8000/mcp", "http://localhost:8000/mcp", "Connect to http://localhost:8000/mcp."),
@@ -671,7 +672,7 @@ async def test_a_server_elsewhere_means_registering_anew(tmp_path: Path):
         assert not [secret for secret in before.secrets().values() if secret and secret.encode() in sent]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("header", "found"),
     [
         ('Bearer scope="a b", resource_metadata="https://x/y"', (("a", "b"), "https://x/y")),
@@ -687,7 +688,7 @@ def test_challenges_are_read(header: str, found: tuple[tuple[str, ...], str] | N
     assert (None if made is None else (made.scopes, made.resource_metadata)) == found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ip", "where"),
     [
         ("8.8.8.8", "public"),
@@ -835,7 +836,7 @@ async def test_a_keyring_that_waits_for_its_password_stops_nothing_else(
     assert tokens.credentials == made
 
 
-@pytest.mark.parametrize(
+@cases(
     ("challenge", "hint"),
     [
         (None, "Run mcp-tui login https://x.example/mcp, or add a token"),

@@ -9,6 +9,7 @@ import pytest
 
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 
 
 def one(**property_: Json) -> Json:
@@ -86,7 +87,7 @@ def test_digits_stay_a_text_wherever_the_schema_says_string(schema: Json):
     assert typed_arguments(schema, [("a", "4915112345")]) == {"a": "4915112345"}
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("number", 5), ("text", "5")])
+@cases(("kind", "expected"), [("number", 5), ("text", "5")])
 def test_where_branches_differ_the_valid_reading_counts(kind: str, expected: Json):
     schema: Json = {
         "oneOf": [
@@ -119,7 +120,7 @@ def test_a_hostile_pattern_of_names_takes_no_time():
     assert typed_arguments(schema, [("a" * 60, "5")]) == {"a" * 60: 5}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "text", "said"),
     [
         ("integer", "1.5", "a must be a whole number, not '1.5'"),

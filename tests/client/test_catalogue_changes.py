@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import pytest
-
 from mcp_tui.client.catalogue_changes import Rank, changes
 from mcp_tui.client.normal_form import normal_catalogue
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 
 BREAKING, RISKY, ADDITIVE = "breaking", "risky", "additive"
 TEXT, INT, NULL = ({"type": each} for each in ("string", "integer", "null"))
@@ -32,7 +31,7 @@ def between(member: str, old: Any, new: Any) -> list[tuple[str, str]]:
     return [(rank, where.removeprefix(f"t {member}").lstrip(".")) for rank, where in differences(*tools)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "found"),
     [
         (of(a=TEXT), of(a=TEXT, b=TEXT), [(ADDITIVE, "properties.b")]),
@@ -79,7 +78,7 @@ def test_what_a_change_of_an_argument_means(old: Any, new: Any, found: list[tupl
     assert between("inputSchema", old, new) == found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "found"),
     [
         (None, of(a=TEXT), [(ADDITIVE, "")]),
@@ -102,7 +101,7 @@ def prompt(*arguments: dict[str, Any]) -> dict[str, list[Any]]:
     return {"prompts": [{"name": "p", "arguments": list(arguments)}]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "found"),
     [
         ({"tools": [{"name": "a"}]}, {"tools": [{"name": "b"}]}, [(BREAKING, "a"), (ADDITIVE, "b")]),

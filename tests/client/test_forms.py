@@ -17,6 +17,7 @@ from mcp_tui.client.forms import (
     same,
 )
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS
 
 
@@ -213,7 +214,7 @@ def test_what_cannot_be_read_is_told_and_kept():
     assert [str(each) for each in wrong] == ["n: must be a whole number", "l: line 2: must be a number"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("schema", "text", "said"),
     [
         ({"type": "number"}, "NaN", "must be a number"),
@@ -237,7 +238,7 @@ def test_what_is_no_value_says_so_in_one_sentence(schema: Json, text: str, said:
     assert str(caught.value) == said
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "more", "secret"),
     [
         ("password", {}, True),

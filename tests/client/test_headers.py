@@ -18,6 +18,7 @@ from mcp_tui.client.connection import (
 )
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import REVISIONS
+from tests.cases import cases
 
 NEW = REVISIONS["2026-07-28"]
 
@@ -74,7 +75,7 @@ def test_annotated_properties_are_found_at_their_paths() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("schema", "says"),
     [
         (_schema(a={"type": "string", "x-mcp-header": ""}), "not a valid header name"),
@@ -96,7 +97,7 @@ def test_a_rule_that_is_broken_makes_the_tool_invalid(schema: Json, says: str) -
         header_annotations(schema)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "header"),
     [
         ("us-west1", "us-west1"),

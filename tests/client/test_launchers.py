@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
 from mcp_tui.client.launchers import launcher
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "named"),
     [
         ("npx -y some-server", "npx"),

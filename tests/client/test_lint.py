@@ -8,6 +8,7 @@ import pytest
 
 from mcp_tui.client.lint import FINDINGS, LINT_RULES, lint
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 
 TEXT: Json = {"type": "string"}
 
@@ -22,7 +23,7 @@ def takes(properties: Json = None, **more: Json) -> dict[str, Json]:
     return tool(inputSchema={"type": "object", "properties": properties or {}, **more})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("tools", "rule", "said"),
     [
         ([tool(name=None)], "L-01", "#1  the name is missing"),

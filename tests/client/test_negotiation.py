@@ -6,6 +6,7 @@ import pytest
 
 from mcp_tui.client.negotiation import Reply, Step, after_initialize, after_probe, no_common
 from mcp_tui.protocol.revisions import LATEST, REVISIONS
+from tests.cases import cases
 
 OLD, NEW = "2025-11-25", LATEST.name
 
@@ -24,7 +25,7 @@ def test_a_server_that_refuses_what_it_lists_is_not_said_to_list_something_else(
     assert (decision.step, decision.why) == (Step.NO_COMMON, f"the server lists {NEW} and refuses it")
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@cases("transport", ["stdio", "http"])
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
@@ -86,7 +87,7 @@ def test_a_process_that_exits_on_the_probe_is_started_again():
     assert "code 4" in decision.why
 
 
-@pytest.mark.parametrize(
+@cases(
     ("version", "said"),
     [
         (NEW, f"the server answers initialize with {NEW}, which has no initialize"),

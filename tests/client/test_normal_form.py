@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import pytest
-
 from mcp_tui.client.normal_form import canonical, normal_catalogue, normal_schema, text_of
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 
 TEXT: dict[str, Any] = {"type": "string"}
 WITHIN: dict[str, Any] = {"properties": {"a/b": {"items": {"$ref": "#/properties/a~1b"}}}}
@@ -17,7 +16,7 @@ def of(**members: Any) -> dict[str, Any]:
     return {"type": "object", **members}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "made"),
     [
         (of(required=["b", "a", "a"]), of(required=["a", "b"])),

@@ -24,6 +24,7 @@ from mcp_tui.client.results import (
 )
 from mcp_tui.client.schemas import Schema
 from mcp_tui.protocol.messages import Json, read_json, text
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
@@ -81,7 +82,7 @@ def test_the_parts_of_a_prompt_and_of_a_resource():
 SCHEMA: Json = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("result", "said"),
     [
         ({"structuredContent": {"sum": 3}}, []),
@@ -128,7 +129,7 @@ def test_a_name_of_a_file_is_one_harmless_piece(part: Part, name: str):
     assert file_name(part) == name
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
+@cases("name", PAYLOADS)
 def test_hostile_names_of_files_are_harmless(name: str):
     made = file_name(Part(PartKind.TEXT, uri=f"x://{PAYLOADS[name]}"))
     assert made.isascii()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_tui.client.templates import TemplateError, Value, expand
+from tests.cases import cases
 
 VALUES: dict[str, Value] = {
     "count": ["one", "two", "three"],
@@ -70,12 +71,12 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("template", "expected"), EXAMPLES)
+@cases(("template", "expected"), EXAMPLES)
 def test_the_examples_of_the_rfc(template: str, expected: str):
     assert expand(template, VALUES) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("template", "said"),
     [
         ("a{b", "unmatched brace at 2"),

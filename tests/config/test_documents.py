@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mcp_tui.config.definitions import read_env
 from mcp_tui.config.documents import Document, member_lines, parse_json, parse_toml, plain, toml_lines
 from mcp_tui.config.files import ConfigError
+from tests.cases import cases
 
 HERE = Path("file.json")
 VALUES = st.recursive(
@@ -31,7 +32,7 @@ def test_comments_take_no_place_away_and_add_no_line(text: str):
     assert bare.count("\n") == text.count("\n")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "value"),
     [
         ('{"a": 1, // one\n}', {"a": 1}),
@@ -59,7 +60,7 @@ def test_the_first_of_members_of_one_name_is_named_among_many():
     assert Document.parse(text, HERE).repeated("a") == {"7": 1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "where"),
     [
         ('{\n  /* a\n  b */ "a": 1\n  "b": 2\n}', "file.json:4:3"),
@@ -131,7 +132,7 @@ def test_each_table_and_key_has_its_line():
     assert ("not",) not in found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "where"),
     [
         ("a = 1\nb = npx\n", "x.toml:2:5: not valid TOML (invalid value)"),

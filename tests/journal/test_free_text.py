@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from mcp_tui.journal.masks import is_harmless, known_secrets, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.transport.targets import HttpTarget, StdioTarget
+from tests.cases import cases
 
 CANARY = "Zx81canaryQ7vv"
 
@@ -75,8 +74,8 @@ update authentication: done
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("text", [*TEXTS, *URLS])
-@pytest.mark.parametrize("depth", [0, 1, 2])
+@cases("text", [*TEXTS, *URLS])
+@cases("depth", [0, 1, 2])
 def test_a_secret_in_running_text_is_hidden(text: str, depth: int):
     said = text.format(CANARY)
     for _ in range(depth):
@@ -87,18 +86,18 @@ def test_a_secret_in_running_text_is_hidden(text: str, depth: int):
         assert json.loads(clean)
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@cases("name", MEMBERS)
 def test_a_secret_under_its_name_is_hidden(name: str):
     assert CANARY not in Redactor().text(json.dumps({"arguments": {name: CANARY, "user": "bob"}}))
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@cases("text", ORDINARY)
 def test_ordinary_text_stays_whole(text: str):
     assert Redactor().text(text) == text
     assert json.loads(Redactor().text(json.dumps({"text": text}))) == {"text": text}
 
 
-@pytest.mark.parametrize("url", URLS)
+@cases("url", URLS)
 def test_a_signed_url_is_shown_without_its_signature(url: str):
     assert CANARY not in mask_url(url.format(CANARY))
 

@@ -8,6 +8,7 @@ from mcp_tui.journal.masks import known_secrets, mask_command, mask_headers, mas
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.targets import HttpTarget, StdioTarget
+from tests.cases import cases
 
 M = "‹redacted›"
 
@@ -23,7 +24,7 @@ def test_headers_keep_their_names_and_schemes() -> None:
     assert mask_headers(headers | {"authorization": "raw"}) == masked | {"authorization": M}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "masked"),
     [
         ("https://host:8080/mcp", "https://host:8080/mcp"),
@@ -92,7 +93,7 @@ SENT: list[tuple[Json, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("message", "found"), SENT)
+@cases(("message", "found"), SENT)
 def test_secrets_in_what_is_sent(message: Json, found: set[str]) -> None:
     assert set(secrets_in(message)) >= found
     assert {each for each in secrets_in(message) if "\n" not in each} == found
@@ -120,7 +121,7 @@ def test_what_was_learned_is_found_in_any_words() -> None:
     assert redactor.text("too late for this") == "too late for this"
 
 
-@pytest.mark.parametrize("lone", [0xDCFF, 0xD800])
+@cases("lone", [0xDCFF, 0xD800])
 def test_a_secret_that_is_not_utf8_is_masked_in_json(lone: int) -> None:
     """Bytes of a command line that are not UTF-8 come as lone surrogates."""
     text = f'{{"apiKey": "sk-12345678{chr(lone)}9"}}'

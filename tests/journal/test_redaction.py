@@ -16,6 +16,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, texts_of
 from mcp_tui.journal.redaction import REDACTED_BYTES, Redactor
 from mcp_tui.protocol import events as ev
+from tests.cases import cases
 from tests.journal.making import event_classes, events, write
 from tests.journal.test_free_text import CANARY, MEMBERS, TEXTS, URLS
 
@@ -43,7 +44,7 @@ def marks(value: Any) -> Any:
 # -- by name ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("depth", "options"), [(0, {"indent": 2}), (1, {}), (3, {"separators": (",", ":")})])
+@cases(("depth", "options"), [(0, {"indent": 2}), (1, {}), (3, {"separators": (",", ":")})])
 def test_values_under_names_of_secrets(depth: int, options: dict[str, Any]) -> None:
     secret = {
         "token": "abc",
@@ -101,7 +102,7 @@ def test_equal_secrets_stay_comparable_and_others_differ() -> None:
     assert redacted({"token": "abcdefgh"}) != redacted({"token": "abcdefgh"})  # another salt
 
 
-@pytest.mark.parametrize(
+@cases(
     "torn",
     [
         b'{"token":"SECRET',
@@ -139,7 +140,7 @@ def test_json_in_text_that_was_cut_off_leaves_the_rest_json(
 AWKWARD = 's3/cr"e\\t+vä=l😀ue\t%x'
 
 
-@pytest.mark.parametrize(("depth", "ascii_"), [(0, False), (1, True), (3, True)])
+@cases(("depth", "ascii_"), [(0, False), (1, True), (3, True)])
 def test_a_known_value_is_found_however_it_is_escaped(depth: int, ascii_: bool) -> None:
     out = redacted({"said": f"it is {AWKWARD}, really"}, AWKWARD, depth=depth, ensure_ascii=ascii_)
     assert marks(out) == {"said": "it is *, really"}
@@ -173,7 +174,7 @@ def test_a_short_known_value_is_found_as_a_word_only() -> None:
 # -- by shape --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         ("postgres://me:pw@host/db", "postgres://me:*@host/db"),

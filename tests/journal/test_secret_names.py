@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from mcp_tui.journal.redaction import is_secret_name, is_strong_name
+from tests.cases import cases
 
 SECRET = """
 Authorization authorization Proxy-Authorization Cookie Set-Cookie cookies token tokens accessToken access_token
@@ -20,12 +19,12 @@ bypass passed keyName name method uri data text arguments content cookie_policy 
 """.split()  # noqa: SIM905 - it reads better than two hundred quotation marks
 
 
-@pytest.mark.parametrize("name", SECRET)
+@cases("name", SECRET)
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", OPEN)
+@cases("name", OPEN)
 def test_names_of_other_things(name: str) -> None:
     assert not is_secret_name(name)
 

@@ -17,6 +17,7 @@ from mcp_tui.judge.verdicts import Judging, judge
 from mcp_tui.probe.report import Finding, Verdict
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE
+from tests.cases import cases
 
 PASS, FAIL, WARNING = Verdict.PASS, Verdict.FAIL, Verdict.WARNING
 UNSEEN, ABSENT = Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE
@@ -70,7 +71,7 @@ def found(rule: str, *runs: Seen, revision: Any = LATEST_HANDSHAKE) -> Finding:
 GAVE_UP: Final = OutputLine(12.0, "stdout", "gave up")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen", "verdict", "words"),
     [
         (run("limit", cancelled(), nexts=(following(),)), PASS, "cancelled 2.00 s after the call"),
@@ -142,7 +143,7 @@ TASK: Final[dict[str, Any]] = {
 QUESTION: Final[dict[str, Any]] = {"id": "q", "method": "elicitation/create", "params": {}, "by": "server"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rule", "seen"),
     [
         ("K-03", talked(called(1), cancel(1, "notifications/canceled"))),
@@ -175,7 +176,7 @@ def test_a_token_is_free_again_when_its_call_is_over():
     assert findings["K-12"].verdict is UNSEEN  # too few
 
 
-@pytest.mark.parametrize(
+@cases(
     ("more", "verdict", "words"),
     [
         ({"nexts": (following(),)}, PASS, "nothing surfaced, and the next call worked"),
@@ -227,7 +228,7 @@ def test_a_client_that_goes_on_elsewhere_and_not_here_was_harmed():
     assert found("K-09", silent).verdict is UNSEEN  # no cancel crossed the answer
 
 
-@pytest.mark.parametrize(
+@cases(
     ("more", "verdict"),
     [
         ({"answers": [(11.0, False)], "taken_back_at": 12.0, "watched": 4.0}, PASS),
@@ -247,7 +248,7 @@ def test_a_question_counts_where_the_client_answers_one_that_was_not_taken_back(
     assert found("K-10", seen, revision=LATEST).verdict is ABSENT
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen", "maximum", "verdict"),
     [
         (call(reports=True, cancelled_at=18.0), 8.0, PASS),
@@ -273,7 +274,7 @@ def test_a_limit_that_looked_shorter_because_its_call_came_late_is_no_reset():
     assert found("K-13", late, kept).verdict is ABSENT
 
 
-@pytest.mark.parametrize(
+@cases(
     ("server", "verdict", "words"),
     [
         (SeenServer(7, 9.0, 19.0, [(20.0, 15)], 21.0), PASS, "stdin closed, then SIGTERM, then killed"),
@@ -333,7 +334,7 @@ def closed(at: float) -> SeenCall:
     return call(cancelled_at=at, signal=Signal.STREAM_CLOSED)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rule", "seen", "verdict", "words"),
     [
         ("K-01", run("limit", closed(19.9)), UNSEEN, "it may have ended"),
@@ -371,7 +372,7 @@ def test_over_http_nothing_is_judged_that_the_end_of_a_connection_may_hide(
     assert finding.evidence or verdict in (UNSEEN, ABSENT)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reason", "verdict"),
     [
         ("the user pressed Stop", PASS),

@@ -10,6 +10,7 @@ from mcp_tui.probe import judging
 from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, ControlRun, LateResponse, Observation
 from mcp_tui.probe.report import EvidenceItem, Verdict
 from mcp_tui.probe.rules import Strength
+from tests.cases import cases
 
 TENTHS = tuple(step / 10 for step in range(1, 11))
 
@@ -38,7 +39,7 @@ def beating(*beats: float) -> Observation:
     return replace(STOPPED, signs={BEATS: beats, **STOPPED.signs})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen", "level", "verdict", "words"),
     [
         (STOPPED, MUST, PASS, "no response within 1.1 s"),
@@ -68,7 +69,7 @@ def test_a_response_weighs_as_much_as_the_clause(
     assert bool(found.evidence) is bool(seen.answers)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen", "level", "verdict", "words"),
     [
         (STOPPED, MUST, PASS, "sent 3 more"),
@@ -108,7 +109,7 @@ def test_progress_after_the_cancel(seen: Observation, level: Strength, verdict: 
     assert words in found.sentence
 
 
-@pytest.mark.parametrize("progress", [(), (0.1,), (0.25, 0.5)])
+@cases("progress", [(), (0.1,), (0.25, 0.5)])
 def test_silence_proves_nothing_where_the_control_run_was_as_silent(progress: tuple[float, ...]):
     control = replace(CONTROL, signs={PROGRESS: progress})
     found = judging.progress("P-02", replace(STOPPED, signs={PROGRESS: progress[:1]}), control, MUST)
@@ -123,7 +124,7 @@ CLEANED = replace(beating(*TENTHS[:4], 0.95), answers=(answer(0.55, result=False
 CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen", "control", "verdict", "words"),
     [
         (STOPPED, CONTROL, PASS, "progress stopped at the cancel"),
@@ -181,7 +182,7 @@ def test_the_silence_of_a_tool_that_never_answers_shows_nothing():
     assert judging.response("P-01", LATE, replace(CONTROL, duration=None), MUST).verdict is FAIL
 
 
-@pytest.mark.parametrize("where", ["seen", "control"])
+@cases("where", ["seen", "control"])
 def test_progress_under_an_unknown_token_lets_no_rule_about_it_pass(where: str):
     foreign = {where: "'x'"}
     seen = replace(STOPPED, foreign=foreign.get("seen", ""))

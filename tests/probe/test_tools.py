@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates, named_tool, rated, task_choice, words
+from tests.cases import cases
 
 READS = {"readOnlyHint": True}
 DESTROYS = {"destructiveHint": True}
@@ -24,7 +25,7 @@ def number(**more: Any) -> dict[str, Any]:
     return {"type": "number", **more}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "found"),
     [
         ("sleepTime_ms", {"sleep", "time", "ms"}),
@@ -36,7 +37,7 @@ def test_the_words_of_a_name(name: str, found: set[str]):
     assert words(name) == found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("argument", "schema", "value"),
     [
         ("seconds", number(), 2),
@@ -60,7 +61,7 @@ def test_an_argument_that_says_how_long_is_set_to_about_two_seconds(
     assert choice.arguments == {argument: pytest.approx(value)}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("argument", "schema"),
     [
         ("timeout", number()),
@@ -130,7 +131,7 @@ def test_what_is_required_beside_is_given_the_least():
     assert choice.arguments == least
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "annotations"),
     [
         *(("sleep", DESTROYS), ("count", {**READS, **DESTROYS})),
@@ -141,7 +142,7 @@ def test_what_may_do_harm_is_no_candidate(name: str, annotations: dict[str, Any]
     assert candidates([tool(name, annotations, seconds=number())]) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "annotations", "said", "is_one"),
     [
         ("slow_thing", None, "Takes some seconds", True),
@@ -169,9 +170,7 @@ def test_the_likeliest_comes_first():
     assert candidates(tools)[0].why == ("its argument seconds", "its name", "readOnlyHint")
 
 
-@pytest.mark.parametrize(
-    "broken", [{}, {"name": 5}, {"name": "sleep", "inputSchema": [], "annotations": "yes"}]
-)
+@cases("broken", [{}, {"name": 5}, {"name": "sleep", "inputSchema": [], "annotations": "yes"}])
 def test_whatever_a_server_lists_is_borne(broken: dict[str, Any]):
     assert len(candidates([broken])) <= 1
 

@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import pytest
-
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
@@ -36,6 +34,7 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import REVISIONS
+from tests.cases import cases
 from tests.protocol.recorded import Action, RecordedLedger
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -117,11 +116,11 @@ ON_STDIO = [wire for wire in EVERYWHERE if wire.transport == "stdio"]
 ON_HTTP = [wire for wire in EVERYWHERE if wire.transport == "http"]
 HANDSHAKEN = [wire for wire in EVERYWHERE if wire.revision != MODERN]
 
-everywhere = pytest.mark.parametrize("wire", EVERYWHERE, ids=str)
-notifying = pytest.mark.parametrize("wire", NOTIFYING, ids=str)
-handshaken = pytest.mark.parametrize("wire", HANDSHAKEN, ids=str)
-modern = pytest.mark.parametrize("wire", [Wire("stdio", MODERN), MODERN_HTTP], ids=str)
-on_http = pytest.mark.parametrize("wire", ON_HTTP, ids=str)
+everywhere = cases("wire", EVERYWHERE)
+notifying = cases("wire", NOTIFYING)
+handshaken = cases("wire", HANDSHAKEN)
+modern = cases("wire", [Wire("stdio", MODERN), MODERN_HTTP])
+on_http = cases("wire", ON_HTTP)
 
 
 # -- what happens ----------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from mcp_tui.protocol.messages import (
     writable,
 )
 from mcp_tui.protocol.states import Limits
+from tests.cases import cases
 
 
 def parsed(**members: Any) -> Frame | Batch:
@@ -111,14 +112,14 @@ def test_both_result_and_error_is_an_error_and_flagged() -> None:
     assert isinstance(parsed(id=1, result={}, error=None), ResponseFrame)
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+@cases("value", ["NaN", "Infinity", "-Infinity"])
 def test_a_number_that_json_has_no_word_for_is_not_json(value: str) -> None:
     frame = parse(b'{"jsonrpc":"2.0","id":1,"result":{"a":%s}}' % value.encode())
     assert isinstance(frame, MalformedFrame)
     assert (frame.id, frame.answers) == (1, True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "repeated"),
     [
         (b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"b":{"c":1,"c":2}}}', "c"),
@@ -159,7 +160,7 @@ def test_the_id_of_a_response_that_cannot_be_read_is_saved(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("sign", [b"", b"-"], ids=["positive", "negative"])
-@pytest.mark.parametrize("digits", [4301, 5000, 100_000])
+@cases("digits", [4301, 5000, 100_000])
 def test_an_id_of_more_digits_than_are_read_is_an_id_and_nobodys(sign: bytes, digits: int) -> None:
     id_ = sign + b"9" * digits
     frame = parse(b'{"jsonrpc":"2.0","id" : ' + id_ + b',"result":{"text":"\\"id\\":' + id_ + b'"}}')
@@ -174,7 +175,7 @@ def test_an_id_of_more_digits_than_are_read_is_an_id_and_nobodys(sign: bytes, di
         assert storable_id(found) == "a number out of range"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "value"),
     [
         (rb'"\ud83d"', "\ufffd"),
@@ -198,7 +199,7 @@ def test_deep_values_are_read_and_written() -> None:
     assert json.loads(encode(value)) == writable(value) == value
 
 
-@pytest.mark.parametrize("named", ["result", "error"])
+@cases("named", ["result", "error"])
 def test_a_message_with_a_method_and_an_answer_is_the_response_that_it_can_only_be(named: str) -> None:
     frame = parse(
         b'{"jsonrpc":"2.0","id":5,"method":"tools/call","%s":{"code":1,"message":"no"}}' % named.encode()
@@ -236,9 +237,7 @@ def test_lone_surrogates_are_written_in_names_and_values() -> None:
     assert b'"timeout":"Infinity"' in encode({"\ud800": Limits(timeout=math.inf)})
 
 
-@pytest.mark.parametrize(
-    "raw", [rb'"\ud8', rb'"\ud83d', b"9" * 5000 + b"x", b'"\xff"', b"[" * 600 + b"]" * 600]
-)
+@cases("raw", [rb'"\ud8', rb'"\ud83d', b"9" * 5000 + b"x", b'"\xff"', b"[" * 600 + b"]" * 600])
 def test_what_is_not_json_is_refused(raw: bytes) -> None:
     with pytest.raises(ValueError, match=r"column|recursion"):
         read_json(raw)
@@ -261,7 +260,7 @@ def test_ids_that_look_alike_are_told_apart_by_their_type() -> None:
     assert [json_type(each) for each in ids] == kinds
 
 
-@pytest.mark.parametrize(
+@cases(
     "raw",
     [
         b"",

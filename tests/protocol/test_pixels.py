@@ -7,10 +7,9 @@ import json
 import struct
 from typing import Any
 
-import pytest
-
 from mcp_tui.protocol.messages import ResponseFrame, parse, summary
 from mcp_tui.protocol.pixels import pixels
+from tests.cases import cases
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 300, 200)
 FRAME = struct.pack(">HBHH", 17, 8, 200, 300)
@@ -20,7 +19,7 @@ def riff(kind: bytes, body: bytes) -> bytes:
     return b"RIFF\0\0\0\0WEBP" + kind + b"\0\0\0\0" + body
 
 
-@pytest.mark.parametrize(
+@cases(
     ("head", "said"),
     [
         (PNG, "300 × 200"),
@@ -43,12 +42,12 @@ def test_pixels_are_read_from_the_head(head: bytes, said: str):
     assert pixels(base64.b64encode(head).decode()) == said
 
 
-@pytest.mark.parametrize("data", ["?", "é", "a", "\ud800"])
+@cases("data", ["?", "é", "a", "\ud800"])
 def test_what_is_not_base64_has_no_size(data: str):
     assert pixels(data) == ""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("blocks", "said"),
     [
         (

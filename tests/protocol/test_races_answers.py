@@ -6,9 +6,10 @@ import pytest
 
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.messages import shown
+from tests.cases import cases
 from tests.protocol.playbook import ON_STDIO, Wire, after, at, everywhere, notifying, on_http, play
 
-on_stdio = pytest.mark.parametrize("wire", ON_STDIO, ids=str)
+on_stdio = cases("wire", ON_STDIO)
 
 
 # -- whose a response is ---------------------------------------------------------------------------------------
@@ -50,7 +51,7 @@ def test_c26_response_with_an_unknown_id(wire: Wire) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize(("sent", "shown"), [("1", "'1'"), (1.0, "1.0")])
+@cases(("sent", "shown"), [("1", "'1'"), (1.0, "1.0")])
 def test_c27_an_id_of_another_type_is_correlated_and_flagged(wire: Wire, sent: object, shown: str) -> None:
     play(
         wire.in_flight(),
@@ -63,7 +64,7 @@ def test_c27_an_id_of_another_type_is_correlated_and_flagged(wire: Wire, sent: o
 
 
 @everywhere
-@pytest.mark.parametrize("sent", [True, "01", " 1", "+1", "1.0", "１", 1.5, -1])
+@cases("sent", [True, "01", " 1", "+1", "1.0", "１", 1.5, -1])
 def test_c27_where_another_id_could_be_meant_nothing_is_applied(wire: Wire, sent: object) -> None:
     ledger = play(wire.in_flight(), at(1).look(1, "in_flight elapsed=1"))
     at(1).result(sent).run(ledger)
@@ -75,9 +76,7 @@ def test_c27_where_another_id_could_be_meant_nothing_is_applied(wire: Wire, sent
 
 
 @everywhere
-@pytest.mark.parametrize(
-    ("sent", "shown"), [("1", "\"the progress token '1'\""), (1.0, "'the progress token 1.0'")]
-)
+@cases(("sent", "shown"), [("1", "\"the progress token '1'\""), (1.0, "'the progress token 1.0'")])
 def test_a_token_of_another_type_is_progress_of_its_request_and_flagged(
     wire: Wire, sent: object, shown: str
 ) -> None:
@@ -180,7 +179,7 @@ def test_c28_right_after_a_cancel_it_rejects_a_message_and_the_late_result_is_th
 
 
 @on_stdio
-@pytest.mark.parametrize("method", ["initialize", "server/discover"])
+@cases("method", ["initialize", "server/discover"])
 def test_c28_what_opens_the_connection_alone_is_answered_by_it(wire: Wire, method: str) -> None:
     play(
         Wire(wire.transport, None).in_flight(method),
@@ -225,7 +224,7 @@ def test_c28_over_http_it_belongs_to_its_post(wire: Wire) -> None:
 
 
 @on_http
-@pytest.mark.parametrize(("sent", "shown"), [(9999, "9999"), (2, "2"), (None, "null"), (True, "true")])
+@cases(("sent", "shown"), [(9999, "9999"), (2, "2"), (None, "null"), (True, "true")])
 def test_c29_a_foreign_id_on_its_own_stream_fails_the_request(wire: Wire, sent: object, shown: str) -> None:
     play(
         wire.in_flight("tools/call", "tools/call"),
@@ -338,7 +337,7 @@ def test_one_after_the_cancel_is_evidence(wire: Wire) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize("verdict", ["true", "false", 1, 0, {}, []])
+@cases("verdict", ["true", "false", 1, 0, {}, []])
 def test_a_result_whose_verdict_is_no_boolean_is_told_and_no_success(wire: Wire, verdict: object) -> None:
     play(
         wire.in_flight("tools/call"),

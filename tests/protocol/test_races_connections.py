@@ -16,6 +16,7 @@ import pytest
 
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Signal
+from tests.cases import cases
 from tests.protocol.playbook import (
     HANDSHAKEN,
     MODERN_HTTP,
@@ -29,7 +30,7 @@ from tests.protocol.playbook import (
     play,
 )
 
-legacy_http = pytest.mark.parametrize("wire", [each for each in ON_HTTP if each in HANDSHAKEN], ids=str)
+legacy_http = cases("wire", [each for each in ON_HTTP if each in HANDSHAKEN])
 
 
 # -- what becomes of a signal ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 
 from mcp_tui.protocol.events import Cause, Kind, Limits, Signal
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 from tests.protocol.playbook import MODERN, Wire, after, at, everywhere, handshaken, notifying, play
 
 MODERN_STDIO = Wire("stdio", MODERN)
@@ -62,7 +63,7 @@ def test_c11_response_processed_then_key_pressed(wire: Wire) -> None:
 
 
 @everywhere
-@pytest.mark.parametrize("code", [0, -32800])
+@cases("code", [0, -32800])
 def test_c12_late_error(wire: Wire, code: int) -> None:
     play(
         wire.cancelled(),
@@ -143,7 +144,7 @@ def test_wrong_progress_after_a_cancel_is_evidence_and_each_says_what_it_is() ->
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wire", "result", "kind"),
     [
         (MODERN_STDIO, {"resultType": "input_required", "inputRequests": {}}, "input_required"),
@@ -163,7 +164,7 @@ def test_c16_c17_what_would_go_on_prompts_nobody_and_is_no_task(wire: Wire, resu
 
 
 @notifying
-@pytest.mark.parametrize("method", ["tools/call", "ping"])
+@cases("method", ["tools/call", "ping"])
 def test_c18_c19_c45_timeout_then_response(wire: Wire, method: str) -> None:
     play(
         wire.in_flight(method, limits=Limits(timeout=30)),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.tasks import ROUND_CAP
+from tests.cases import cases
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, after, at, modern, play
 from tests.protocol.recorded import RecordedLedger
 
@@ -31,7 +30,7 @@ def _second_leg(wire: Wire) -> RecordedLedger:
 
 
 @modern
-@pytest.mark.parametrize("given", ['{"action":"accept","content":{"yes":true}}', '{"action":"cancel"}'])
+@cases("given", ['{"action":"accept","content":{"yes":true}}', '{"action":"cancel"}'])
 def test_c64_input_is_gathered_and_goes_out_under_a_new_id_with_the_state_as_it_came(
     wire: Wire, given: str
 ) -> None:
@@ -128,7 +127,7 @@ def test_c68_the_maximum_counts_the_legs_and_not_the_person(wire: Wire) -> None:
 
 
 @modern
-@pytest.mark.parametrize(
+@cases(
     ("method", "result", "said"),
     [
         ("tools/list", WANTED, "input may not be asked for by an answer to tools/list"),
@@ -180,7 +179,7 @@ def test_a_call_with_the_wrong_headers_goes_out_again_once_behind_a_fresh_list_o
 
 
 @modern
-@pytest.mark.parametrize(("sent", "shown"), [("1", "\"id '1' for 1\""), (1.0, "'id 1.0 for 1'")])
+@cases(("sent", "shown"), [("1", "\"id '1' for 1\""), (1.0, "'id 1.0 for 1'")])
 def test_an_answered_leg_is_not_answered_again_by_an_id_of_another_type(
     wire: Wire, sent: object, shown: str
 ) -> None:

@@ -6,10 +6,9 @@ fits (C-63), and subscribing again (C-60): the client and the screens. Input rou
 
 from __future__ import annotations
 
-import pytest
-
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, after, at, handshaken, modern, play
 from tests.protocol.recorded import RecordedLedger
 
@@ -45,7 +44,7 @@ def test_c50_a_withdrawn_request_is_never_answered(wire: Wire) -> None:
 
 
 @handshaken
-@pytest.mark.parametrize("action", ["accept", "cancel"])
+@cases("action", ["accept", "cancel"])
 def test_c51_c63_an_answer_that_left_is_not_taken_back(wire: Wire, action: str) -> None:
     play(
         _asked(wire),
@@ -78,7 +77,7 @@ def test_c52_c54_c55_a_cancel_for_nothing_that_waits_and_least_of_all_for_ours(w
 
 
 @handshaken
-@pytest.mark.parametrize(
+@cases(
     "params",
     [None, [], "x", {}, {"requestId": {}}, {"requestId": True}, {"requestId": None}, {"requestId": 1.0}],
 )
@@ -245,7 +244,7 @@ def test_c68_a_person_who_thinks_stops_the_clocks(wire: Wire) -> None:
 
 
 @handshaken
-@pytest.mark.parametrize("method", ["sampling/createMessage", "roots/list", ELICIT, "no/such"])
+@cases("method", ["sampling/createMessage", "roots/list", ELICIT, "no/such"])
 def test_c69_a_capability_that_was_not_declared(wire: Wire, method: str) -> None:
     error = f'{{"error":{{"code":-32601,"message":"{method} is not supported by this client"}}}}'
     play(
@@ -258,7 +257,7 @@ def test_c69_a_capability_that_was_not_declared(wire: Wire, method: str) -> None
 
 
 @handshaken
-@pytest.mark.parametrize(("mode", "words"), [("video", "'video'"), ({}, "an object"), (None, "null")])
+@cases(("mode", "words"), [("video", "'video'"), ({}, "an object"), (None, "null")])
 def test_c69_a_mode_that_was_not_declared_whatever_it_is(wire: Wire, mode: Json, words: str) -> None:
     ledger, text = wire.ledger(), f"elicitation mode {words} was not declared"
     ledger.agree(prompts=frozenset({ELICIT}))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Limits, Signal
 from mcp_tui.protocol.messages import Json
+from tests.cases import cases
 from tests.protocol.playbook import MODERN, MODERN_HTTP, Wire, after, at, play
 from tests.protocol.recorded import RecordedLedger
 
 CORE = [Wire("stdio", "2025-11-25"), Wire("http", "2025-11-25")]
 EXTENSION = [Wire("stdio", MODERN), MODERN_HTTP]
 
-core = pytest.mark.parametrize("wire", CORE, ids=str)
-extension = pytest.mark.parametrize("wire", EXTENSION, ids=str)
-both = pytest.mark.parametrize("wire", [*CORE, *EXTENSION], ids=str)
+core = cases("wire", CORE)
+extension = cases("wire", EXTENSION)
+both = cases("wire", [*CORE, *EXTENSION])
 
 
 CONFIRMED = (
@@ -205,7 +204,7 @@ def test_an_answer_to_the_cancel_about_another_task_confirms_nothing(wire: Wire)
 
 
 @core
-@pytest.mark.parametrize("status", ["completed", "failed", "working"])
+@cases("status", ["completed", "failed", "working"])
 def test_an_answer_to_the_cancel_with_another_status_is_a_status_and_no_result(
     wire: Wire, status: str
 ) -> None:
@@ -318,7 +317,7 @@ def test_c83_the_extension_acknowledges_and_promises_nothing(wire: Wire) -> None
 
 
 @both
-@pytest.mark.parametrize("cause", [Cause.SHUTDOWN, Cause.TIMEOUT])
+@cases("cause", [Cause.SHUTDOWN, Cause.TIMEOUT])
 def test_c83_the_cancel_of_a_task_is_not_cancelled_itself(wire: Wire, cause: Cause) -> None:
     play(
         _cancelled(wire),
@@ -358,7 +357,7 @@ def test_c85_a_server_that_cannot_cancel_tasks_is_not_asked_to(wire: Wire) -> No
 
 
 @core
-@pytest.mark.parametrize("cause", ["user", "timeout", "max_timeout", "shutdown"])
+@cases("cause", ["user", "timeout", "max_timeout", "shutdown"])
 def test_c85_a_task_that_is_left_because_it_cannot_be_cancelled_keeps_the_cause(
     wire: Wire, cause: str
 ) -> None:
@@ -434,7 +433,7 @@ def test_c87_a_cancel_while_input_is_asked_for_closes_the_prompts_and_sends_no_a
 
 
 @core
-@pytest.mark.parametrize("status", [0, 500])
+@cases("status", [0, 500])
 def test_c84_a_cancel_that_http_refuses_or_that_never_leaves_is_undelivered(wire: Wire, status: int) -> None:
     left = [at(1.4).wrote(2)] if status else []
     play(
@@ -504,7 +503,7 @@ def test_c80_the_end_of_the_connection_does_not_hide_that_a_task_may_be_running(
 
 
 @both
-@pytest.mark.parametrize("accepted", [False, True])
+@cases("accepted", [False, True])
 def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire, accepted: bool) -> None:
     answer = [at(1.4).result(2, _task(wire))] if accepted else []
     late = ["Late 1 kind=result after=0.5 summary='the task finished anyway'"]
@@ -518,7 +517,7 @@ def test_c88_a_task_that_finishes_after_its_cancel(wire: Wire, accepted: bool) -
 
 
 @both
-@pytest.mark.parametrize(("when", "why"), [(2, "it may have expired"), (61.5, "it expired")])
+@cases(("when", "why"), [(2, "it may have expired"), (61.5, "it expired")])
 def test_c89_a_task_that_the_server_knows_no_more(wire: Wire, when: float, why: str) -> None:
     ledger = _running(wire)
     ledger.clocks.extend(1, None, at=1.0)

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.revisions import REVISIONS, cancellation
+from tests.cases import cases
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
@@ -13,7 +12,7 @@ def test_every_revision_oldest_first() -> None:
     assert tuple(REVISIONS) == (*HANDSHAKE, MODERN)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("property_", "holders"),
     [
         ("modern", {MODERN}),
@@ -37,7 +36,7 @@ CLOSES = "logged locally only (HTTP 2026-07-28 closes the stream instead)"
 UNKNOWN = "logged locally only (nothing is sent before the protocol version is known)"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("revision", "transport", "method", "signal", "told"),
     [
         ("2025-11-25", "http", "tools/call", Signal.NOTIFICATION, "sent to the server; logged"),

@@ -6,9 +6,10 @@ import pytest
 
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "url"),
     [
         ("http://127.0.0.1:8080/mcp", "http://127.0.0.1:8080/mcp"),
@@ -24,7 +25,7 @@ def test_what_can_be_connected_to(text: str, url: str):
     assert str(parse(text).url) == url
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "words"),
     [
         ("ftp://h/", "not 'ftp'"),
@@ -60,7 +61,7 @@ def test_credentials_become_a_header_and_are_shown_nowhere():
     assert address.shown == "https://h.example/mcp?…"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "loopback"),
     [
         ("http://127.0.0.1/", True),
@@ -77,7 +78,7 @@ def test_loopback(url: str, loopback: bool):
     assert parse(url).loopback is loopback
 
 
-@pytest.mark.parametrize(
+@cases(
     ("reference", "url"),
     [
         ("/messages?session=1", "http://h:9/messages?session=1"),
@@ -94,7 +95,7 @@ def test_an_endpoint_of_the_same_origin(reference: str, url: str):
     assert resolved.authorization == "Basic " + base64.b64encode(b"u:p").decode()
 
 
-@pytest.mark.parametrize(
+@cases(
     "reference",
     [
         "http://h:8/m",

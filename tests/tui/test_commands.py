@@ -10,6 +10,7 @@ from mcp_tui.tui.host import Offer
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen
 from mcp_tui.tui.view.text import clean
+from tests.cases import cases
 from tests.tui.driving import Driven, driving
 from tests.tui.playing import TARGET
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
@@ -33,7 +34,7 @@ def offers(*said: str) -> list[Offer]:
     return [Offer(clean(name), clean(note), str) for name, _, note in pairs]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("typed", "meant"),
     [
         ("cancel 212", "Cancel 212 tools/call slow"),

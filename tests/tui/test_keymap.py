@@ -14,6 +14,7 @@ from mcp_tui.tui.keys import BUTTONS, LIST
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.view.text import words
+from tests.cases import cases
 from tests.tui.driving import driving
 from tests.tui.screens.host import UNANSWERED, Host
 from tests.tui.snapshots.scenes import at_noon, staged
@@ -28,7 +29,7 @@ def test_keys_that_are_free_are_taken_by_any_of_their_names():
     assert chosen["app.help"] == "f1,question_mark"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("id_", "keys", "problem"),
     [
         ("request.cancel", "controll+x", "unknown key 'controll+x'"),

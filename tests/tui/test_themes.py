@@ -31,6 +31,7 @@ from mcp_tui.tui.themes import (
     shown,
     theme_files,
 )
+from tests.cases import cases
 from tests.tui.driving import Driven, driving
 from tests.tui.snapshots.scenes import at_noon, staged
 from tests.tui.snapshots.text import drawn
@@ -89,7 +90,7 @@ def test_a_dark_and_a_light_theme_ship_and_load():
 STATES = ("primary", "accent", "warning", "error", "success")
 
 
-@pytest.mark.parametrize("shown", [_whole, _of_256])
+@cases("shown", [_whole, _of_256])
 @pytest.mark.parametrize("theme", OWN_COLOURS, ids=lambda theme: theme.name)
 def test_every_text_is_readable_where_it_stands(theme: Theme, shown: Callable[[str], str]):
     colours = theme.to_color_system().generate()
@@ -119,7 +120,7 @@ def test_every_text_is_readable_where_it_stands(theme: Theme, shown: Callable[[s
     assert len(set(own)) == len(own)
 
 
-@pytest.mark.parametrize("name", ["mcp-tui-dark", "mcp-tui-light"])
+@cases("name", ["mcp-tui-dark", "mcp-tui-light"])
 def test_with_256_colours_plain_text_has_none(name: str):
     (theme,) = (theme for theme in SHIPPED if theme.name == name)
     colours = theme.to_color_system().generate()
@@ -137,7 +138,7 @@ def _named(colours: str, name: str, *, light: bool) -> str:
 
 
 @pytest.mark.parametrize("colours", SIXTEEN.values(), ids=SIXTEEN)
-@pytest.mark.parametrize("light", [False, True])
+@cases("light", [False, True])
 def test_with_16_colours_every_text_is_readable_on_the_terminal_s_background(colours: str, light: bool):
     name = automatic("standard", light=light)
     (theme,) = (theme for theme in SHIPPED if theme.name == name)
@@ -333,7 +334,7 @@ async def test_the_workbench_is_seen_behind_dialogs_in_the_colours_of_the_termin
 LIGHT = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("said", "light"),
     [
         (LIGHT, True),

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
-
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.tui.view.badges import BADGES, badge
 from mcp_tui.tui.view.rows import bar
 from mcp_tui.tui.view.text import TO_ASCII, SafeText, clean, width
+from tests.cases import cases
 from tests.tui.making import called, cancelled, completed, late, row, started
 
 END = ev.Settled(at=4.0, id=1)
@@ -41,7 +40,7 @@ STORIES: list[tuple[str, str, list[ev.Event]]] = [
 ]
 
 
-@pytest.mark.parametrize(("word", "glyph", "events"), STORIES)
+@cases(("word", "glyph", "events"), STORIES)
 def test_a_story_and_its_badge(word: str, glyph: str, events: list[ev.Event]):
     shown = badge(row(events))
     assert (shown.word, shown.glyph) == (word, glyph)

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from mcp_tui import clock
 from mcp_tui.tui.view.durations import elapsed, lag, limit, moment, size, up
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("in_words", "value", "shown"),
     [
         (elapsed, -1.0, "0.0s"),

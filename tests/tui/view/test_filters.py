@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.filters import parse
+from tests.cases import cases
 from tests.tui.making import book, called, cancelled, completed, late, started
 
 
@@ -29,7 +28,7 @@ def found(text: str) -> list[object]:
     return [row.id for row in rows() if wanted.matches(row)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "ids"),
     [
         ("", [1, 2, 3, 212, 21]),
@@ -92,7 +91,7 @@ def test_an_unknown_field_is_refused_with_the_choices_and_shows_nothing():
     assert found("late:x") == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "said"),
     [
         ("state:light", "Unknown state 'light'. Choose from: open, done, queued,"),
@@ -110,7 +109,7 @@ def test_a_bad_expression_says_why_and_shows_nothing():
     assert found("/a(b/") == []
 
 
-@pytest.mark.parametrize("pattern", ["(a*)*b", "(x+x+)+y", "(a|a)*$", "(.*a){20}"])
+@cases("pattern", ["(a*)*b", "(x+x+)+y", "(a|a)*$", "(.*a){20}"])
 def test_no_expression_takes_longer_than_the_text(pattern: str):
     wanted = parse(f"/{pattern}/")
     assert not wanted.problem

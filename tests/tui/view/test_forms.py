@@ -9,6 +9,7 @@ from mcp_tui.client.schemas import mistake
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.forms import EDITABLE, about, bounds, editable, kind, vacant, veiled
 from mcp_tui.tui.view.text import clean
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
@@ -21,7 +22,7 @@ def nested(levels: int) -> Json:
     return {"type": "array", "items": nested(levels - 1)} if levels else {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("schema", "said"),
     [
         ({"type": "string"}, "text"),
@@ -90,7 +91,7 @@ def test_all_that_a_schema_says_of_a_field():
     assert said([*about(number, FieldEntry(Given.JSON, '"x"'))]) == "a  whole number (type JSON here)"
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
+@cases("name", PAYLOADS)
 def test_editable_text_shows_every_character_and_means_the_same(name: str):
     value = {PAYLOADS[name]: [PAYLOADS[name]]}
     text = editable(value)
@@ -133,7 +134,7 @@ def test_what_cannot_be_sent_as_it_is_typed_is_refused(text: str, said: str):
         parsed(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "shown"),
     [
         ('{"pin": "12", "a": "b"}', '{"pin": ••••, "a": "b"}'),

@@ -4,11 +4,10 @@ import json
 import shlex
 from pathlib import Path
 
-import pytest
-
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.tui.view.headless import headless_command, redactor
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 STDIO = StdioTarget(command=("python", "my server.py"))
@@ -82,7 +81,7 @@ def test_secrets_of_an_address_and_its_headers_are_masked():
     ]
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
+@cases("name", PAYLOADS)
 def test_the_command_runs_as_it_is_shown(name: str):
     text = PAYLOADS[name]
     shown = call({"query": text}, name="add")

@@ -19,6 +19,7 @@ from mcp_tui.tui.view.picture import (
     format_of,
     pictured,
 )
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.imaging import (
     BLUE,
@@ -51,7 +52,7 @@ def refused(data: bytes | Part) -> str:
 # -- formats ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shown", FORMATS)
+@cases("shown", FORMATS)
 def test_an_image_of_each_format_is_decoded_with_its_size_and_its_colours(shown: str):
     image = quarters(64, 32).convert("RGBA" if shown in ("PNG", "WebP") else "RGB")
     data = saved(image, FORMATS[shown], **({"lossless": True} if shown == "WebP" else {}))
@@ -65,7 +66,7 @@ def test_an_image_of_each_format_is_decoded_with_its_size_and_its_colours(shown:
     assert facts(part(data, f"image/{shown.lower()}"), picture)[1:] == ["64 × 32 pixels"]
 
 
-@pytest.mark.parametrize("shown", ["GIF", "PNG", "WEBP"])
+@cases("shown", ["GIF", "PNG", "WEBP"])
 def test_of_an_animation_the_first_frame_is_shown(shown: str):
     picture = decoded(part(animation(3, shown)))
     assert picture.said() == ["4 × 4 pixels", "animated, the first frame"]
@@ -115,7 +116,7 @@ def test_a_png_of_endless_chunks_is_refused():
     assert refused(png(8, 1, between=chunk(b"IDAT", b"") * (READS // 2))) == ("too many pieces")
 
 
-@pytest.mark.parametrize("shown", FORMATS)
+@cases("shown", FORMATS)
 def test_a_file_that_breaks_off_anywhere_is_refused_or_shown_and_nothing_else_happens(shown: str):
     data = saved(quarters(40, 40).convert("RGB"), FORMATS[shown])
     said: list[str] = []
@@ -141,7 +142,7 @@ def test_a_file_with_one_byte_changed_is_refused_or_shown_and_nothing_else_happe
         data[at] = kept
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [
         b"",

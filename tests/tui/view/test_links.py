@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pytest
-
 from mcp_tui.tui.screens.interaction import link_parts
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 
@@ -50,7 +49,7 @@ def test_the_host_that_stands_out_is_the_one_that_is_visited_and_not_the_one_in_
     assert found.opens
 
 
-@pytest.mark.parametrize("user", ["evil.example", "x:evil.example", "evil.example:evil.example"])
+@cases("user", ["evil.example", "x:evil.example", "evil.example:evil.example"])
 def test_a_name_that_looks_like_the_host_does_not_take_its_place(user: str) -> None:
     found = seen(f"https://{user}@evil.example/")
     assert found.before == f"https://{user}@"
@@ -65,7 +64,7 @@ def test_a_host_in_other_letters_is_spelt_in_ascii() -> None:
     assert "xn--pple-43d.com" in warned("https://аpple.com/")
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
     [
         "javascript:alert(1)",
@@ -87,7 +86,7 @@ def test_nothing_but_http_and_https_opens(url: str) -> None:
     assert "Only http and https URLs can be opened." in found.warnings
 
 
-@pytest.mark.parametrize("url", ["https://[::1", "https://a:99999/", "https://a:b/", "http://[x]/"])
+@cases("url", ["https://[::1", "https://a:99999/", "https://a:b/", "http://[x]/"])
 def test_what_cannot_be_read_does_not_open(url: str) -> None:
     found = link_parts(url)
     assert not found.opens
@@ -101,9 +100,7 @@ def test_http_says_that_it_is_not_encrypted_but_for_this_machine() -> None:
     assert not warned("http://[::1]:80/")
 
 
-@pytest.mark.parametrize(
-    "url", ["https://a.example/\u202egpj", "https://a.example/ b", "https://a.example/\n"]
-)
+@cases("url", ["https://a.example/\u202egpj", "https://a.example/ b", "https://a.example/\n"])
 def test_characters_that_cannot_be_seen_keep_it_from_opening(url: str) -> None:
     found = seen(url)
     assert not found.opens

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.tui.view.markdown import MARKDOWN_MOST, MarkdownLines, is_markdown, narrowed
 from mcp_tui.tui.view.text import width
+from tests.cases import cases
 
 TEXT = """# Report
 Some **bold** words and a [link](https://example.com/a?b=c).
@@ -60,7 +61,7 @@ def test_html_and_images_are_text():
     assert drawn("<b>x</b> ![pic](http://h/p.png)", 60) == ["<b>x</b> [image: pic] (http://h/p.png)"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "found"),
     [
         ("# a", True),
@@ -88,7 +89,7 @@ def test_a_text_of_one_sign_again_and_again_is_plain_text(piece: str):
     assert all(width(line.text) <= 80 for line in MarkdownLines(text, 80).lines)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("widths", "room", "made"),
     [
         ([3, 9, 5], 20, [3, 9, 5]),

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.screens.parts.details import Belonging
 from mcp_tui.tui.view import list_filters
+from tests.cases import cases
 from tests.tui.making import book, cancelled, completed, late, started
 
 EVENTS = [
@@ -19,7 +18,7 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "found"),
     [
         ("", [0, 1, 2, 3, 4, 5]),

@@ -17,6 +17,7 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.tui.view import probe_report as view
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 INFO = ServerInfo(transport="stdio", revision=LATEST, name="crawler", version="1.2")
@@ -45,7 +46,7 @@ WORKED_ON = Finding("P-03", Verdict.WARNING, "it worked on")
 DIED = Finding("P-04", Verdict.FAIL, "it died", (EvidenceItem("server exited", 1.23456, "{}"),))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("made", "answer", "badge", "broken"),
     [
         (report(PASSED), "yes – it stopped", "stops", ""),
@@ -157,7 +158,7 @@ def test_warnings_fail_in_junit_only_where_strict():
     assert "warning: it worked on" in "".join(case.itertext())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("choices", "says"),
     [
         (None, "a slow and harmless tool that it finds about 25 times"),

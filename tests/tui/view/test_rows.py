@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Limits, Origin, Signal
 from mcp_tui.tui.view.rows import first_line
+from tests.cases import cases
 from tests.tui.making import called, cancelled, cells, completed, late, progress, row, started, warns
 
 
@@ -22,7 +21,7 @@ def test_a_total_draws_a_bar_and_per_cent():
     assert info(started(), progress(30, 100, "parsing"), wide=True) == "███        30% parsing"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("done", "total", "shown"),
     [(99.9, 100.0, "99%"), (100.0, 100.0, "100%"), (150.0, 100.0, "100%"), (-5.0, 100.0, "0%")],
 )
@@ -223,7 +222,7 @@ def test_c56_a_subscription_that_the_server_ended_says_so():
     assert info(listening, ev.Completed(at=1.0, id=1, size=80)) == "closed by the server"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "shown"),
     [
         ("one\ntwo", "one …"),

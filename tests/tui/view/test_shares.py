@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from mcp_tui.tui.view.shares import LEAST_SHARE, Border, Shares, shares
+from tests.cases import cases
 
 BORDERS: list[Border] = ["requests", "catalogue", "tabs"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("screen", "lines", "narrow", "height"),
     [(40, 3, False, 8), (40, 12, False, 12), (40, 99, False, 18), (24, 99, True, 13), (8, 99, False, 3)],
 )
@@ -21,9 +20,7 @@ def test_the_catalogue_is_as_wide_as_its_longest_name_within_bounds():
     assert [Shares().catalogue_width(120, cells) for cells in (0, 28, 90)] == [26, 28, 30]
 
 
-@pytest.mark.parametrize(
-    ("screen", "catalogue"), [(100, 0), (120, 0), (140, 0), (170, 30), (200, 30), (200, 20)]
-)
+@cases(("screen", "catalogue"), [(100, 0), (120, 0), (140, 0), (170, 30), (200, 30), (200, 20)])
 def test_the_detail_has_at_least_55_percent_of_the_width(screen: int, catalogue: int):
     detail = screen - catalogue - Shares().tabs_width(screen, catalogue)
     assert 100 * detail >= 55 * screen
@@ -39,9 +36,7 @@ def test_no_border_takes_the_room_of_a_pane():
             assert min(catalogue, tabs, 200 - catalogue - tabs) >= 200 * LEAST_SHARE - 1
 
 
-@pytest.mark.parametrize(
-    "told", [{}, {"catalogue": "wide", "tabs": None}, {"tabs": 7, "requests": True}, {"requests": -1}]
-)
+@cases("told", [{}, {"catalogue": "wide", "tabs": None}, {"tabs": 7, "requests": True}, {"requests": -1}])
 def test_what_is_no_share_leaves_the_size_to_the_content(told: dict[str, object]):
     assert shares(told) == Shares()
 

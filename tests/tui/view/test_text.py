@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -17,13 +16,14 @@ from mcp_tui.tui.view.text import (
     words,
     wrap,
 )
+from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=200)
 NASTY = st.lists(st.one_of(st.sampled_from(list(PAYLOADS.values())), ANYTHING), max_size=4).map("".join)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("raw", "shown"),
     [
         ("", ""),

@@ -16,6 +16,7 @@ from mcp_tui.tui.view.pages import JsonPage, TextPage
 from mcp_tui.tui.view.text import clean, words, wrap
 from mcp_tui.tui.widgets.detail_pane import wrapped_lines
 from mcp_tui.tui.widgets.links import linked
+from tests.cases import cases
 
 
 def links(lines: Sequence[Segments], number: int = 0) -> list[tuple[str, str]]:
@@ -30,7 +31,7 @@ def one(text: str) -> list[Segments]:
     return [((clean(text), ""),)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "url"),
     [
         ("see https://example.org/a?b=c#d.", "https://example.org/a?b=c#d"),
@@ -42,7 +43,7 @@ def test_a_whole_url_is_a_link_to_what_is_seen(text: str, url: str):
     assert links(one(text)) == [(url, url)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "https://example.org@evil.example/",
