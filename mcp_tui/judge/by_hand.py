@@ -425,17 +425,6 @@ class HandJudge(Judge):
             client = next((each.client for each in kept.runs.values() if each.client), "a client")
             self.say(f"Resuming with {client}: {done} steps done since {kept.date}. --restart starts over.")
 
-    def _seen(self, experiment: ClientExperiment) -> Seen:
-        made = verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport)
-        return Seen(
-            experiment=experiment.run_name,
-            transport=self.transport,
-            timeout=self.limit,
-            limit=made.limit(),
-            maximum=self.maximum,
-            tool=experiment.tool,
-        )
-
     def _take(self, experiment: ClientExperiment, seen: Seen) -> None:
         """Judges anew with what was seen, and shows the verdicts that this changes."""
         other = next((each.client for each in self.runs.values() if each.client), seen.client)

@@ -144,14 +144,7 @@ class Judge:
     async def _make(self, experiment: ClientExperiment) -> None:
         self.tell(f"{experiment.run_name}: the client {experiment.does}")
         folder = _folder()
-        seen = Seen(
-            experiment=experiment.run_name,
-            transport=self.transport,
-            timeout=self.limit,
-            limit=verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport).limit(),
-            maximum=self.maximum,
-            tool=experiment.tool,
-        )
+        seen = self._seen(experiment)
         stage = Stage(
             seen, folder, speaks=self.speaks, gave_up=self.gave_up, arguments=experiment.arguments or {}
         )
@@ -167,6 +160,17 @@ class Judge:
             # Also when the time of the run is over or a person interrupts: no process of the client's is left.
             await asyncio.shield(spawn(_end(stage), name="end a client"))
         self.runs[experiment.run_name] = seen
+
+    def _seen(self, experiment: ClientExperiment) -> Seen:
+        made = verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport)
+        return Seen(
+            experiment=experiment.run_name,
+            transport=self.transport,
+            timeout=self.limit,
+            limit=made.limit(),
+            maximum=self.maximum,
+            tool=experiment.tool,
+        )
 
     def _words(self, experiment: ClientExperiment, stage: Stage) -> tuple[list[str], dict[str, str]]:
         """Returns the client's command line for a run, and its environment."""
