@@ -61,6 +61,9 @@ BATCH_PAUSE_SECONDS: Final = 0.002
 """Seconds between two batches, for keys and for drawing the screen."""
 
 
+_UNDELIVERED: Final = frozenset[type[ev.Event]]({ev.Undelivered, ev.CancelDelayed})
+
+
 class Client:
     """One server, its requests, and everything that came of them.
 
@@ -357,8 +360,11 @@ class Client:
         left.remove(listener)
         self._listeners = tuple(left)
 
-    def tell(self, event: ev.Event) -> None:
-        """Stores an event and passes it to the listeners."""
+    def event(self, event: ev.Event) -> None:
+        """Stores an event and passes it to listeners.
+
+        If a cancel cannot be delivered, its request is not waited for any more.
+        """
         self.store.event(event)
         for listener in self._listeners:
             try:
@@ -366,6 +372,13 @@ class Client:
             except Exception as error:  # noqa: BLE001 - one bad listener must hold up no cancel, and starve no other
                 tell = asyncio.get_running_loop().call_exception_handler
                 tell({"message": "a listener raised", "exception": error})
+        if type(event) in _UNDELIVERED and isinstance(event, ev.RequestEvent):
+            row = self.book.get(event.id)
+            if row is not None and is_undelivered(row):
+                self._wake(event.id)
+
+    tell = event
+    """The same, by the name that it has for what the ledger does not decide."""
 
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 
@@ -519,17 +532,13 @@ class Client:
 
     def drain(self) -> None:
         """Carries out everything that the ledger decided, and sets the timer for its next deadline."""
-        if not self.ledger.performing:  # else whoever performs goes on with it
-            self.ledger.perform()
+        ledger = self.ledger
+        if ledger.performing:  # then whoever performs goes on with it
+            return
+        ledger.perform()
+        # Nearly always an alarm is set, and early enough.
+        if ledger.deadlines.soonest < self._alarm_at or (self._alarm is None and ledger.live):
             self._keep_time()
-
-    def event(self, event: ev.Event) -> None:
-        """Stores an event; if a cancel cannot be delivered, its request is not waited for any more."""
-        self.tell(event)
-        if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):
-            row = self.book.get(event.id)
-            if row is not None and is_undelivered(row):
-                self._wake(event.id)
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Writes a request, or holds it while a new session is opened."""

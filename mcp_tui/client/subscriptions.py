@@ -93,6 +93,8 @@ class Subscriptions:
         return self.stream
 
     def _take(self, event: ev.Event) -> None:
+        if self.stream is None and not isinstance(event, ev.Connected):
+            return  # nearly always: it is asked for each event
         match event:
             case ev.Connected():
                 self.stream, self._drops = None, 0

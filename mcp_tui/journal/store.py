@@ -39,6 +39,11 @@ UNWRITTEN: Final = 256 * 1024
 _OVERHEAD: Final = 64
 """Bytes of memory that a payload takes in addition to its own."""
 
+_STORABLE: Final = (int, str, float)
+
+_COLUMN_ROWS: Final = 256
+"""Frames that are put into columns together: one alone takes three times as long."""
+
 _HEAD_CHARACTERS: Final = 128
 """Characters kept of a method or an id: those of a hostile server may be megabytes."""
 
@@ -116,17 +121,18 @@ class Store:
         self._seq += 1
         self.version += 1
         self._at = at
-        known = id if isinstance(id, (int, str, float)) else None
+        known = id if isinstance(id, _STORABLE) else None
+        size = len(raw)
         if not self._unseen:
-            self.frames.append(at, direction, method, known, len(raw), stream)
+            self.frames.append(at, direction, method, known, size, stream)
             self._payloads.append(raw)
-            self._payload_bytes += len(raw) + _OVERHEAD
+            self._payload_bytes += size + _OVERHEAD
             # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
             while self._payload_bytes > self._memory and len(self._payloads) > 1:
                 self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
         if self._takers:
-            head = FrameHead(self._seq, at, direction, method, known, len(raw), stream, own)
-            self._write((head, raw), len(raw))
+            head = FrameHead(self._seq, at, direction, method, known, size, stream, own)
+            self._write((head, raw), size)
         return self._seq
 
     def event(self, event: Event) -> None:
@@ -234,12 +240,16 @@ class Store:
 class Frames:
     """The heads of the newest frames, oldest first, without a gap; :attr:`hidden` counts those dropped.
 
-    They are kept in columns, about 70 bytes per frame. Above ``capacity`` the oldest eighth is dropped.
+    They are kept in columns, about 70 bytes per frame; the newest wait to be put there. Above ``capacity`` the oldest eighth
+    is dropped.
     """
 
     def __init__(self, capacity: int = FRAMES) -> None:
         self.hidden = 0
-        self._capacity = capacity
+        self._together = min(_COLUMN_ROWS, capacity // 8)
+        self._room = self._together
+        self._capacity = capacity - self._together
+        self._new: list[tuple[float, int, bool, str, RequestId | float | None, RequestId | None]] = []
         self._at = array("d")
         self._size = array("Q")
         self._out = bytearray()
@@ -257,18 +267,29 @@ class Frames:
         stream: RequestId | None,
     ) -> None:
         """Appends the newest frame by the parts of its head."""
-        self._at.append(at)
-        self._size.append(size)
-        self._out.append(direction == "out")
-        self._method.append(sys.intern(method[:_HEAD_CHARACTERS]) if method else "")
-        self._id.append(id_[:_HEAD_CHARACTERS] if isinstance(id_, str) else id_)
-        self._stream.append(stream)
-        if len(self._at) > self._capacity:
-            # An eighth at once: to drop one for each that comes would move all the others every time.
-            surplus = len(self._at) // 8
-            self.hidden += surplus
-            for column in (self._at, self._size, self._out, self._method, self._id, self._stream):
-                del column[:surplus]
+        self._new.append((at, size, direction == "out", method, id_, stream))
+        self._room -= 1
+        if not self._room:
+            self._room = self._together
+            self._settle()
+            if len(self._at) > self._capacity:
+                # An eighth at once: to drop one for each that comes would move all the others every time.
+                surplus = len(self._at) // 8
+                self.hidden += surplus
+                for column in (self._at, self._size, self._out, self._method, self._id, self._stream):
+                    del column[:surplus]
+
+    def _settle(self) -> None:
+        """Puts the newest frames into the columns."""
+        if self._new:
+            at, size, out, method, id_, stream = zip(*self._new, strict=True)
+            self._at.extend(at)
+            self._size.extend(size)
+            self._out.extend(out)
+            self._method.extend(sys.intern(each[:_HEAD_CHARACTERS]) for each in method)
+            self._id.extend(each[:_HEAD_CHARACTERS] if isinstance(each, str) else each for each in id_)
+            self._stream.extend(stream)
+            self._new.clear()
 
     def find(self, seq: int) -> int | None:
         """Returns the index of a frame, or ``None`` if it is not kept."""
@@ -277,15 +298,17 @@ class Frames:
 
     def until(self, at: float) -> int:
         """Returns the number of kept frames before a time."""
+        self._settle()
         return bisect_left(self._at, at)
 
     def __len__(self) -> int:
-        return len(self._at)
+        return len(self._at) + len(self._new)
 
     def __iter__(self) -> Iterator[FrameHead]:
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, index: int) -> FrameHead:
+        self._settle()
         place = range(len(self))[index]
         return FrameHead(
             self.hidden + place + 1,

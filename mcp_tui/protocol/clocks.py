@@ -29,9 +29,9 @@ class Clocks:
             limit = row.limits.max_timeout if row.paused_at is None else None
             self._core.deadlines.arm(Timer.LIMIT, row.id, None if limit is None else row.queued_at + limit)
             return
-        if row.state is not State.IN_FLIGHT and row.state is not State.TASK:
+        if row.state not in RUNNING:
             return
-        idle, maximum = row.deadlines()
+        idle, maximum = row.clocks() if row.paused_at is None else (None, None)
         if row.overdue_until is not None and row.paused_at is None:
             idle = row.overdue_until
         if idle is None or (maximum is not None and maximum < idle):

@@ -19,6 +19,9 @@ from mcp_tui.protocol.revisions import Negotiated
 
 P = ParamSpec("P")
 
+Action = tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]
+"""A method of the port, and what it is called with."""
+
 BROKEN: Final = 4096
 """Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
 
@@ -78,7 +81,7 @@ class Core:
         self.other_ids: dict[RequestId, RequestId] = {}
         """The ids of rows by other ids that they have on the wire: those of second and later rounds."""
         self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
-        self._queue: deque[tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]] = deque()
+        self._queue: deque[ev.Event | Action] = deque()
         self.performing = False
         """Whether :meth:`perform` is at it: what is queued meanwhile it does as well."""
 
@@ -87,7 +90,7 @@ class Core:
     def emit(self, event: ev.Event) -> Request | None:
         """Folds an event into the book and queues it for the port; returns its row, if it has one."""
         row = self.book.apply(event)
-        self._queue.append((self.port.event, (event,), {}))
+        self._queue.append(event)
         return row
 
     def enter(
@@ -103,16 +106,17 @@ class Core:
         seq: int = 0,
     ) -> Live:
         """Enters a request into the book as called, and nothing else."""
+        fields = as_object(params)
         row = self.emit(
             ev.Called(
                 at=at,
                 id=id_,
                 method=method,
-                name=name_of(method, params),
+                name=name_of(method, fields),
                 limits=limits,
                 internal=internal,
                 parent=parent,
-                as_task=method == "tools/call" and not self.negotiated.modern and "task" in as_object(params),
+                as_task="task" in fields and method == "tools/call" and not self.negotiated.modern,
                 seq=seq,
             )
         )
@@ -132,17 +136,22 @@ class Core:
         if self.performing or not self._queue:
             return
         self.performing = True
+        queue, tell = self._queue, self.port.event
         try:
-            while self._queue:
-                action, args, more = self._queue.popleft()
+            while queue:
+                due = queue.popleft()
                 try:
+                    if not isinstance(due, tuple):
+                        tell(due)
+                        continue
+                    action, args, more = due
                     if more:
                         action(*args, **more)
                     else:  # nearly always, and to unpack nothing takes time
                         action(*args)
                 except Exception as error:
-                    waiting = ", ".join(_told(each, given) for each, given, _ in islice(self._queue, TOLD))
-                    error.add_note(f"in {_told(action, args)}; then: {waiting or 'nothing'}")
+                    waiting = ", ".join(map(_told, islice(queue, TOLD)))
+                    error.add_note(f"in {_told(due)}; then: {waiting or 'nothing'}")
                     raise
         finally:
             self.performing = False
@@ -187,18 +196,16 @@ class Core:
         return row if row is None or not self.other_ids or row.wire_id == wire_id else None
 
 
-def name_of(method: str, params: Json) -> str:
+def name_of(method: str, params: dict[str, Json]) -> str:
     """Returns the tool, prompt, URI, or task that a request is about."""
-    fields = as_object(params)
-    if method.startswith("tasks/"):
-        value = fields.get("taskId")
-    else:
-        value = fields.get("uri" if method.startswith("resources/") else "name")
-    return messages.as_text(value)
+    names = "taskId" if method.startswith("tasks/") else "uri" if method.startswith("resources/") else "name"
+    value = params.get(names)
+    return value if isinstance(value, str) else ""
 
 
-def _told(action: Callable[..., None], args: tuple[Any, ...]) -> str:
+def _told(due: ev.Event | Action) -> str:
     """Returns an action and whose it is, without what was sent: ``signal 7``, ``event CancelRequested``."""
+    action, args, _ = due if isinstance(due, tuple) else (LedgerPort.event, (due,), None)
     about = args[0] if args else None
     name = getattr(action, "__name__", "action")
     if isinstance(about, ev.Event):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from enum import IntEnum
+from math import inf
 from typing import Final
 
 from mcp_tui.protocol.events import RequestId
@@ -37,6 +38,8 @@ class Deadlines:
     """At most one time for each timer of each request, the earliest first. Times are monotonic seconds."""
 
     def __init__(self) -> None:
+        self.soonest = inf
+        """No time is earlier than this; :meth:`next` finds the time itself."""
         self._due: dict[TimerKey, float] = {}
         # the flag parts ids that are numbers from texts, which have no order between them
         self._heap: list[tuple[float, bool, TimerKey]] = []
@@ -49,6 +52,7 @@ class Deadlines:
             return
         key = (timer, id)
         self._due[key] = due
+        self.soonest = min(due, self.soonest)
         heapq.heappush(self._heap, (due, isinstance(id, str), key))
         if len(self._heap) > 2 * len(self._due) + STALE_ENTRIES:
             self._heap[:] = [(due, isinstance(key[1], str), key) for key, due in self._due.items()]
@@ -59,8 +63,10 @@ class Deadlines:
         while self._heap:
             due, _, key = self._heap[0]
             if self._due.get(key) == due:
+                self.soonest = due
                 return due
             heapq.heappop(self._heap)
+        self.soonest = inf
         return None
 
     def pop_due(self, now: float) -> Iterator[TimerKey]:

@@ -60,6 +60,8 @@ from mcp_tui.protocol.tasks import ROUND_METHODS, Rounds, Tasks
 
 UNSENT: Final = "cancelled before it was sent"
 
+_UNSENT: Final = frozenset({State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED})
+
 OWN_ID: Final = "mcp-tui-{}"
 """The id of a request that a tap sends itself, beside those of the client that it listens to."""
 
@@ -126,10 +128,11 @@ class Ledger(Core):
 
         ``parent`` is the request whose task this one is sent for.
         """
-        id_, modern = next(self._ids), self.negotiated.modern
+        id_, agreed = next(self._ids), self.negotiated
         live = self.enter(id_, method, params, limits=limits, internal=internal, parent=parent, at=at)
-        self.clocks.arm(live.row)
-        if (modern and method in ROUND_METHODS) or self.negotiated.transport != "stdio":
+        if limits.max_timeout is not None:
+            self.clocks.arm(live.row)
+        if agreed.transport != "stdio" or (agreed.modern and method in ROUND_METHODS):
             live.params = as_object(params)  # it may have to be sent again: with input, or with a token
         self.dispatch(live.row, params)
         return id_
@@ -163,13 +166,14 @@ class Ledger(Core):
 
     def dispatch(self, row: Request, params: Json) -> None:
         """Sends the last round of a request, with the client's ``_meta`` and a progress token."""
+        id_, method = row.wire_id, row.method
         if params is None or isinstance(params, dict):
             given = as_object(params)
             meta = {**self.negotiated.meta, **as_object(given.get("_meta"))}
-            if row.method not in UNTOKENED:
-                self._give_token(row.wire_id, meta)
+            if method not in UNTOKENED:
+                self._give_token(id_, meta)
             params = {**given, "_meta": meta} if meta else given or None
-        self.do(self.port.send, row.wire_id, row.method, messages.request(row.wire_id, row.method, params))
+        self.do(self.port.send, id_, method, messages.request(id_, method, params))
 
     def _give_token(self, wire_id: RequestId, meta: dict[str, Json]) -> None:
         """Adds the progress token of a round, its id, to ``_meta``, unless the caller set another one."""
@@ -280,13 +284,13 @@ class Ledger(Core):
             self._sent(row, at, seq)
 
     def _sent(self, row: Request, at: float, seq: int = 0) -> None:
-        if row.state not in (State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED):
+        if row.state not in _UNSENT:
             return
         self.emit(ev.Sent(at=at, id=row.id, seq=seq))
         self.clocks.arm(row)
         if row.method == LISTEN and row.open:
             self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
-        owner = self._task_owner(row)
+        owner = None if row.parent is None else self.book.get(row.parent)
         if owner is not None and row.id in self.live:
             self.tasks.errand_written(owner, row, at, seq)
 
@@ -489,16 +493,17 @@ class Ledger(Core):
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
         """Handles one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
-        if isinstance(frame, (messages.MethodFrame, ResponseFrame)) and frame.repeats:
+        if isinstance(frame, (ResponseFrame, messages.MethodFrame)) and frame.repeats:
             text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
+        if isinstance(frame, ResponseFrame):
+            self.responses.receive(frame, at, seq, stream)
+            return
         if isinstance(frame, messages.MethodFrame) and frame.defect:
             self.violation("malformed", f"{frame.method[:METHOD_CHARACTERS]}: {frame.defect}", at, seq)
         match frame:
             case messages.NotificationFrame():
                 self.inbound.notified(frame, at, seq, stream)
-            case ResponseFrame():
-                self.responses.receive(frame, at, seq, stream)
             case messages.RequestFrame():
                 self.inbound.receive(frame, at=at, seq=seq, stream=stream)
             case messages.MalformedFrame():
@@ -546,10 +551,6 @@ class Ledger(Core):
         self._sent(row, at)
         return True
 
-    def _task_owner(self, row: Request) -> Request | None:
-        """Returns the row whose task a request was sent for."""
-        return None if row.parent is None else self.book.get(row.parent)
-
     # -- how a request ends ----------------------------------------------------------------------------------
 
     def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None:
@@ -561,9 +562,9 @@ class Ledger(Core):
             self.tasks.row_over(live)
         if row.method == LISTEN:
             self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
-        self.send_owed(row.id, event.at)
+        self.inbound.send_owed(row.id, at=event.at)
         self.do(self.port.resolve, row.id, frame)
-        owner = self._task_owner(row)
+        owner = None if row.parent is None else self.book.get(row.parent)  # whose task it was sent for
         if owner is not None:
             self.tasks.errand_over(owner, row, frame, event.at)
 

@@ -163,10 +163,10 @@ def storable_id(identity: Any) -> RequestId | float | bool | None:
     """
     if identity is None:
         return None
-    if isinstance(identity, str):
-        return identity[:200]
     if type(identity) is int:
         return identity if identity.bit_length() <= _BITS else shown(identity)
+    if isinstance(identity, str):
+        return identity[:200]
     if isinstance(identity, float):
         return identity if math.isfinite(identity) else shown(identity)
     return identity if isinstance(identity, bool) else None
@@ -302,6 +302,9 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
+_OTHER_COLON: Final = re.compile(rb'"\s+:|\\u00(?:22|3[aA])')
+"""What would be counted in a text that is written again, and not in its original."""
+
 DUPLICATES_BYTES: Final = 1 << 16
 """Bytes of a message up to which it is searched for duplicate members."""
 
@@ -309,10 +312,12 @@ DUPLICATES_BYTES: Final = 1 << 16
 def repeated_member(raw: bytes, value: Json) -> str:
     """Returns the name of a member that an object of a JSON text has twice, else an empty string.
 
-    ``value`` is the parsed text. If it is written with as many colons behind quotes as the text has, none is repeated; only
-    otherwise is the text parsed once more.
+    ``value`` is the parsed text. None is repeated if it is written as the text is, or with as many colons behind quotes, and
+    the text has none in another form; only otherwise is the text parsed once more.
     """
-    if len(raw) > DUPLICATES_BYTES or raw.count(b'":') == encode(value).count(b'":'):
+    if len(raw) > DUPLICATES_BYTES or (again := encode(value)) == raw:
+        return ""
+    if raw.count(b'":') == again.count(b'":') and not _OTHER_COLON.search(raw):
         return ""
     found: list[str] = []
 
@@ -360,6 +365,10 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
 
     Only a response may lack its ``jsonrpc`` member, which is flagged.
     """
+    result = message.get("result")
+    if isinstance(result, dict) and len(message) == 3 and message.get("jsonrpc") == "2.0" and "id" in message:
+        # nearly every response: there is no member that may be wrong
+        return ResponseFrame(id=message["id"], result=result, size=size)
     identity = message.get("id", MISSING)
     answers = "result" in message or "error" in message
     if "jsonrpc" not in message and not (answers and identity is not MISSING):
@@ -369,9 +378,7 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
         named = [name for name in ("method", "result", "error") if name in message]
         defect = f"a message with {' and '.join(named)}"
     # some servers write all members always, those without a value as null
-    answered = identity is not MISSING and (
-        message.get("result") is not None or message.get("error") is not None
-    )
+    answered = identity is not MISSING and (result is not None or message.get("error") is not None)
     if isinstance(method, str) and not answered:
         params = message.get("params")
         if identity is MISSING:

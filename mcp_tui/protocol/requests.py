@@ -145,6 +145,8 @@ class Request:
     late: tuple[Evidence, ...] = ()
     duplicates: int = 0
     history: list[ev.RequestEvent] = field(default_factory=list[ev.RequestEvent])
+    place = 0
+    """Its index in the book that it is folded into. No event says it, so it is not packed."""
 
     def __init__(
         self,
@@ -271,12 +273,13 @@ def evolve(row: Request, event: ev.RequestEvent) -> None:
     Raises:
         IllegalTransition: the row's state does not permit the event; the row is unchanged.
     """
-    allowed = TRANSITIONS[row.state]
-    kind = type(event)
+    kind, allowed = type(event), TRANSITIONS[row.state]
     if kind not in allowed:
         raise IllegalTransition(f"{kind.__name__} in state {row.state.value} (request {row.id!r})")
     (_FREQUENT.get(kind) or _apply)(row, event)
-    row.state = allowed[kind] or row.state
+    after = allowed[kind]
+    if after is not None:
+        row.state = after
     row.version += 1
     history = row.history
     history.append(event)
@@ -593,21 +596,19 @@ class Book:
         id_, kind = event.id, type(event)
         key = (type(id_), id_)
         if isinstance(event, ev.Called):
-            if key in self.unfinished or self._places.find(id_) is not None:
+            if not self._places.append(id_):
                 raise IllegalTransition(f"id {id_!r} was issued before")
             row = self.unfinished[key] = called(event)
-            self.index.call(aspect_of(event))
+            row.place = self.index.call(aspect_of(event))
             self._effects[CALLED] += 1
             self.order.append(row)
-            self._places.append(id_)
             if self.order.recent >= self._keep + PACKED_ROWS:
                 self.order.pack_oldest()
         else:
             row = self.unfinished.get(key) or self._finished(id_)
             evolve(row, event)
-            if (place := self._places.find(id_)) is not None:
-                aspect = aspect_of(event) if kind in ASPECTS else 0
-                self._effects[self.index.apply(place, CODES[kind], aspect, self.version)] += 1
+            aspect = aspect_of(event) if kind in ASPECTS else 0
+            self._effects[self.index.apply(row.place, CODES[kind], aspect, self.version)] += 1
             if row.state in TERMINAL:
                 self.unfinished.pop(key, None)
         self.version += 1
@@ -630,7 +631,9 @@ class Book:
         place = self._places.find(id)
         if place is None:
             raise IllegalTransition(f"no request {id!r}")
-        return self.order.loose(place)
+        row = self.order.loose(place)
+        row.place = place
+        return row
 
 
 def fold(events: list[ev.Event]) -> Book:

@@ -119,6 +119,9 @@ ASPECTS: Final[dict[type[ev.Event], tuple[tuple[str, object, int], ...]]] = {
 _WIDTH: Final = 8
 """The number of different aspects."""
 
+_KINDS: Final = len(KINDS)
+_OVER: Final = (ENDED, SETTLED)
+
 
 def aspect_of(event: ev.Event) -> int:
     """Returns which of the :data:`ASPECTS` of its class an event has."""
@@ -201,7 +204,7 @@ class RequestIndex:
 
     def apply(self, place: int, code: int, aspect: int, moment: int) -> int:
         """Folds an event; returns its effect. An illegal one changes nothing."""
-        cell = self._states[place] * len(KINDS) + code
+        cell = self._states[place] * _KINDS + code
         after = _NEXT[cell]
         if after == ILLEGAL:
             return ILLEGAL
@@ -209,7 +212,7 @@ class RequestIndex:
         effect = _EFFECTS[cell * _WIDTH + aspect]
         if effect < CALLED:
             return effect
-        if effect in (ENDED, SETTLED):
+        if effect in _OVER:
             self.over[place] = moment
             return effect
         return self._mark(place, effect, aspect)

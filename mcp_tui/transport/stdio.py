@@ -162,11 +162,12 @@ class LineWriter(asyncio.BaseProtocol):
         size = 0
         # C-07: a cancel goes before all that is queued, and behind the line that is being written.
         while waiting := self._signals or self._queue:
-            key, message = next(iter(waiting.items()))
+            key, message = waiting.popitem(last=False)
             size += len(message.raw) + 1
             if self._batch and size > TURN_BYTES:
+                waiting[key] = message
+                waiting.move_to_end(key, last=False)
                 break
-            del waiting[key]
             self._batch.append(message)
         writing = self.sink.writing
         for message in tuple(self._batch):
@@ -175,11 +176,12 @@ class LineWriter(asyncio.BaseProtocol):
 
     def _report(self, left: int) -> None:
         """Reports each message of the batch that has left: none of its bytes is among the last ``left``."""
-        behind = sum(len(message.raw) + 1 for message in self._batch)
+        behind = sum(len(message.raw) + 1 for message in self._batch) if left else 0
         while self._batch:
-            behind -= len(self._batch[0].raw) + 1
-            if behind < left:
-                return
+            if left:  # hardly ever: a pipe accepts a batch whole
+                behind -= len(self._batch[0].raw) + 1
+                if behind < left:
+                    return
             self.sink.written(message=self._batch.popleft())
 
 

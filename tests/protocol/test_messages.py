@@ -127,6 +127,8 @@ def test_a_number_that_json_has_no_word_for_is_not_json(value: str) -> None:
         (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\":","a":2}}', "a"),
         (b'{"jsonrpc":"2.0","id":1,"result":{"a":[{"b":1},{"b":1}],"c":"\\":"}}', ""),
         (b'{"jsonrpc":"2.0","id":1,"result":{"a" :1,"a" :2}}', "a"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2,"b" :3}}', "a"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\u0022:","b":1,"b":2}}', "b"),
     ],
 )
 def test_a_member_that_stands_twice_is_found_and_the_last_counts(raw: bytes, repeated: str) -> None:
