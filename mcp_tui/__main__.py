@@ -32,26 +32,32 @@ def run() -> None:
 
 def _spare_modules() -> None:
     """Spares the start what no command needs. Only here: a host program's modules are its own."""
+    # pydantic_core loads its types of schemas, a tenth of the start, to offer four of them in its own name
+    _spare("pydantic_core.core_schema", "pydantic_core", "__all__")
+    # Textual's palette, which is not ours, loads trees, selects and placeholders for one name in its annotations
+    _spare("textual.types", "textual.command", "CommandPalette")
+
+
+def _spare(name: str, user: str, last: str) -> None:
+    """Puts a stand-in for a module that ``user`` only names. Who asks once that has its ``last`` name loads the module."""
     from importlib import import_module
     from types import ModuleType
     from typing import Any, cast
 
     modules = cast("dict[str, object]", sys.modules)
-    # pydantic_core loads its types of schemas, a tenth of the start, to offer four of them in its own name
-    schemas = ModuleType("pydantic_core.core_schema")
+    module = ModuleType(name)
 
-    def loaded(name: str) -> object:
-        """Returns a name of the module, which is loaded for whoever asks after pydantic_core itself has done so."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if not hasattr(modules.get("pydantic_core"), "__all__"):
+    def loaded(wanted: str) -> object:
+        if wanted.startswith("__"):
+            raise AttributeError(wanted)
+        if not hasattr(modules.get(user), last):
             return Any
-        if modules.get(schemas.__name__) is schemas:
-            del modules[schemas.__name__]
-        return getattr(import_module(schemas.__name__), name)
+        if modules.get(name) is module:
+            del modules[name]
+        return getattr(import_module(name), wanted)
 
-    schemas.__dict__["__getattr__"] = loaded
-    modules[schemas.__name__] = schemas
+    module.__dict__["__getattr__"] = loaded
+    modules[name] = module
 
 
 if __name__ == "__main__":

@@ -15,12 +15,13 @@ from typing import Final, NamedTuple
 
 from mcp_tui.cli.options import COMMANDS, PAIRS, VALUED, defaults_of, options_of
 from mcp_tui.cli.output import Failure
+from mcp_tui.protocol.patterns import late
 
-PAIR: Final = re.compile(r"([^=]+)=")
-_ASSIGNMENT: Final = re.compile(r"([\w.%]+)=")
+PAIR: Final = late(r"([^=]+)=")
+_ASSIGNMENT: Final = late(r"([\w.%]+)=")
 """``NAME=VALUE`` beside a URI, which may hold an equals sign too: the name is a variable of a template."""
-URL: Final = re.compile(r"https?://", re.IGNORECASE)
-_HOST: Final = re.compile(
+URL: Final = late(r"https?://", re.IGNORECASE)
+_HOST: Final = late(
     r"(localhost|[\w-]+(\.[\w-]+)+|\[[\da-fA-F:]+\])(:\d+)?(/.*)?|[\w.-]+:\d+(/.*)?", re.ASCII
 )
 """A URL without its scheme."""

@@ -68,11 +68,6 @@ def open_workbench(given: Words) -> int:
     config = Path(given.options.config) if given.options.config else None
     watch = None if given.options.watch is None else _watched(where, given.options.watch)
     settings(given, server="")  # what is wrong is told before the screen is taken
-    if isinstance(where, StdioTarget) and not given.options.record:  # a file that may still be refused
-        from mcp_tui.transport.launching import start_early
-
-        start_early(where)
-
     # Textual takes most of the start: what can be refused is refused before.
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import ASK
@@ -82,6 +77,13 @@ def open_workbench(given: Words) -> int:
     failed: list[RecordingError] = []
 
     def client(chosen: Target) -> Client:
+        how = settings(given, server=chosen.name)
+        # Behind the first frame: on two cores, the start of two Pythons beside ours would make it later by a quarter. In
+        # front of all that talks to the server: that loads as long as the server starts. Not if a file may be refused.
+        if isinstance(chosen, StdioTarget) and not given.options.record:
+            from mcp_tui.transport.launching import start_early
+
+            start_early(chosen)
         from mcp_tui.cli.session import open_store, tokens_for
         from mcp_tui.client.client import Client
         from mcp_tui.journal.records import RecordingError
@@ -99,7 +101,6 @@ def open_workbench(given: Words) -> int:
                 # told where it can be read: below the screen that is left now
                 failed.append(failure)
                 app.exit(Exit.USAGE)
-        how = settings(given, server=chosen.name)
         made = Client(chosen, how, store=store, tokens=tokens_for(chosen, store))
         clients.append(made)
         return made

@@ -21,6 +21,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json, as_object, as_text
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import (
     LATEST,
@@ -76,7 +77,7 @@ def downloading(client: Client) -> str:
     return "" if name and _heard(client) else name
 
 
-_COMPLAINT: Final = re.compile(
+_COMPLAINT: Final = late(
     r"server/discover|error|exception|warn|fail|invalid|unknown|unsupported|unexpected|not found|not implemented",
     re.IGNORECASE,
 )

@@ -7,10 +7,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
+from mcp_tui.protocol.patterns import late
+
 FIRST_LINES: Final = 4
 LAST_LINES: Final = 5
 
-_ERROR_WORDS: Final = re.compile(r"error|exception|fatal|panic", re.IGNORECASE)
+_ERROR_WORDS: Final = late(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
 class StderrLines:

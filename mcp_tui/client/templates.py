@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 
 MAX_TEMPLATE: Final = 10_000
 """Characters of a template."""
 
 _RESERVED_CHARACTERS: Final = ":/?#[]@!$&'()*+,;="
-_TEMPLATE_PART: Final = re.compile(r"[^{}]+|\{([+#./;?&]?)([^{}]*)\}|[{}]")
+_TEMPLATE_PART: Final = late(r"[^{}]+|\{([+#./;?&]?)([^{}]*)\}|[{}]")
 _VARIABLE_CHARACTERS: Final = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+"
-_TEMPLATE_VARIABLE: Final = re.compile(
+_TEMPLATE_VARIABLE: Final = late(
     rf"({_VARIABLE_CHARACTERS}(?:\.{_VARIABLE_CHARACTERS})*)(?::([1-9][0-9]{{0,3}})|(\*))?"
 )
 

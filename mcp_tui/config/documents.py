@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_tui.config.files import ConfigError, at, read_text
-from mcp_tui.protocol.patterns import possessive
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 
 if TYPE_CHECKING:
@@ -146,11 +146,11 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 # -- JSON --------------------------------------------------------------------------------------------------------
 
 # What is not closed is taken to its end, and kept: to search on from each character in it would take forever.
-_TEXT_OR_COMMENT: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
-_COMMA: Final = possessive(r'"(?:[^"\\\n]|\\.)*+"?|(?<!,),(?=\s*[}\]])', re.DOTALL)
-_BEFORE_KEY: Final = re.compile(r'\s*[{,]\s*(?=")')
-_COLONS: Final = re.compile(r"\s*:\s*")
-_NO_BREAK: Final = re.compile(r"[^\n]")
+_TEXT_OR_COMMENT: Final = late(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_COMMA: Final = late(r'"(?:[^"\\\n]|\\.)*+"?|(?<!,),(?=\s*[}\]])', re.DOTALL)
+_BEFORE_KEY: Final = late(r'\s*[{,]\s*(?=")')
+_COLONS: Final = late(r"\s*:\s*")
+_NO_BREAK: Final = late(r"[^\n]")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
@@ -201,9 +201,9 @@ def _members(text: str, where: int) -> Iterator[tuple[str, int, int]]:
 
 # -- TOML --------------------------------------------------------------------------------------------------------
 
-_WHERE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
+_WHERE: Final = late(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 
-_TOML_TOKEN: Final = re.compile(
+_TOML_TOKEN: Final = late(
     r"""[ \t\r]+ | \#[^\n]* | (?P<line>\n) | (?P<mark>[][{},=])
     | (?P<text> \"{3}(?:[^\\]|\\.)*?"{3,5} | '{3}.*?'{3,5} | "(?:[^"\\\n]|\\.)*" | '[^'\n]*')
     | (?P<bare>[^]\s[{},="'\#]+)""",

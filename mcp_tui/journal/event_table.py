@@ -6,7 +6,6 @@ session keeps as well. The events of a request are chained, so that its row at a
 
 from __future__ import annotations
 
-import re
 from array import array
 from enum import Enum
 from typing import Any, Final
@@ -15,6 +14,7 @@ from mcp_tui.journal.records import EVENTS, read_record
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import LOGGED
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.server_requests import ENDS, NONE, ServerRequestIndex
 from mcp_tui.protocol.transitions import (
     ASPECTS,
@@ -39,7 +39,7 @@ _RECEIVED: Final = KINDS.index(ev.ServerRequestReceived)
 _DISCONNECTED: Final = KINDS.index(ev.Disconnected)
 _CALLED: Final = KINDS.index(ev.Called)
 _LOG_KIND: Final = KINDS.index(ev.Log)
-_TIME: Final = re.compile(rb'"mono":(\d+(?:\.\d+)?)')
+_TIME: Final = late(rb'"mono":(\d+(?:\.\d+)?)')
 
 
 class EventTable:

@@ -24,6 +24,7 @@ from mcp_tui import clock
 from mcp_tui.journal.records import RecordingError, read_record, why
 from mcp_tui.journal.state import make_folders, open_without_waiting, state_folder
 from mcp_tui.protocol.messages import Json, as_text
+from mcp_tui.protocol.patterns import late
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -34,9 +35,7 @@ PART_BYTES: Final = 256 * 1024 * 1024
 FRESH: Final = 24 * 3600.0
 """Seconds during which a journal counts as being written, if the file system has no locks."""
 
-_JOURNAL_NAME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII
-)
+_JOURNAL_NAME: Final = late(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
 """The file name of a journal or of one of its parts: the name of the session, and the number of the part."""
 
 _HEADER_BYTES: Final = 65_536

@@ -11,22 +11,23 @@ from typing import Final, cast
 from mcp_tui.journal.records import parse_json
 from mcp_tui.journal.redaction import MASK, Redactor, Span, is_secret_name, is_strong_name, replace_spans
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.patterns import late
 from mcp_tui.transport.targets import HttpTarget, StdioTarget
 
 _AUTH_SCHEME: Final = r"(?:(?:bearer|basic|digest|dpop|token) +(?=\S))?"
-_SECRET_VALUE: Final = re.compile(rf"{_AUTH_SCHEME}(.+)", re.IGNORECASE | re.DOTALL)
-_NAMED_VALUE: Final = re.compile(
+_SECRET_VALUE: Final = late(rf"{_AUTH_SCHEME}(.+)", re.IGNORECASE | re.DOTALL)
+_NAMED_VALUE: Final = late(
     rf"-{{0,2}}([A-Za-z_][\w.\-]*)(?:=|:(?!//)[ \t]*){_AUTH_SCHEME}(?!\Z)".encode(), re.IGNORECASE
 )
 """The beginning of ``NAME=VALUE``, ``--name=value``, or ``Name: value``, up to the value."""
-_OPTION: Final = re.compile(r"--?([A-Za-z][\w\-]*)")
-_COOKIE: Final = re.compile(r"=([^;]+)")
-_AFTER_SCHEME: Final = re.compile(rb"://\S*")
-_RANDOM: Final = re.compile(
+_OPTION: Final = late(r"--?([A-Za-z][\w\-]*)")
+_COOKIE: Final = late(r"=([^;]+)")
+_AFTER_SCHEME: Final = late(rb"://\S*")
+_RANDOM: Final = late(
     rb"(?:(?<=/)(?<!://)|(?<==))(?=[\w\-]*[0-9])(?=[\w\-]*[A-Za-z])[\w\-]{20,}={0,2}(?=[/?&#;]|\Z)"
 )
 """A part of a URL that looks random: long, with letters and digits."""
-_MIXED: Final = re.compile(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
+_MIXED: Final = late(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])\S{8}")
 """A value that may be random, if its name suggests a secret."""
 _SEARCHED_LEVELS: Final = 32
 """Levels of a message that are searched."""
@@ -35,7 +36,7 @@ _SEARCHED_LEVELS: Final = 32
 HIDDEN_CHARACTERS: Final = 8
 """Characters from which on a given value is hidden everywhere; in its own field any value is."""
 
-_HARMLESS: Final = re.compile(
+_HARMLESS: Final = late(
     r"[-+.\d:]*|true|false|yes|no|on|off|none|null|trace|debug|info|notice|warn(?:ing)?|error|critical|fatal|silent|verbose"
     r"|production|development|staging|testing?|local(?:host)?|utf-?8|[a-z]{2}_[A-Z]{2}(?:\.utf-?8)?"
     r"|[a-z]+/[a-z0-9.+*\-]+(?:[,;][ \w./*=\-]*)*|\w+://[^\s?#]*",

@@ -18,11 +18,11 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from operator import itemgetter
-from typing import AnyStr, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from mcp_tui.protocol.patterns import possessive
+from mcp_tui.protocol.patterns import late
 
 # -- names of secrets ------------------------------------------------------------------------------------------
 #
@@ -38,9 +38,9 @@ HINTS: Final = (
 
 _PROTOCOL: Final = frozenset({"progresstoken", "nextcursor", "cursor", "requeststate"})
 
-_NAME_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_NAME_WORD: Final = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
-_SECRET_NAME: Final = re.compile(
+_SECRET_NAME: Final = late(
     r".*(?:token|secret|password|passwd|passphrase|passcode|credential|cookie)s?"
     r"|pass|.*pwd|authori[sz]ation|auth|keys?|jwts?|bearer|t?otp|creds?|pat|pin|sk"
     r"|(?:access|account|api|app|auth|client|encryption|license|master|private|secret|service|session|shared"
@@ -65,7 +65,7 @@ _NO_SECRET_WORDS: Final = frozenset(
 )  # fmt: skip
 """Last words of names whose values describe a secret but are not one."""
 
-_STRONG: Final = re.compile(r"pass|pwd|secret|credential", re.IGNORECASE)
+_STRONG: Final = late(r"pass|pwd|secret|credential", re.IGNORECASE)
 
 
 @lru_cache(maxsize=2048)
@@ -112,34 +112,28 @@ _SHORT_TEXTS: Final = 1000
 _SHORTEST: Final = 4
 """Characters of a known secret at least: a shorter one would be found everywhere."""
 
-
-def _lazy(pattern: AnyStr, flags: int = 0) -> Callable[[], re.Pattern[AnyStr]]:
-    """Returns a pattern that is compiled when it is first needed: compiling all of them would slow down the start."""
-    return cache(lambda: possessive(pattern, flags))
-
-
-_MEMBER: Final = _lazy(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
+_MEMBER: Final = late(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
 """From a hint within the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
 
 _CANDIDATE: Final = r"(?:[\w.\- ]{0,64}+\\*+\"|[\w.\-]{0,64}+ ?[=:])"
 """The text after a hint that is part of a name with a value, in Latin-1 and lower case."""
 
-_PARAMETER: Final = _lazy(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
-_PARAMETER_TAIL: Final = _lazy(rb"([\w.\-]{0,64}+)=")
-_PARAMETER_HEAD: Final = _lazy(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
-_SECRET_ASSIGNMENT: Final = _lazy(
+_PARAMETER: Final = late(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
+_PARAMETER_TAIL: Final = late(rb"([\w.\-]{0,64}+)=")
+_PARAMETER_HEAD: Final = late(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
+_SECRET_ASSIGNMENT: Final = late(
     rb"([\w.\-]{0,64}+)(?:[ \t]?=[ \t]?|:[ \t]{1,8})(?:'|\\*\")?(?:(?:bearer|basic|digest|dpop|token) +)?"
     rb"((?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,})",
     re.IGNORECASE,
 )
 """From a hint within a name in running text to the end of its value: ``password=…``, ``api_key: …``."""
 
-_NAME_HEAD: Final = _lazy(rb"(?:\\+[bfnrt]|\\+u[0-9A-Fa-f]{4}|\A|[^\w.\-])([\w.\-]{0,64})\Z")
-_COOKIES: Final = _lazy(rb"((?:set-)?cookie): *([^\r\n\"\\]{4,})", re.IGNORECASE)
-_DRAWN: Final = _lazy(rb"(?=[^A-Za-z]*[A-Za-z])(?=\D*[0-9]).{8}|.{20}")
+_NAME_HEAD: Final = late(rb"(?:\\+[bfnrt]|\\+u[0-9A-Fa-f]{4}|\A|[^\w.\-])([\w.\-]{0,64})\Z")
+_COOKIES: Final = late(rb"((?:set-)?cookie): *([^\r\n\"\\]{4,})", re.IGNORECASE)
+_DRAWN: Final = late(rb"(?=[^A-Za-z]*[A-Za-z])(?=\D*[0-9]).{8}|.{20}")
 """A value that looks random, if the name alone is not enough, as in ``key=len``."""
 
-_PLACEHOLDER: Final = _lazy(
+_PLACEHOLDER: Final = late(
     rb"(?:[$%*.\-<{\xe2].*|true|false|null|none|nil|undefined|yes|no|not|must|should|required|optional|missing|invalid"
     rb"|expired|empty|unknown|incorrect|wrong|string|str|bytes|hidden|redacted|unset|given|changed|accepted|rejected"
     rb"|and|the|for|[0-9.]{1,5})\W*",
@@ -148,13 +142,13 @@ _PLACEHOLDER: Final = _lazy(
 """A word that describes a value but is not one."""
 
 # the password in a URL, or the user name if there is no password
-_USERINFO: Final = _lazy(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
-_BEARER: Final = _lazy(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
-_PROOF: Final = _lazy(rb"([\w.\-]++)")
-_SCHEME_BYTES: Final = _lazy(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
-_NUMBER: Final = _lazy(rb"-?[0-9][0-9.eE+\-]*")
-_BRACKET: Final = _lazy(rb'["\[\]{}]')
-_SCHEMA: Final = _lazy(
+_USERINFO: Final = late(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
+_BEARER: Final = late(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
+_PROOF: Final = late(rb"([\w.\-]++)")
+_SCHEME_BYTES: Final = late(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
+_NUMBER: Final = late(rb"-?[0-9][0-9.eE+\-]*")
+_BRACKET: Final = late(rb'["\[\]{}]')
+_SCHEMA: Final = late(
     rb'"(?:(?:\$ref|anyOf|oneOf|allOf|enum|const|properties)\\*"\s*:'
     rb'|type\\*"\s*:\s*(?:\[|\\*"(?:string|number|integer|boolean|array|object|null)\\*"))'
 )
@@ -166,10 +160,10 @@ _SCHEMA_HEAD: Final = 2048
 _SPARED: Final = 500
 """Schemas of secrets in one piece, at most."""
 
-_HALF_ESCAPE: Final = _lazy(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
+_HALF_ESCAPE: Final = late(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
 _WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 
-_MARK: Final = _lazy("‹redacted(?::[0-9a-f]{6})?›".encode())
+_MARK: Final = late("‹redacted(?::[0-9a-f]{6})?›".encode())
 
 
 _SECRET_BEGINNINGS: Final = {
@@ -215,7 +209,7 @@ class _Finder(NamedTuple):
     """The search for a kind of secret: by a needle, then by a pattern around it, both in lower case, then by a function."""
 
     needle: str
-    candidate: Callable[[], re.Pattern[str]]
+    candidate: re.Pattern[str]
     find: _Find
 
 
@@ -235,10 +229,10 @@ class Redactor:
         """Short texts without a secret: names of methods and levels come with every message."""
         self._known: tuple[_Known, ...] = ()
         self._finders: tuple[_Finder, ...] = (
-            *(_Finder(hint, _lazy(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
-            *(_Finder(name, _lazy(name), self._parameter) for name in ("code=", "sig=", "signature=")),
+            *(_Finder(hint, late(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
+            *(_Finder(name, late(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             *(
-                _Finder(needle, _lazy(re.escape(needle)), partial(self._found, pattern))
+                _Finder(needle, late(re.escape(needle)), partial(self._found, pattern))
                 for needle, pattern in _SECRET_BEGINNINGS.items()
             ),
         )
@@ -266,7 +260,7 @@ class Redactor:
         """Hides the values of JSON members, however short they are, wherever name and value are written so."""
         for name, value in members:
             needle = (name + value).lower().decode("latin-1")
-            ended = _lazy(re.escape(needle) + r"(?=[,}\s]|\Z)")
+            ended = late(re.escape(needle) + r"(?=[,}\s]|\Z)")
             self._finders += (_Finder(needle, ended, partial(self._member, (name, value))),)
             # a text is found wherever the server repeats it; to look for a number everywhere would break other JSON
             self._know([json.loads(value)] if value.startswith(b'"') else (), _SHORTEST)
@@ -318,7 +312,7 @@ class Redactor:
         places: list[tuple[int, _Find]] = []
         for needle, candidate, find in self._finders:
             if needle in lower:  # many times as fast as the pattern
-                places += ((match.start(), find) for match in candidate().finditer(lower))
+                places += ((match.start(), find) for match in candidate.finditer(lower))
         if places:
             places.sort(key=itemgetter(0))
             self._spared = 0
@@ -345,7 +339,7 @@ class Redactor:
         """Finds a member, a parameter, or an assignment whose name has a hint at ``at``."""
         if raw.startswith(b'Token":', at) and raw.endswith(b'"progress', 0, at):
             return None  # in nearly every frame, and not a secret
-        member = _MEMBER().match(raw, at)
+        member = _MEMBER.match(raw, at)
         if member is None:
             return self._parameter(raw, at) or self._assignment(raw, at)
         quote = raw.rfind(b'"', max(0, at - 64), at)
@@ -366,7 +360,7 @@ class Redactor:
         if raw.startswith(quote, at):
             start = at + len(quote)
             end = _string_end(raw, start, quote)
-            scheme = _SCHEME_BYTES().match(raw, start, end)
+            scheme = _SCHEME_BYTES.match(raw, start, end)
             return self._span(raw, start if scheme is None else scheme.end(), end)
         if raw[at : at + 1] in {b"{", b"["}:
             if raw[at] == ord("{") and self._is_schema(raw[at : at + _SCHEMA_HEAD], quote):
@@ -375,7 +369,7 @@ class Redactor:
             if end - at <= 2 or (not strong and raw.find(b'"', at, end) < 0):
                 return None
             return Span(at, end, quote + self.mark(raw[at:end]) + quote)
-        number = _NUMBER().match(raw, at) if strong else None
+        number = _NUMBER.match(raw, at) if strong else None
         return None if number is None else Span(at, number.end(), quote + self.mark(number[0]) + quote)
 
     def _is_schema(self, head: bytes, quote: bytes) -> bool:
@@ -385,45 +379,45 @@ class Redactor:
         """
         if self._spared >= _SPARED:
             return False
-        is_schema = _SCHEMA().search(head, 0, _container_end(head, 0, quote)) is not None
+        is_schema = _SCHEMA.search(head, 0, _container_end(head, 0, quote)) is not None
         self._spared += is_schema
         return is_schema
 
     def _parameter(self, raw: bytes, at: int) -> Span | None:
         """Finds a parameter of a query, such as ``?code=…``."""
-        tail = _PARAMETER_TAIL().match(raw, at)
-        head = None if tail is None else _PARAMETER_HEAD().search(raw[max(0, at - 70) : at])
+        tail = _PARAMETER_TAIL.match(raw, at)
+        head = None if tail is None else _PARAMETER_HEAD.search(raw[max(0, at - 70) : at])
         if tail is None or head is None:
             return None
         name = (head[1] + tail[1]).decode("ascii", "replace")
         if name.lower().rpartition("-")[2] not in SIGNATURES and not is_secret_name(name):
             return None
-        value = _PARAMETER().match(raw, tail.end())
+        value = _PARAMETER.match(raw, tail.end())
         return None if value is None else self._span(raw, *value.span())
 
     def _assignment(self, raw: bytes, at: int) -> Span | None:
         """Finds a name and a value in running text, such as an environment variable or a header that a server prints."""
-        cookies = _COOKIES().match(raw, at)
+        cookies = _COOKIES.match(raw, at)
         if cookies is not None:
             return self._span(raw, *cookies.span(2))
-        found = _SECRET_ASSIGNMENT().match(raw, at)
-        head = _NAME_HEAD().search(raw[max(0, at - 65) : at])
+        found = _SECRET_ASSIGNMENT.match(raw, at)
+        head = _NAME_HEAD.search(raw[max(0, at - 65) : at])
         if found is None or head is None:
             return None
         name = (head[1] + found[1]).decode("ascii", "replace")
-        if not is_secret_name(name) or _PLACEHOLDER().fullmatch(found[2]):
+        if not is_secret_name(name) or _PLACEHOLDER.fullmatch(found[2]):
             return None
         sure = is_strong_name(name) or (name.isupper() and len(name) > 3)
-        return self._span(raw, *found.span(2)) if sure or _DRAWN().match(found[2]) else None
+        return self._span(raw, *found.span(2)) if sure or _DRAWN.match(found[2]) else None
 
-    def _found(self, pattern: Callable[[], re.Pattern[bytes]], raw: bytes, at: int) -> Span | None:
+    def _found(self, pattern: re.Pattern[bytes], raw: bytes, at: int) -> Span | None:
         """Finds the first group of a pattern."""
-        found = pattern().match(raw, at)
+        found = pattern.match(raw, at)
         return None if found is None else self._span(raw, *found.span(1))
 
     def _span(self, raw: bytes, start: int, end: int) -> Span | None:
         secret = raw[start:end]
-        return Span(start, end, self.mark(secret)) if secret and not _MARK().fullmatch(secret) else None
+        return Span(start, end, self.mark(secret)) if secret and not _MARK.fullmatch(secret) else None
 
 
 class Unredacted(Redactor):
@@ -488,7 +482,7 @@ def _string_end(raw: bytes, start: int, quote: bytes) -> int:
 def _container_end(raw: bytes, start: int, quote: bytes) -> int:
     """Returns the end of the object or array that begins at ``start``."""
     depth, at = 0, start
-    while bracket := _BRACKET().search(raw, at):
+    while bracket := _BRACKET.search(raw, at):
         at = bracket.end()
         if bracket[0] == b'"':
             own = _own_backslashes(raw, at - 1, start)
@@ -522,7 +516,7 @@ def _known(value: str) -> _Known:
 
 def _escape_start(raw: bytes, at: int) -> int:
     """Returns ``at``, or the beginning of the escape that it is within: half an escape would not be JSON."""
-    escape = _HALF_ESCAPE().search(raw[max(0, at - 36) : at])
+    escape = _HALF_ESCAPE.search(raw[max(0, at - 36) : at])
     return at if escape is None else at - len(escape[0])
 
 

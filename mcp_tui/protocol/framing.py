@@ -6,10 +6,10 @@ Nothing here decodes or parses the lines.
 
 from __future__ import annotations
 
-import re
 from io import BytesIO
 from typing import Final
 
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import fact
 
 RawLine = bytes
@@ -128,9 +128,9 @@ class LineFramer:
 HTTP_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 """The pattern of a name in HTTP (RFC 9110, section 5.6.2)."""
 
-_HEADER_NAME: Final = re.compile(HTTP_NAME)
-_HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
-_ASCII: Final = re.compile(r"[\t\x20-\x7e]*")
+_HEADER_NAME: Final = late(HTTP_NAME)
+_HEADER_VALUE: Final = late(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
+_ASCII: Final = late(r"[\t\x20-\x7e]*")
 _CREDENTIALS: Final = {"authorization", "proxy-authorization"}
 
 

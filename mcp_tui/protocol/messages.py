@@ -20,7 +20,7 @@ from typing import Any, Final, TypeGuard, cast
 from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL
-from mcp_tui.protocol.patterns import possessive
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.units import OUT_OF_RANGE
@@ -423,11 +423,11 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 
 # Possessive, and an open string runs to the end, so hostile input takes linear time.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
-_STRUCTURE_TOKEN: Final = possessive(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_STRUCTURE_TOKEN: Final = late(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?\d{%d,}+|" % (_NUMBER_DIGITS + 1) + _STRING + rb'")'
-_SCALAR_VALUE: Final = possessive(_SCALAR, re.DOTALL)
-_MEMBER_COLON: Final = re.compile(rb"\s*+:")
-_LAST: Final = possessive(
+_SCALAR_VALUE: Final = late(_SCALAR, re.DOTALL)
+_MEMBER_COLON: Final = late(rb"\s*+:")
+_LAST: Final = late(
     rb',\s*+"id"' + _SCALAR + rb'\s*+(?:,\s*+"jsonrpc"\s*+:\s*+"2\.0"\s*+)?\}\s*+\Z', re.DOTALL
 )
 _ENVELOPE_MEMBERS: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})

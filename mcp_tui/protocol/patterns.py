@@ -1,21 +1,31 @@
-"""Regular expressions that take linear time on any input."""
+"""Regular expressions that take linear time on any input, and none before they are used."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import AnyStr
+from typing import Any, AnyStr, cast
 
 
-def possessive(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Compiles a pattern with possessive groups.
+def late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Returns a pattern that is compiled at its first use: few are used at the start, and all take a thirtieth of it.
 
-    Python before 3.11.5 matches some of these wrongly (CPython issue 106052). There they are greedy: our patterns match
-    the same, and only hostile text costs more.
+    Python before 3.11.5 matches some possessive groups wrongly (CPython issue 106052). There they are greedy: our patterns
+    match the same, and only hostile text costs more.
     """
     if sys.version_info < (3, 11, 5):
         if isinstance(pattern, bytes):
             pattern = re.sub(rb"\)([*+?])\+", rb")\1", pattern)
         else:
             pattern = re.sub(r"\)([*+?])\+", r")\1", pattern)
-    return re.compile(pattern, flags)
+    return cast("re.Pattern[AnyStr]", _Late(pattern, flags))
+
+
+class _Late:
+    def __init__(self, pattern: Any, flags: int) -> None:
+        self._pattern: Any = pattern
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.__dict__[name] = getattr(re.compile(self._pattern, self._flags), name)
+        return found

@@ -81,7 +81,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         *,
         opening: Callable[[], Screen[None]] | None = None,
     ) -> None:
-        # The first frame of a workbench has few styles. To parse all of them takes a fifth of the time to it.
+        # A workbench has few styles. To parse all of them takes a fifth of the time to its first frame.
         super().__init__(preferences or Preferences(), None if target is None else [FRAME_STYLES])
         self.defect: Exception | None = None
         self.benches: dict[Session, Workbench] = {}
@@ -101,6 +101,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if first is not None:
             self._add_theme(first)
             self.theme = first.name
+            self.stylesheet.set_variables(self.get_css_variables())  # those of Textual's own theme are in it
         self._problems = [*self.preferences.problems, *self._use_keys()]
 
     # -- the way in ------------------------------------------------------------------------------------------
@@ -115,18 +116,24 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self._loop = asyncio.get_running_loop()
         if self._target is None:
             self.pick() if self._opening is None else self.push_screen(self._opening())
-            self.call_after_refresh(Collector().begin, self)
+            self._load_rest()
         else:
             self._ahead = []
-            self.call_after_refresh(self.call_later, self._begin, self._target)
-        # The first frame needs one theme. All of them are read and checked behind it.
-        self.set_timer(0.5, lambda: self.load_themes(self._problems))
         self.set_interval(2, self._look_at_themes)
 
+    async def on_ready(self) -> None:
+        """Replaces the first frame, as soon as it was drawn, with the workbench."""
+        if self._target is not None:
+            await self._begin(self._target)
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Styles all screens anew. Before there is one, the theme of the start would have all styles parsed twice."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+
     async def _begin(self, target: Target) -> None:
-        """Replaces the first frame, now that it is drawn, with the workbench; then come the keys that waited for it."""
-        self.stylesheet.read(STYLES)
-        self.stylesheet.parse()
+        """Opens the first server; then come the keys that waited for it."""
+        self.screen_change_signal.subscribe(self, self._style, immediate=True)  # pyright: ignore[reportUnknownMemberType]
         if not self._leaving:
             with self.batch_update():
                 opened = self.open(target)
@@ -137,7 +144,20 @@ class WorkbenchApp(Host, inherit_bindings=False):
         ahead, self._ahead = self._ahead or [], None
         for event in ahead:
             await self.on_event(event)
+        self._load_rest()
+
+    def _load_rest(self) -> None:
+        """Loads, once nothing waits for it, what the first frames do not need: all themes, and the styles of dialogs."""
         self.call_after_refresh(Collector().begin, self)
+        self.set_timer(0.5, lambda: (self._style(), self.load_themes(self._problems)))
+
+    def _style(self, screen: Screen[Any] | None = None) -> None:
+        """Reads the styles of all screens but workbenches, at the latest before the first of them."""
+        if screen not in self.benches.values() and not self.stylesheet.has_source(str(STYLES)):
+            self.stylesheet.read(STYLES)
+            self.stylesheet.parse()
+            if screen is not None:
+                self.stylesheet.apply(screen)  # pyright: ignore[reportUnknownMemberType]
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.MouseDown):
@@ -290,17 +310,20 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def open(self, target: Target) -> Awaitable[None] | None:
         """Opens a workbench on a server, over the others, and connects it; or says why not, and asks for another."""
-        from mcp_tui.config.saved import remember
         from mcp_tui.transport.errors import sentence
-        from mcp_tui.tui.screens.workbench import Workbench
-        from mcp_tui.tui.session import Session
         from mcp_tui.tui.view.server import title
 
         limits = self.preferences.limits
         assert self._client is not None  # without it, no server can be picked
         try:
+            client = self._client(target)
+            # its process starts while these are loaded
+            from mcp_tui.config.saved import remember
+            from mcp_tui.tui.screens.workbench import Workbench
+            from mcp_tui.tui.session import Session
+
             remember(target)
-            session = Session(self._client(target), None if limits is None else partial(limits, target))
+            session = Session(client, None if limits is None else partial(limits, target))
             session.apply(self.preferences.settings)
             if self.preferences.door is not None:
                 session.door = self.preferences.door(session.client)

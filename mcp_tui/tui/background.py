@@ -15,14 +15,16 @@ from typing import Final
 from textual.color import Color
 from textual.message import Message
 
+from mcp_tui.protocol.patterns import late
+
 BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 
 AWAITED: Final = 2.0
 """Seconds in which a single escape may be the begin of an answer, and is kept for a moment."""
 
-_COLOUR_ANSWER: Final = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
-_BEGUN: Final = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,60}\x1b?)?)?)?)?\Z")
-_RGB_COLOUR: Final = re.compile(
+_COLOUR_ANSWER: Final = late(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
+_BEGUN: Final = late(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,60}\x1b?)?)?)?)?\Z")
+_RGB_COLOUR: Final = late(
     r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?"
 )
 

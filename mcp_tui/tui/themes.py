@@ -6,7 +6,6 @@ styles: anything else would break the style sheet later, when something is drawn
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -19,6 +18,7 @@ from textual.theme import Theme
 
 from mcp_tui.config.documents import parse_toml
 from mcp_tui.config.files import ConfigError, read_text, shipped_folder, why
+from mcp_tui.protocol.patterns import late
 
 AUTO: Final = "auto"
 """The name for the theme that suits the terminal."""
@@ -29,14 +29,14 @@ FIRST_THEME: Final = "mcp-tui-dark"
 THEME_FILE_BYTES: Final = 64 * 1024
 """The size of the largest theme file that is read."""
 
-_THEME_COLOUR: Final = re.compile(
+_THEME_COLOUR: Final = late(
     "#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})"
     "|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))"
 )
 _STYLE: Final = r"(?:not )?(?:bold|dim|italic|none|reverse|strike|underline)"
-_STYLES: Final = re.compile(rf"{_STYLE}(?: {_STYLE})*")
-_FIELD: Final = re.compile(r"[a-z_]+|variables\.[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-_THEME_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_STYLES: Final = late(rf"{_STYLE}(?: {_STYLE})*")
+_FIELD: Final = late(r"[a-z_]+|variables\.[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_THEME_NAME: Final = late(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FIELDS: Final = {each.name for each in fields(Theme)}
 
 

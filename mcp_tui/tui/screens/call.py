@@ -21,8 +21,9 @@ from mcp_tui.tui.view.list_filters import best, catalogue
 from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.detail_pane import Detail, wrapped_lines
-from mcp_tui.tui.widgets.editor import InOrder, LineInput
+from mcp_tui.tui.widgets.editor import InOrder
 from mcp_tui.tui.widgets.form import Form
+from mcp_tui.tui.widgets.line_input import LineInput
 
 LISTED_TOOLS: Final = 200
 """Tools that are listed at once; the rest is counted."""

@@ -23,7 +23,7 @@ from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
 from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, info, listed, plural, request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, one_line, safe, words
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 
 LENGTH: Final = 500
 """Characters of a reason, at most."""

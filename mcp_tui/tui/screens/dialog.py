@@ -27,7 +27,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST_KEYS, MENU, bindings, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Input as AskedInput

@@ -10,7 +10,7 @@ from mcp_tui.tui.keys import CHOOSE, bindings
 from mcp_tui.tui.screens.dialog import Dialog
 from mcp_tui.tui.view.lines import Line, Lines
 from mcp_tui.tui.view.text import NOTHING, fit, safe, width, words
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
 LIST_LINES: Final = 20

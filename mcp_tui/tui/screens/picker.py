@@ -28,7 +28,7 @@ from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys import CHOOSE, PICKER, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_screen, copied, place
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 
 _PROGRAM: Final = words("mcp-tui")
 

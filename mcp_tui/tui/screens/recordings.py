@@ -21,7 +21,7 @@ from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
 from mcp_tui.tui.view.filters import Terms
 from mcp_tui.tui.view.lines import Line, Lines, line
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, width, words
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 
 Found = TypeVar("Found")

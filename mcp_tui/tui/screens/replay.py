@@ -30,7 +30,7 @@ from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.rows import bar
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 
 SLOWEST: Final = 0.25
 FASTEST: Final = 64.0

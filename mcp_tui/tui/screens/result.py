@@ -22,8 +22,8 @@ from mcp_tui.tui.view.picture import ImagePage, Picture, facts, pictured
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, words
 from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail_pane import Pager
-from mcp_tui.tui.widgets.editor import LineInput
 from mcp_tui.tui.widgets.image import SHOWN_IMAGES, decode, ground, undrawn
+from mcp_tui.tui.widgets.line_input import LineInput
 
 Made = TypeVar("Made")
 

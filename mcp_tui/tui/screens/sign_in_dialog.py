@@ -12,7 +12,7 @@ from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.text import SafeText, brief, words
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 
 SHOWN_STEPS: Final = 8
 """Steps that the dialog shows, the latest."""

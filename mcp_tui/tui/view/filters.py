@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.evidence import FOREVER, LATE_OUTCOMES, OUTCOME_WORDS, Outcome, cancel_of, outcomes
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.view.badges import BADGES, CAUSES, SERVER_BADGES, Badge, badge, server_request_badge
@@ -36,7 +37,7 @@ SEARCHED_CHARACTERS: Final = 20_000
 EXPRESSION_CHARACTERS: Final = 500
 """Characters of an expression, at most."""
 
-_TERM: Final = re.compile(
+_TERM: Final = late(
     r"""
     (?P<no>-(?=[^\s\d-]))?
     (?: (?P<field>[a-z]+):(?P<value>"[^"]*"?|\S*)

@@ -12,9 +12,10 @@ from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Member, Redactor
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.patterns import late
 from mcp_tui.tui.view.text import SafeText, clean
 
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER: Final = late(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 

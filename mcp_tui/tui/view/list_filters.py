@@ -13,6 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.tui.view.badges import CAUSES
@@ -177,7 +178,7 @@ def _server(each: RecordedSession) -> Iterable[str]:
 
 _Timed = TypeVar("_Timed")
 
-_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
+_AGO: Final = late(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from mcp_tui.protocol.patterns import late
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.text import (
     NOTHING,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 MARKDOWN_MOST: Final = 16 * 1024
 """Characters of a text that is drawn as Markdown: the parser takes the square of what a hostile one has of brackets."""
 
-_SIGNS: Final = re.compile(
+_SIGNS: Final = late(
     r"^#{1,6} \S|^(```|~~~)|^\s{0,3}([-*+]|\d{1,3}[.)]) \S.*\n\s{0,3}([-*+]|\d{1,3}[.)]) \S"
     r"|^ {0,3}\|? {0,9}:?-{3,}:? {0,9}\||\*\*\S[^*\n]*\S\*\*|\[[^\[\]\n]+\]\(https?://[^)\s]+\)",
     re.MULTILINE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import Final, LiteralString
 
 from mcp_tui.protocol import evidence, units
 from mcp_tui.protocol.events import Cause, Origin
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.keys import hint, key_of
@@ -240,8 +240,8 @@ def first_line(text: str) -> SafeText:
 _NO_SENTENCE: Final = ("#", "```", "~~~", "---", "|")
 """What lines of Markdown begin with that hold no sentence."""
 
-_MARKS: Final = re.compile(r"^(#{1,6}|>|[-*+])\s+|\*\*|`")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s")
+_MARKS: Final = late(r"^(#{1,6}|>|[-*+])\s+|\*\*|`")
+_SENTENCE_END: Final = late(r"(?<=[.!?])\s")
 
 
 def failure(row: Request) -> SafeText:

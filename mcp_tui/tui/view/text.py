@@ -12,9 +12,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, LiteralString, NewType, cast
 
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.units import OUT_OF_RANGE
 
 SafeText = NewType("SafeText", str)
@@ -87,7 +88,7 @@ def clean(text: str, *, newlines: bool = False) -> SafeText:
     return SafeText(text)
 
 
-_UNTYPED: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNTYPED: Final = late("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """Characters that no key types: controls except tab and line ends, and halves of a surrogate pair."""
 
 
@@ -164,18 +165,24 @@ class _Marks:
         basic = "".join(f"{chr(start)}-{chr(end)}" for start, end in spans if start <= end <= 0xFFFF)
         mark = f"[{basic}\U00010000-\U0010ffff]"
         self.any = re.compile(mark)
-        self._leading = re.compile(f"{mark}+")
-        self._after_line_end = re.compile(f"\n{mark}+")
-        self._stacked = re.compile(f"{mark}{mark}{{{MARKS},}}")
+        self._mark = mark
+
+    @cached_property
+    def _runs(self) -> tuple[re.Pattern[str], ...]:
+        """Those on one character, at the beginning, and after a line end: few sessions ever see one."""
+        mark = self._mark
+        forms = (f"{mark}{mark}{{{MARKS},}}", f"{mark}+", f"\n{mark}+")
+        return tuple(re.compile(form) for form in forms)
 
     def spell_out(self, text: str) -> str:
         """Writes marks without a base, and those beyond :data:`MARKS` on one character, as code points."""
-        text = self._stacked.sub(lambda run: self._spelled(run[0], MARKS), text)
-        leading = self._leading.match(text)
-        if leading is not None:
-            text = self._spelled(leading[0], 0) + text[leading.end() :]
+        stacked, leading, after_line_end = self._runs
+        text = stacked.sub(lambda run: self._spelled(run[0], MARKS), text)
+        first = leading.match(text)
+        if first is not None:
+            text = self._spelled(first[0], 0) + text[first.end() :]
         if "\n" in text:
-            text = self._after_line_end.sub(lambda run: "\n" + self._spelled(run[0][1:], 0), text)
+            text = after_line_end.sub(lambda run: "\n" + self._spelled(run[0][1:], 0), text)
         return text
 
     def _spelled(self, run: str, room: int) -> str:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, cast
 from rich.text import Text
 from textual import events
 from textual.app import App
-from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
-from mcp_tui.tui.view.text import clean, one_line, typeable
+from mcp_tui.tui.view.text import clean, typeable
 
 if TYPE_CHECKING:
     _Widget = Widget
@@ -42,19 +41,6 @@ class InOrder(_Widget):
         if await app._check_bindings(event.key):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             event.stop()
             event.prevent_default()
-
-
-class LineInput(Input):
-    """A field of one line of visible text, whatever is pasted or put into it. Its cursor does not blink."""
-
-    cursor_blink = reactive(False, init=False)
-
-    def replace(self, text: str, start: int, end: int) -> None:
-        super().replace(one_line(text), start, end)
-
-    def validate_value(self, value: str) -> str:
-        """Returns the value without what is invisible, such as in a default of a file."""
-        return one_line(value)
 
 
 class Editor(InOrder, TextArea):

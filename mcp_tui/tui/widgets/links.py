@@ -12,10 +12,11 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from mcp_tui.protocol.patterns import late
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import is_broken
 
-_LINKED_URL: Final = re.compile(
+_LINKED_URL: Final = late(
     r"(?<![^\s\"'(<\[{|])https?://(?![a-z0-9.-]*xn--)[a-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][a-z0-9._~:/?#@!$&*+,;=%-]*)?",
     re.IGNORECASE | re.ASCII,
 )

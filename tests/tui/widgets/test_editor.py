@@ -6,7 +6,8 @@ import pytest
 from textual.events import Paste
 from textual.widgets import Label
 
-from mcp_tui.tui.widgets.editor import Editor, LineInput
+from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.tui.widgets.line_input import LineInput
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.widgets.host import Host
 

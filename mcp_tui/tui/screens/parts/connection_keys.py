@@ -40,7 +40,11 @@ class ConnectionKeys:
 
     def connect(self) -> Worker[None]:
         """Connects or reconnects. Errors are shown, not raised."""
-        return self._run(self._session.connect())
+        return self._run(self._connect())
+
+    async def _connect(self) -> None:
+        await self._session.connect()
+        self._screen.look()  # what the server offers is seen at once, not at the next tick
 
     def stop(self) -> None:
         """Cancels all requests and ends the connection."""
@@ -90,7 +94,7 @@ class ConnectionKeys:
             note = safe("The server does not read its stdin. {} not written.", cancels)
 
         def chosen(key: str | None) -> None:
-            ways = {"reconnect": session.connect, "stop": session.stop, "terminate": session.client.terminate}
+            ways = {"reconnect": self._connect, "stop": session.stop, "terminate": session.client.terminate}
             if key is not None:
                 self._run(ways[key]())
 

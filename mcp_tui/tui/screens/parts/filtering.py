@@ -24,7 +24,7 @@ from mcp_tui.tui.view.filters import Terms
 from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
-from mcp_tui.tui.widgets.editor import LineInput
+from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 
