@@ -106,7 +106,7 @@ bench: $(DEV_STAMP) ## Measure speed beside other clients; writes benchmarks/RES
 	$(BIN)/python tests/real/install.py --peers
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-quick: $(DEV_STAMP) ## Measure speed alone, under five minutes, with each goal
+bench-quick: $(DEV_STAMP) ## Measure speed once, under five minutes, with each goal
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
 dist: $(DEV_STAMP) ## Build the wheel and the sdist; check, install, and run them

@@ -1,10 +1,13 @@
-"""Measure all goals of ``rows.py``: ``python -m benchmarks [--quick] [--rounds N] [--only SCENARIO …]``.
+"""Measure all goals of ``rows.py``: ``python -m benchmarks [--quick] [--only SCENARIO …]``.
 
 The full run has product and peers in turns and writes ``RESULTS.md``, and ``results.json`` beside it. ``--quick`` measures
-the product and the floor, once, and names the slowest peer of the last full run. Each measurement is a process of its own.
-Peers that are not installed are left out: ``python tests/real/install.py --peers`` brings them.
+once the product and what the goals compare it with, and names the slowest of the other peers in the last full run. Each
+measurement is a process of its own. At the end stands how many seconds each scenario took. Peers that are not installed are
+left out: ``python tests/real/install.py --peers`` brings them.
 
-What is measured more closely stands in modules of its own, each with its use at its head: ``python -m benchmarks.replay``.
+Each row is measured by a module that can also be run alone: ``driver`` and ``driver.mjs`` (one client on ``server``),
+``startup``, ``screen``, ``cancel_key``, ``tap``, ``workbench``. Not for rows are ``promises`` and ``killed``, whose figures
+``docs/promises.md`` has; ``cancel``, for many at once and over HTTP; ``replay`` and ``pings``, for long recordings.
 """
 
 from __future__ import annotations
@@ -20,12 +23,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
-from functools import cache, partial
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.rows import GOALS, TITLES, Goal
-from benchmarks.startup import DEMO, RUNS, first_frame
+from benchmarks import startup
+from benchmarks.rows import FLOORS, GOALS, TITLES, Figures, Found, Goal, value
 from benchmarks.tap import start
 from mcp_tui import clock
 
@@ -33,20 +35,31 @@ HERE = Path(__file__).parent
 REAL = HERE.parent / ".real"
 MODULES = REAL / "peers/node_modules"
 PAGE, DATA = HERE / "RESULTS.md", HERE / "results.json"
-HANG = 45.0
-"""Seconds after which a measurement is given up."""
+ROUNDS = 3
+ENOUGH = 5.0
+"""Seconds after which a measurement is not repeated."""
 
-LONG = 8.0
-"""Seconds from which on a measurement is taken once."""
+PATIENCE = 30.0
+"""Seconds after which a peer is given up."""
 
-Figures = dict[str, float]
-Found = dict[str, dict[str, Figures]]
-"""By scenario and client."""
+REFERENCE = 8.4
+"""Milliseconds that ``python -c pass`` takes on the machine that the goals in seconds and shares of a core are for."""
+
+TERMINAL, WORKBENCH = ("screen", "cancel_key"), ("large",)
+PEERS = {
+    "call": ("floor", "inspector", "fastmcp"),
+    "startup": ("bare",),
+    "tap": ("none", "relay", "socat", "supergateway"),
+    "large_string": ("floor", "mcp"),
+    "large_items": ("floor", "mcp"),
+    **dict.fromkeys(("http_1", "http_20", "http_100"), ("mcp", "ts1", "ts2")),
+    **dict.fromkeys(("timeouts", "million", *TERMINAL, *WORKBENCH), ()),
+}
+"""Of the other scenarios: the floor and all SDKs."""
 
 PYTHONS = {
     "ours": sys.executable,
     "journal": sys.executable,
-    "uvloop": sys.executable,
     "floor": sys.executable,
     "mcp": str(REAL / "mcp2/bin/python"),
 }
@@ -76,36 +89,26 @@ def drive(client: str, scenario: str) -> Figures:
                 "node", str(HERE / "driver.mjs"), client, scenario, folder, str(MODULES), sys.executable,
             ]  # fmt: skip
         with pinned(on=scenario.endswith("pinned")):
-            return ran(command, HANG)
+            return ran(command, 600 if client in ("ours", "journal") else PATIENCE)
 
 
-def ran(command: list[str], hang: float) -> Figures:
+def ran(command: list[str], patience: float) -> Figures:
     """The JSON in the last line of what a command prints."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True
     ) as process:
         try:
-            out, _ = process.communicate(timeout=hang)
+            out, _ = process.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
             process.kill()
             return {}
     return json.loads(out.splitlines()[-1]) if process.returncode == 0 and out else {}
 
 
-def workbench(scenario: str, *words: str) -> Figures:
-    """Figures of ``workbench.py``."""
-    return ran([sys.executable, "-m", "benchmarks.workbench", scenario, *words], 600)
-
-
-def terminal(scenario: str) -> Figures:
-    """Figures of ``screen.py`` or ``cancel_key.py``, which have a module of their own name."""
-    times = ("5",) if scenario == "cancel_key" else ()
-    return ran([sys.executable, "-m", f"benchmarks.{scenario}", *times], 600)
-
-
-def call(client: str) -> Figures:
-    """Seconds of a whole process that calls a tool: the median of five."""
+def call(clients: Sequence[str]) -> dict[str, Figures]:
+    """Seconds of a whole process that calls a tool, in ten turns; a client that takes long has three."""
+    taken: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         server = [sys.executable, "-S", str(HERE / "server.py"), f"{folder}/cancels"]
         commands = {
@@ -119,18 +122,25 @@ def call(client: str) -> Figures:
                 str(REAL / "fastmcp4/bin/fastmcp"), "call", "--command", shlex.join(server), "--target", "echo",
             ],
         }  # fmt: skip
-        taken: list[float] = []
-        for _ in range(5):
-            began = time.perf_counter()
-            try:
-                subprocess.run(commands[client], capture_output=True, check=True, timeout=HANG)
-            except (subprocess.SubprocessError, OSError):
-                return {}
-            taken.append(time.perf_counter() - began)
-        return {"seconds": statistics.median(taken)}
+        for turn in range(10):
+            for client in clients:
+                if turn > 2 and sum(taken[client]) > ENOUGH:
+                    continue
+                began = time.perf_counter()
+                with contextlib.suppress(subprocess.SubprocessError, OSError):
+                    subprocess.run(commands[client], capture_output=True, check=True, timeout=PATIENCE)
+                    taken.setdefault(client, []).append(time.perf_counter() - began)
+    return {client: {"seconds": statistics.median(each)} for client, each in taken.items()}
 
 
-@cache
+def frames() -> dict[str, Figures]:
+    """Milliseconds to frames, by the clock."""
+    return {
+        client: {name: statistics.median(clock for clock, _ in taken) for name, taken in named.items()}
+        for client, named in startup.measured(startup.ROUNDS).items()
+    }
+
+
 def taps() -> dict[str, Figures]:
     """Figures of ``tap.py``: all ways in turns, in one process."""
     command = [sys.executable, "-m", "benchmarks.tap"]
@@ -138,21 +148,20 @@ def taps() -> dict[str, Figures]:
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
 
 
-def tap(client: str) -> Figures:
-    """Figures of one way to a server."""
-    return taps().get(client, {})
-
-
-def startup(client: str) -> Figures:
-    """Milliseconds to a frame, by the clock: the least of five."""
-    asked = {"first": RUNS["bare app"]}
-    if client == "ours":
-        asked = {"first": (DEMO, b"Requests"), "connected": (DEMO, b"Tools")}
-    with tempfile.TemporaryDirectory() as folder:
-        return {
-            name: min(first_frame(command, words, folder)[0] for _ in range(6))
-            for name, (command, words) in asked.items()
-        }
+def measured(scenario: str, clients: Sequence[str], *, quick: bool) -> dict[str, Figures]:
+    """Figures of all these clients."""
+    if scenario == "call":
+        return call(clients)
+    if scenario == "startup":
+        return frames()
+    if scenario == "tap":
+        return taps()
+    if scenario in TERMINAL:
+        return {clients[0]: ran([sys.executable, "-m", f"benchmarks.{scenario}"], 600)}
+    if scenario in WORKBENCH:
+        return {clients[0]: ran([sys.executable, "-m", "benchmarks.workbench", scenario], 600)}
+    form = "_quick" if quick and scenario == "million" else ""
+    return {client: drive(client, scenario + form) for client in clients}
 
 
 def installed(client: str) -> bool:
@@ -162,58 +171,57 @@ def installed(client: str) -> bool:
     return client not in needs or needs[client].exists()
 
 
-def measures(*, quick: bool) -> list[tuple[str, str, Callable[[], Figures]]]:
-    """Scenario, client, and what measures them, all clients of a scenario one after the other."""
-    found: list[tuple[str, str, Callable[[], Figures]]] = []
+def groups(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
+    """Scenarios, each with clients that are measured together: those of a driver one by one."""
     for scenario in dict.fromkeys(goal.scenario for goal in GOALS):
-        clients = list(dict.fromkeys(goal.client for goal in GOALS if goal.scenario == scenario))
-        how: Callable[[str], Figures] = partial(drive, scenario=scenario)
-        if scenario == "call":
-            how, peers = call, ["floor", "inspector", "fastmcp"]
-        elif scenario == "startup":
-            how, peers = startup, ["bare"]
-        elif scenario == "tap":
-            how, peers = tap, ["relay", "socat"]
-        elif scenario.startswith("http"):
-            peers = ["mcp"]
+        goals = [goal for goal in GOALS if goal.scenario == scenario]
+        named = {goal.other[0] for goal in goals if goal.is_ratio}
+        peers = PEERS.get(scenario, ("floor", "mcp", "ts1", "ts2"))
+        clients = [
+            *dict.fromkeys(goal.client for goal in goals),
+            *(each for each in peers if installed(each) and (not quick or each in (*named, *FLOORS))),
+        ]
+        if scenario in ("call", "startup", "tap"):
+            yield scenario, clients
         else:
-            peers = ["floor", "mcp", "ts1", "ts2"]
-            peers = {"growth": ["mcp"], "timeouts": []}.get(scenario, peers)
-        for client in [
-            *clients,
-            *(each for each in peers if not quick or each in ("floor", "bare", "relay")),
-        ]:
-            if client == "workbench":
-                rows = () if scenario != "aging" else ("100,000",) if quick else ("100,000", "1,000,000")
-                found.append((scenario, client, partial(workbench, scenario, *rows)))
-            elif client == "terminal":
-                found.append((scenario, client, partial(terminal, scenario)))
-            elif installed(client) and clients not in (["workbench"], ["terminal"]):
-                found.append((scenario, client, partial(how, client)))
-    return found
+            yield from ((scenario, [client]) for client in clients)
 
 
-def measure(rounds: int, only: list[str], *, quick: bool) -> Found:
-    """All figures: of several rounds the medians."""
-    taken: dict[tuple[str, str], list[Figures]] = {}
-    long: set[tuple[str, str]] = set()
-    for _ in range(rounds):
-        for scenario, client, how in measures(quick=quick):
-            if (scenario, client) in long or (only and scenario not in only):
-                continue
-            print(f"\r{scenario}, {client}".ljust(60), end="", file=sys.stderr, flush=True)
-            began = time.perf_counter()
-            taken.setdefault((scenario, client), []).append(how())
-            if time.perf_counter() - began > LONG:
-                long.add((scenario, client))
-    print("\r".ljust(60), end="\r", file=sys.stderr)
-    found: Found = {}
-    for (scenario, client), each in taken.items():
-        names = dict.fromkeys(name for figures in each for name in figures)
-        found.setdefault(scenario, {})[client] = {
-            name: statistics.median(figures[name] for figures in each if name in figures) for name in names
-        }
-    return found
+class Run:
+    """All figures, medians where they were taken several times, and how long it took to get them."""
+
+    def __init__(self, only: Sequence[str], *, quick: bool) -> None:
+        self.found: Found = {}
+        self.seconds: dict[str, float] = {}
+        self._taken: dict[tuple[str, str], list[Figures]] = {}
+        self._spent: dict[tuple[str, str], float] = {}
+        starts: list[float] = []
+        for number in range(1 if quick else ROUNDS):
+            for scenario, clients in groups(quick=quick):
+                if self._spent.get((scenario, clients[0]), 0.0) <= ENOUGH and (not only or scenario in only):
+                    print(f"\r{scenario}, {clients[0]}".ljust(60), end="", file=sys.stderr, flush=True)
+                    if not number:
+                        starts.append(start() * 1000)
+                    self._measure(scenario, clients, quick=quick)
+        print("\r".ljust(60), end="\r", file=sys.stderr)
+        for (scenario, client), each in self._taken.items():
+            names = dict.fromkeys(name for figures in each for name in figures)
+            self.found.setdefault(scenario, {})[client] = {
+                name: statistics.median(figures[name] for figures in each if name in figures)
+                for name in names
+            }
+        self.found["machine"] = {"start": {"least": min(starts), "most": max(starts)}}
+
+    def _measure(self, scenario: str, clients: list[str], *, quick: bool) -> None:
+        began = time.perf_counter()
+        found = measured(scenario, clients, quick=quick)
+        spent = time.perf_counter() - began
+        for client in (*clients, *(each for each in found if each not in clients)):
+            self._taken.setdefault((scenario, client), []).append(found.get(client, {}))
+        gave_up = not all(found.get(client) for client in clients)
+        key = scenario, clients[0]
+        self._spent[key] = self._spent.get(key, 0.0) + (ENOUGH * 2 if gave_up else spent)
+        self.seconds[scenario] = self.seconds.get(scenario, 0.0) + spent
 
 
 def number(value: float) -> str:
@@ -221,85 +229,106 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def value(found: Found, goal: Goal, client: str) -> float | None:
-    """A figure, where there is one."""
-    return found.get(goal.scenario, {}).get(client, {}).get(goal.figure)
+def slowness(found: Found) -> float:
+    """How many times as long as on the reference machine Python takes to start; where that varied, the least."""
+    return found["machine"]["start"]["least"] / REFERENCE
 
 
-def verdict(goal: Goal, found: Found, before: Found) -> str:
-    """Whether a goal holds, in a word."""
-    own, other = value(found, goal, goal.client), 1.0
-    if goal.other:
-        other = value(found, goal, goal.other) or value(before, goal, goal.other)
-    if own is None or other is None:
-        return "not measured"
-    return "holds" if goal.holds(own, other) else "MISSED"
+def machine(found: Found) -> str:
+    """The machine's own speed, in a paragraph."""
+    least, most = found["machine"]["start"].values()
+    floor = value(found, "floor", "in_flight_1000", "per_second")
+    return (
+        f"`python -c pass` takes {least:.1f} to {most:.1f} ms here"
+        + (f", and the floor makes {number(floor)} requests a second." if floor else ".")
+        + f" Goals in seconds and shares of a core are\nfor a machine where the first is {REFERENCE} ms: *scaled* is"
+        f" what was measured, divided by {slowness(found):.2f}."
+    )
 
 
-def slowest(goal: Goal, found: Found) -> str:
-    """The slowest peer; more is better where the goal is a least figure."""
-    peers = {
-        TITLES[each]: got
-        for each in TITLES
-        if each not in ("floor", "bare") and (got := value(found, goal, each)) is not None
-    }
-    if not peers:
-        return ""
-    name = (min if goal.goal.startswith("≥") else max)(peers, key=lambda each: peers[each])
-    return f"{name} {number(peers[name])}"
-
-
-def table(found: Found, before: Found, *, quick: bool) -> Iterator[tuple[str, ...]]:
-    """Header and rows."""
-    yield "what", "ours", "goal", "", "floor", "slowest peer, last full run" if quick else "peers"
+def tables(found: Found, before: Found) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Header and rows of the ratios and of the other figures."""
+    ratios: list[tuple[str, ...]] = [("beside one another", "found", "goal", "", "ours", "floor and peers")]
+    figures: list[tuple[str, ...]] = [("on this machine", "found", "scaled", "goal", "", "floor and peers")]
+    scale = slowness(found)
     for goal in GOALS:
-        own = value(found, goal, goal.client)
-        floor = value(found, goal, "floor") or value(found, goal, "bare")
-        peers = {each: value(found, goal, each) for each in TITLES if each not in ("floor", "bare")}
-        tried = found.get(goal.scenario, {})
-        shown = [
-            f"{TITLES[each]} {'gave up' if got is None else number(got)}"
-            for each, got in peers.items()
-            if got is not None or (each in tried and not tried[each])
-        ]
-        yield (
-            goal.what,
-            "–" if own is None else f"{number(own)} {goal.unit}",
-            goal.goal,
-            verdict(goal, found, before),
-            "" if floor is None else number(floor),
-            slowest(goal, before) if quick else ", ".join(shown),
-        )
+        own, got = value(found, goal.client, goal.scenario, goal.figure), goal.found(found)
+        shown = "–" if own is None else f"{number(own)} {goal.unit}"
+        side, bound = goal.goal.split()[:2]
+        rest = goal.verdict(found, scale), others(goal, found, before)
+        if goal.is_ratio:
+            ratio = "–" if got is None else f"{number(got)} ×"
+            ratios.append((goal.what, ratio, f"{side} {bound} ×", rest[0], shown, rest[1]))
+        else:
+            scaled = f"{number(got / scale)} {goal.unit}" if got is not None and goal.scales else ""
+            figures.append((goal.what, shown, scaled, goal.goal, *rest))
+    return ratios, figures
 
 
-def version(path: Path) -> str:
-    """Of an npm package."""
-    return json.loads((path / "package.json").read_text())["version"] if path.exists() else "not installed"
+def others(goal: Goal, found: Found, before: Found) -> str:
+    """The figures of floor and peers."""
+    tried = found.get(goal.scenario, {})
+    named = {each: tried[each] for each in TITLES if each in tried and each != goal.client}
+    said = [
+        f"{TITLES[each]} {number(figures[goal.figure]) if figures else 'gave up'}"
+        for each, figures in named.items()
+        if not figures or goal.figure in figures
+    ]
+    # Of a last full run: the slowest peer that this run leaves out. More is better where the goal is a least figure.
+    peers = {
+        each: got
+        for each in TITLES
+        if each not in (*FLOORS, *tried) and (got := value(before, each, goal.scenario, goal.figure))
+    }
+    if peers:
+        slowest = (min if goal.goal.startswith("≥") else max)(peers, key=lambda each: peers[each])
+        said.append(f"[last full run: {TITLES[slowest]} {number(peers[slowest])}]")
+    return ", ".join(said)
 
 
-def page(found: Found, notes: str, minutes: float) -> str:
+def verdicts(found: Found) -> str:
+    """How many goals hold, in a sentence."""
+    each = [goal.verdict(found, slowness(found)) for goal in GOALS]
+    return f"{each.count('holds')} of {len(each)} goals hold, {each.count('holds scaled')} more scaled."
+
+
+def version(path: str) -> str:
+    """Of an npm package, or of the Python package in an environment of that name."""
+    folder, _, package = path.partition("/")
+    for found in (REAL / folder).glob(f"lib/python*/site-packages/{package}-*.dist-info"):
+        return found.name.removesuffix(".dist-info").removeprefix(f"{package}-")
+    manifest = MODULES / path / "package.json"
+    return json.loads(manifest.read_text())["version"] if manifest.exists() else "(not installed)"
+
+
+def page(run: Run, notes: str, minutes: float) -> str:
     """``RESULTS.md``."""
-    lines = [" | ".join(("", *row, "")).strip() for row in table(found, {}, quick=False)]
-    lines.insert(1, "|---" * 6 + "|")
-    scope = MODULES / "@modelcontextprotocol"
-    held = sum(verdict(goal, found, {}) == "holds" for goal in GOALS)
+    marked = [
+        [" | ".join(("", *row, "")).strip() for row in (rows[0], ("---",) * len(rows[0]), *rows[1:])]
+        for rows in tables(run.found, {})
+    ]
+    ratios, figures = ("\n".join(lines) for lines in marked)
     stamp = clock.local_stamp(clock.wall())[:10]
     here = f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} cores"
-    npm = {each: version(scope / each) for each in ("sdk", "client", "inspector")}
+    npm = {each: version(f"@modelcontextprotocol/{each}") for each in ("sdk", "client", "inspector")}
     return f"""# Results
 
 Written by `make bench` on {stamp}, in {minutes:.0f} minutes: {here}. Medians of alternating rounds.
-To compare it with another machine: `python -c pass` takes {start() * 1000:.1f} ms here.
+{verdicts(run.found)}
 
-Peers: the Python SDK `mcp` 2.3.0, the TypeScript `sdk` {npm["sdk"]} (TypeScript 1) and `client` {npm["client"]}
-(TypeScript 2), the Inspector's CLI {npm["inspector"]}, `fastmcp` 4.1.2. The tap is beside a bare relay of bytes
-in Python, and socat where it is installed. The floor is a hand-written asyncio pipe with JSON
-and a dict of futures; for a whole process it is `python -c pass`, for a frame a Textual app with one line of text. *Gave
-up*: it ended with an error, or took longer than {HANG:.0f} s. All clients of a transport speak to the same server.
+{machine(run.found)}
+*Holds scaled* is less than *holds*: it takes for granted that all of a figure grows as a machine gets slower.
 
-{held} of {len(GOALS)} goals hold.
+{ratios}
 
-{chr(10).join(lines)}
+{figures}
+
+Peers: the Python SDK `mcp` {version("mcp2/mcp")}, the TypeScript `sdk` {npm["sdk"]} (TypeScript 1) and `client`
+{npm["client"]} (TypeScript 2), the Inspector's CLI {npm["inspector"]}, `fastmcp` {version("fastmcp4/fastmcp")},
+`supergateway` {version("supergateway")}. The tap is beside a bare relay of bytes in Python, and socat where it is installed.
+The floor is a hand-written asyncio pipe with JSON and a dict of futures; for a whole process it is `python -c pass`, for a
+frame a Textual app with one line of text. *Gave up*: it ended with an error, or took longer than {PATIENCE:.0f} s.
+All clients of a transport speak to the same server. Stalls are processor time of one turn of the event loop.
 
 {notes}"""
 
@@ -307,27 +336,25 @@ up*: it ended with an error, or took longer than {HANG:.0f} s. All clients of a 
 def main() -> int:
     """Measure, print, and after a full run write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
-    parser.add_argument("--quick", action="store_true", help="the product and the floor alone, once")
-    parser.add_argument("--rounds", type=int, default=2, help="rounds of a full run")
-    parser.add_argument(
-        "--only", nargs="+", default=[], help="these scenarios; of the others the last full run's figures"
-    )
+    parser.add_argument("--quick", action="store_true", help="once, and no peers that no goal names")
+    parser.add_argument("--only", nargs="+", default=[], help="these scenarios; nothing is written")
     options = parser.parse_args()
-    before: Found = json.loads(DATA.read_text()) if DATA.exists() else {}
     began = time.perf_counter()
-    found = measure(1 if options.quick else options.rounds, options.only, quick=options.quick)
-    found = {**before, **found} if options.only else found
+    run = Run(options.only, quick=options.quick)
     minutes = (time.perf_counter() - began) / 60
-    rows = list(table(found, before, quick=options.quick))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print(f"python -c pass takes {start() * 1000:.1f} ms here")
-    print(f"{sum(row[3] == 'holds' for row in rows)} of {len(GOALS)} goals hold; {minutes:.1f} min")
-    if not options.quick:
-        _, mark, notes = (PAGE.read_text() if PAGE.exists() else "").partition("## What this says\n")
-        DATA.write_text(json.dumps(found, indent=1) + "\n")
-        PAGE.write_text(page(found, f"{mark}{notes}", minutes))
+    print(machine(run.found))
+    before: Found = json.loads(DATA.read_text()) if options.quick else {}
+    for rows in tables(run.found, before):
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        print()
+        for row in rows:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(f"\n{verdicts(run.found)} {minutes:.1f} minutes, of which in seconds:")
+    print(", ".join(f"{name} {taken:.0f}" for name, taken in run.seconds.items()))
+    if not (options.quick or options.only):
+        _, mark, notes = PAGE.read_text().partition("## Where a goal is missed\n")
+        DATA.write_text(json.dumps(run.found, indent=1) + "\n")
+        PAGE.write_text(page(run, f"{mark}{notes}", minutes))
     return 0
 
 

@@ -2,7 +2,8 @@
 //
 // CLIENT is `ts1` (@modelcontextprotocol/sdk 1.x) or `ts2` (@modelcontextprotocol/client 2.x), found in the folder PACKAGES.
 // The scenarios are those of driver.py, where each is described.
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -11,20 +12,25 @@ const load = (path) => import(pathToFileURL(`${packages}/@modelcontextprotocol/$
 const old = client === "ts1";
 const { Client } = await load(old ? "sdk/dist/esm/client/index.js" : "client/dist/index.mjs");
 const { StdioClientTransport } = await load(old ? "sdk/dist/esm/client/stdio.js" : "client/dist/stdio.mjs");
+const { StreamableHTTPClientTransport } = await load(old ? "sdk/dist/esm/client/streamableHttp.js" : "client/dist/index.mjs");
 const server = new URL("server.py", import.meta.url).pathname;
+const width = Number(scenario.split("http_")[1]);
 
 const peer = new Client({ name: "bench", version: "1" }, { capabilities: {} });
 const NEVER = { timeout: 2 ** 31 - 1 };
-let notes = 0;
-peer.fallbackNotificationHandler = async () => { notes += 1; };
-const transport = new StdioClientTransport({ command: python, args: ["-S", server, `${folder}/cancels`], stderr: "ignore" });
-await peer.connect(transport);
+if (width) {
+  const process_ = spawn(python, ["-S", server, "--http", `${folder}/port`]);
+  process.on("exit", () => process_.kill());
+  while (!(existsSync(`${folder}/port`) && String(readFileSync(`${folder}/port`)))) await sleep(10);
+  await peer.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${readFileSync(`${folder}/port`)}/mcp`)));
+} else {
+  await peer.connect(new StdioClientTransport({ command: python, args: ["-S", server, `${folder}/cancels`], stderr: "ignore" }));
+}
 
 const call = (name, args, options = NEVER) =>
   old ? peer.callTool({ name, arguments: args }, undefined, options) : peer.callTool({ name, arguments: args }, options);
 const now = () => Number(process.hrtime.bigint()) / 1e9;
-const resident = (field = "VmRSS") => Number(readFileSync("/proc/self/status", "utf8").match(`${field}:\\s+(\\d+)`)[1]) * 1024;
-const median = (numbers) => numbers.sort((a, b) => a - b)[numbers.length >> 1];
+const resident = () => Number(readFileSync("/proc/self/status", "utf8").match(/VmRSS:\s+(\d+)/)[1]) * 1024;
 
 async function many(width, total) {
   let left = total;
@@ -52,60 +58,16 @@ async function memory(count) {
   return { bytes: (resident() - before) / count };
 }
 
-async function cancel(rate) {
-  await call("pour", { rate });
-  const due = [], called = [];
-  for (let each = 0; each < 200; each++) {
-    const leave = new AbortController();
-    call("silent", {}, { ...NEVER, signal: leave.signal }).catch(() => {});
-    await sleep(10);
-    due.push(now() + 0.005);
-    await new Promise((over) => setTimeout(() => { called.push(now()); leave.abort("enough"); over(); }, 5));
-  }
-  await sleep(500);
-  const heard = readFileSync(`${folder}/cancels`, "utf8").trim().split("\n").map((line) => Number(line) / 1e9);
-  const figures = {};
-  for (const [name, since] of [["call", called], ["due", due]]) {
-    const taken = since.map((at, each) => (heard[each] - at) * 1000).sort((a, b) => a - b).slice(10);
-    figures[`${name}_p99`] = taken[Math.floor(taken.length * 0.99)];
-    figures[`${name}_median`] = median(taken);
-  }
-  return figures;
-}
-
-async function flood(count) {
-  const began = now();
-  await call("flood", { count });
-  while (notes < count) await sleep(1);
-  return { seconds: now() - began };
-}
-
-async function large(kind) {
-  await many(1, 20);
-  let longest = 0, last = now();
-  const watched = setInterval(() => {
-    const at = now();
-    longest = Math.max(longest, at - last - 0.002);
-    last = at;
-  }, 2);
-  const began = now();
-  await call("large", { kind });
-  const taken = now() - began;
-  await sleep(500);
-  clearInterval(watched);
-  return { seconds: taken, stall: longest * 1000, mb: resident("VmHWM") / 1e6 };
+async function http() {
+  await many(width, 200);
+  return { per_second: 800 / (await many(width, 800)) };
 }
 
 const SCENARIOS = {
   in_flight_1000: () => inFlight(1000),
   in_flight_10000: () => inFlight(10_000),
-  round_trip: () => roundTrip(2000),
   round_trip_pinned: () => roundTrip(2000),
   memory: () => memory(5000),
-  cancel: () => cancel(50_000),
-  flood: () => flood(100_000),
-  large_string: () => large("string"),
-  large_items: () => large("items"),
 };
-console.log(JSON.stringify(await SCENARIOS[scenario]()));
+console.log(JSON.stringify(await (SCENARIOS[scenario] ?? http)()));
 process.exit(0);

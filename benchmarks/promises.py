@@ -1,9 +1,7 @@
 """What ``docs/promises.md`` promises beside speed: ``python -m benchmarks.promises [NAME …]``, all where none is named.
 
 ``oversize``: an answer of 1 GB, above the cap; ``notifications``: a million of them in the workbench, its journal on, while
-keys are pressed; ``cancel``: from the key to the bytes at the server, in the workbench under 50,000 notifications a second;
-``timeouts``: by how much they come too late; ``consent``: sockets and processes that commands open of themselves.
-Each is a process of its own.
+keys are pressed; ``consent``: sockets and processes that commands open of themselves. Each is a process of its own.
 """
 
 from __future__ import annotations
@@ -17,14 +15,10 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from benchmarks.driver import SERVER, Ours, resident
 from mcp_tui.protocol.requests import State
-from mcp_tui.protocol.states import Limits
-
-if TYPE_CHECKING:
-    from mcp_tui.tui.screens.workbench import Workbench
 
 
 async def oversize(folder: Path) -> None:
@@ -82,54 +76,6 @@ async def notifications(folder: Path) -> None:
     print(f"  from a key to the frame behind it: {marks(taken)} ({len(taken)} keys)")
 
 
-async def cancel(folder: Path) -> None:
-    """``C`` on the newest request."""
-    from benchmarks.workbench import workbench
-
-    async with workbench(folder) as bench:
-        await bench.call("pour", rate=50_000)
-        screen = cast("Workbench", bench.app.screen)
-        pressed: list[float] = []
-        for _ in range(30):
-            id_ = bench.client.call_tool("silent", {})
-            row = bench.client.book.get(id_)
-            assert row is not None
-            while row.state is not State.IN_FLIGHT:
-                await asyncio.sleep(0.005)
-            screen.table.select(id_)
-            await asyncio.sleep(1.0)  # a key does not act on a row that changed just now
-            pressed.append(time.monotonic())
-            bench.app.simulate_key("C")
-            for _ in range(400):
-                if row.signalled_at is not None:
-                    break
-                await asyncio.sleep(0.005)
-        await asyncio.sleep(0.5)
-    heard = [int(line) / 1e9 for line in (folder / "cancels").read_text().split()][: len(pressed)]
-    assert len(heard) == len(pressed)
-    taken = [there - at for at, there in zip(pressed, heard, strict=True)]
-    print(f"key to the bytes of the cancel at the server, 50,000 notifications/s: {marks(taken)}")
-
-
-async def timeouts(folder: Path) -> None:
-    """A hundred at once, and one after the other."""
-    peer = Ours()
-    await peer.open([sys.executable, "-S", SERVER, f"{folder}/cancels"], folder)
-    late: list[float] = []
-    for at_once, rounds in ((100, 1), (1, 20)):
-        for _ in range(rounds):
-            limits = Limits(timeout=0.3, max_timeout=None)
-            ids = [peer.client.call_tool("silent", {}, limits=limits) for _ in range(at_once)]
-            await asyncio.gather(*map(peer.client.wait, ids))
-            for row in map(peer.client.book.get, ids):
-                assert row is not None
-                assert row.sent_at is not None
-                assert row.signalled_at is not None
-                late.append(row.signalled_at - row.sent_at - 0.3)
-    print(f"timeouts of 0.3 s, later than set by: {marks(late)} ({len(late)} requests)")
-    await peer.close()
-
-
 AUDIT = """
 import os, sys
 HEARD = "socket.connect socket.bind subprocess.Popen os.posix_spawn os.exec os.fork os.forkpty os.system".split()
@@ -180,8 +126,6 @@ async def consent(folder: Path) -> None:
 CHECKS: dict[str, Callable[[Path], Awaitable[None]]] = {
     "oversize": oversize,
     "notifications": notifications,
-    "cancel": cancel,
-    "timeouts": timeouts,
     "consent": consent,
 }
 

@@ -23,6 +23,7 @@ import tempfile
 import termios
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ LOADS = {
     "notes_100": Load(notifications=100),
     "notes_1000": Load(notifications=1000),
     "calls": Load(finished=400, calls=50),
-    "calls_old": Load(finished=50_000, calls=50),
+    "old": Load(finished=50_000, calls=50),
 }
 
 
@@ -113,8 +114,8 @@ def child(load: Load, folder: Path) -> None:
 class Terminal:
     """A terminal with the workbench in it; keeps all that came, and when."""
 
-    def __init__(self, name: str, folder: str) -> None:
-        words = [sys.executable, __file__, "--child", name, folder]
+    def __init__(self, load: Load, folder: str) -> None:
+        words = [sys.executable, __file__, "--child", json.dumps(load), folder]
         homes = {f"XDG_{each}_HOME": folder for each in ("STATE", "CONFIG", "DATA", "CACHE")}
         variables = {**os.environ, **homes, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         self.pid, self._near = pty.fork()
@@ -122,7 +123,10 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
             os.execve(words[0], words, variables)
         self.came: list[tuple[float, bytes]] = []
+        self._screen, self._display = pyte.Screen(*SIZE), ""
+        self._stream, self._fed = pyte.ByteStream(self._screen), 0
         threading.Thread(target=self._read, daemon=True).start()
+        until(Path(folder, "ready").exists)
 
     def _read(self) -> None:
         while True:
@@ -138,6 +142,15 @@ class Terminal:
         os.write(self._near, key)
         return at
 
+    def shows(self, text: str) -> bool:
+        """Whether a text is on the screen now."""
+        if self._fed < len(self.came):
+            new = self.came[self._fed :]
+            self._fed += len(new)
+            self._stream.feed(b"".join(data for _, data in new))
+            self._display = "\n".join(self._screen.display)
+        return text in self._display
+
     def processor(self) -> float:
         """Seconds of the processor that it took so far."""
         threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
@@ -151,6 +164,15 @@ class Terminal:
         """End it, without a good end."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
+
+
+def until(done: Callable[[], object]) -> None:
+    """Wait for something, a minute at most."""
+    late = time.monotonic() + 60
+    while not done():
+        if time.monotonic() > late:
+            raise SystemExit(f"{done} did not come")
+        time.sleep(0.002)
 
 
 CURSOR = re.compile(r"›.*? (\d+) +tools/call ")
@@ -188,10 +210,8 @@ def measured(name: str) -> Figures:
     """All figures of a load."""
     load = LOADS[name]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        terminal = Terminal(name, folder)
+        terminal = Terminal(load, folder)
         try:
-            while not Path(folder, "ready").exists():
-                time.sleep(0.05)
             time.sleep(1.0)  # what the app still does behind its first frame is not steady
             began, bytes_, spent = time.monotonic(), terminal.written(), terminal.processor()
             time.sleep(STEADY_SECONDS)
@@ -235,6 +255,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        child(LOADS[sys.argv[2]], Path(sys.argv[3]))
+        child(Load(*json.loads(sys.argv[2])), Path(sys.argv[3]))
     else:
         main()

@@ -42,17 +42,20 @@ Bare().run()
 DEMO = [sys.executable, "-m", "mcp_tui", "--demo", "--no-journal"]
 
 RUNS = {
-    "bare app": ([sys.executable, "-c", BARE], b"first frame"),
-    "mcp-tui --demo": (DEMO, b"Requests"),
-    "  connected": (DEMO, b"Tools"),
+    "bare": ([sys.executable, "-c", BARE], {"first": b"first frame"}),
+    "ours": (DEMO, {"first": b"Requests", "tools": b"Tools"}),
 }
+"""Commands, and the words that their frames have."""
+
+Taken = tuple[float, float]
+"""Milliseconds by the clock and of the processor."""
 
 
-def first_frame(command: list[str], words: bytes, folder: str) -> tuple[float, float]:
-    """Milliseconds by the clock and of the processor, from the start to the first frame that has these words.
+def frames(command: list[str], words: dict[str, bytes], folder: str) -> dict[str, Taken]:
+    """From the start until the frame with each of these words, in their order.
 
     Raises:
-        RuntimeError: the frame does not come.
+        RuntimeError: a frame does not come.
     """
     environment = {
         **os.environ,
@@ -69,24 +72,39 @@ def first_frame(command: list[str], words: bytes, folder: str) -> tuple[float, f
     if not pid:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
         os.execve(command[0], command, environment)
-    seen = b""
+    seen, taken = b"", dict[str, Taken]()
     try:
-        while words not in seen:
-            if not select.select([terminal], [], [], HANG)[0]:
-                raise RuntimeError(seen.decode(errors="replace"))
-            try:
-                seen += os.read(terminal, 65536)
-            except OSError:
-                raise RuntimeError(seen.decode(errors="replace")) from None
-        clock = time.perf_counter() - began
-        threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-        processor = sum(int(each.read_text(encoding="ascii").split()[0]) for each in threads) / 1e9
+        for name, text in words.items():
+            while text not in seen:
+                if not select.select([terminal], [], [], HANG)[0]:
+                    raise RuntimeError(seen.decode(errors="replace"))
+                try:
+                    seen += os.read(terminal, 65536)
+                except OSError:
+                    raise RuntimeError(seen.decode(errors="replace")) from None
+            clock = time.perf_counter() - began
+            threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+            processor = sum(int(each.read_text(encoding="ascii").split()[0]) for each in threads) / 1e9
+            taken[name] = clock * 1000, processor * 1000
     finally:
         os.kill(pid, signal.SIGTERM)
         _drain(terminal)
         os.waitpid(pid, 0)
         os.close(terminal)
-    return clock * 1000, processor * 1000
+    return taken
+
+
+def measured(rounds: int) -> dict[str, dict[str, list[Taken]]]:
+    """All frames, in turns, so that a noisy machine is noisy for both; the first round only compiles."""
+    found: dict[str, dict[str, list[Taken]]] = {
+        client: {name: [] for name in words} for client, (_, words) in RUNS.items()
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(rounds + 1):
+            for client, run in RUNS.items():
+                for name, taken in frames(*run, folder).items():
+                    found[client][name] += [taken] if number else []
+    return found
 
 
 def _drain(terminal: int) -> None:
@@ -101,22 +119,19 @@ def _drain(terminal: int) -> None:
 
 
 def main() -> None:
-    """Measure in turns, so that a noisy machine is noisy for both."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in RUNS}
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(rounds + 1):
-            for name, (command, words) in RUNS.items():
-                found[name].append(first_frame(command, words, folder))
-    print(f"{'':16} {'processor':>12} {'median':>9} {'clock':>10} {'median':>9}   ratios")
+    """Measure, print."""
+    found = measured(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+    print(f"{'':12} {'processor':>12} {'median':>9} {'clock':>10} {'median':>9}   ratios")
     least: list[list[float]] = []
-    for name, taken in found.items():
-        clock, processor = ([each[part] for each in taken[1:]] for part in (0, 1))
-        numbers = [min(processor), statistics.median(processor), min(clock), statistics.median(clock)]
-        least.append(numbers)
-        ratios = "  ".join(f"{mine / bare:.2f}" for mine, bare in zip(numbers, least[0], strict=True))
-        first, second, third, fourth = numbers
-        print(f"{name:16} {first:9.0f} ms {second:6.0f} ms {third:7.0f} ms {fourth:6.0f} ms   {ratios}")
+    for client, named in found.items():
+        for name, taken in named.items():
+            clock, processor = ([each[part] for each in taken] for part in (0, 1))
+            numbers = [min(processor), statistics.median(processor), min(clock), statistics.median(clock)]
+            least.append(numbers)
+            ratios = "  ".join(f"{mine / bare:.2f}" for mine, bare in zip(numbers, least[0], strict=True))
+            first, second, third, fourth = numbers
+            label = f"{client} {name}"
+            print(f"{label:12} {first:9.0f} ms {second:6.0f} ms {third:7.0f} ms {fourth:6.0f} ms   {ratios}")
 
 
 if __name__ == "__main__":

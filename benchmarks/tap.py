@@ -1,11 +1,11 @@
-"""What a tap costs: ``python -m benchmarks.tap [WAY …]``, WAY one of ``ours``, ``relay``, ``socat``; all that are there.
+"""What a tap costs: ``python -m benchmarks.tap [WAY …]``, WAY one of :data:`WAYS`; all that are there.
 
 A server is called directly and through each way in turns, a call every 5 ms, so that a noisy machine is noisy for all.
 Printed is what a way adds: to the median and the p99 of a call (µs), to the time until the server's first byte and to its
-exit after 100,000 notifications (ms); its part of the throughput of that flood; and the processor time of the books for
-each frame (µs). ``http`` is the median of a call over HTTP on one connection (µs). ``relay`` copies bytes between pipes, or
-between sockets, in Python and does nothing else. On two cores a relay is the third process that wants one in a flood: what
-``relay`` and ``socat`` reach is what can be reached. Above all that stands what starting Python takes, to compare machines.
+exit after 100,000 notifications (ms); how many of those it passes on a second; and the processor time of the books for each
+frame (µs). ``http`` is the median of a call over HTTP on one connection (µs). ``relay`` copies bytes between pipes, or
+between sockets, in Python and does nothing else; ``supergateway`` is a bridge from HTTP to a server on stdio. On two cores
+a relay is the third process that wants one in a flood: what ``relay`` and ``socat`` reach is what can be reached.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,14 +25,17 @@ from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from socket import create_server
 from typing import Final
 
 from benchmarks.rows import GOALS
 
-CALLS: Final = 1500
+CALLS: Final = 1000
+HTTP_CALLS: Final = 500
 EVERY: Final = 0.005
-ROUNDS: Final = 7
+ROUNDS: Final = 5
 NOTES: Final = 100_000
+BRIDGE: Final = Path(__file__).parents[1] / ".real/peers/node_modules/supergateway/dist/index.js"
 
 SERVER: Final = """
 import json, os, sys, time
@@ -98,42 +102,74 @@ while True:
 """
 
 
+def opened(port: int) -> tuple[HTTPConnection, dict[str, str]]:
+    """A session over HTTP: its connection, and the headers of its calls."""
+    link = HTTPConnection("127.0.0.1", port)
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    info = {"name": "bench", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    until = time.monotonic() + 20
+    while True:
+        with suppress(ConnectionRefusedError):
+            link.connect()
+            break
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    link.request("POST", "/mcp", json.dumps(body), headers)
+    answer = link.getresponse()
+    answer.read()
+    session = answer.getheader("Mcp-Session-Id")
+    return link, headers | ({"Mcp-Session-Id": session} if session else {})
+
+
 def http_latency(names: Iterable[str]) -> dict[str, list[float]]:
     """Microseconds of each call over HTTP, by way."""
     taken: dict[str, list[float]] = {}
-    links: dict[str, HTTPConnection] = {}
+    links: dict[str, tuple[HTTPConnection, dict[str, str]]] = {}
     with ExitStack() as stack:
 
-        def port(command: list[str]) -> int:
+        def run(command: list[str]) -> bytes:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             stack.callback(process.wait)
             stack.callback(process.terminate)
             assert process.stdout is not None
-            return int(re.findall(rb"(\d+)(?:/\S*)?\s*$", process.stdout.readline())[0])
+            return process.stdout.readline()
+
+        def port(command: list[str]) -> int:
+            return int(re.findall(rb"(\d+)(?:/\S*)?\s*$", run(command))[0])
+
+        def bridge() -> int:
+            with create_server(("127.0.0.1", 0)) as free:
+                number = free.getsockname()[1]
+            server = shlex.join([sys.executable, "-S", "-c", SERVER, "0"])
+            form = ["--stateful", "--outputTransport", "streamableHttp"]
+            run(["node", str(BRIDGE), "--stdio", server, *form, "--port", str(number)])
+            return number
 
         server = port([sys.executable, "-c", HTTP_SERVER])
         ways = {
             "none": lambda: server,
             "ours": lambda: port([*OURS, "--http", "0", f"http://127.0.0.1:{server}/mcp"]),
             "relay": lambda: port([sys.executable, "-c", HTTP_RELAY, str(server)]),
+            "supergateway": bridge,
         }
         for name in names:
             if name in ways:
-                links[name] = HTTPConnection("127.0.0.1", ways[name]())
-                taken[name] = []
+                links[name], taken[name] = opened(ways[name]()), []
         body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-        kind = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        for number in range(CALLS):
-            for name, link in links.items():
+        for number in range(HTTP_CALLS):
+            for name, (link, kind) in links.items():
                 time.sleep(EVERY)
                 began = time.perf_counter()
                 link.request("POST", "/mcp", body, kind)
-                assert link.getresponse().read()
+                assert b"result" in link.getresponse().read(), name
                 if number:
                     taken[name].append((time.perf_counter() - began) * 1e6)
     return taken
 
 
+WAYS: Final = ("ours", "relay", "socat", "supergateway")
 OURS: Final = [str(Path(sys.executable).with_name("mcp-tui")), "tap"]
 
 
@@ -224,10 +260,11 @@ def said(pid: str, what: str) -> bytes:
     return b"() 0 0"
 
 
-def gone(pid: str) -> None:
-    """Wait until a process has ended: books that still work would slow the next way down."""
-    while pid and b"mcp_tui.tap.books" in said(pid, "cmdline"):
-        time.sleep(0.05)
+def end(pid: str) -> None:
+    """End the books of a tap, if there are any: what they still have to do would slow the next way down."""
+    if pid:
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 @contextmanager
@@ -263,14 +300,14 @@ def flood(wanted: dict[str, list[str]]) -> dict[str, list[tuple[float, float, fl
             first = Peer(way, "import os; os.write(1, b'x')")
             os.read(first.source, 1)
             begun = time.monotonic() - first.began
-            gone(first.keeper())
+            end(first.keeper())
             first.process.wait()
             peer = Peer(way)
             peer.call(0)
             keeper = peer.keeper()
             seconds = peer.call(1, "flood")
             taken[name].append((begun * 1000, seconds, peer.ended() * 1000))
-            gone(keeper)
+            end(keeper)
     return taken
 
 
@@ -286,9 +323,11 @@ def start() -> float:
 
 def measure(names: list[str]) -> dict[str, dict[str, float]]:
     """What each way adds to none."""
+    names = ["none", *(each for each in names or WAYS if each != "none")]
     known = ways()
-    wanted = {name: known[name] for name in dict.fromkeys(("none", *(names or known))) if name in known}
-    called, flooded, http = latency(wanted), flood(wanted), http_latency(wanted)
+    wanted = {name: known[name] for name in names if name in known}
+    called, flooded = latency(wanted), flood(wanted)
+    http = http_latency(each for each in names if each != "supergateway" or BRIDGE.exists())
 
     def p99(each: list[float]) -> float:
         return statistics.quantiles(each, n=100)[-1]
@@ -303,11 +342,11 @@ def measure(names: list[str]) -> dict[str, dict[str, float]]:
             "median": statistics.median(called[name]) - statistics.median(called["none"]),
             "p99": p99(called[name]) - p99(called["none"]),
             "first": first[name] - first["none"],
-            "throughput": seconds["none"] / seconds[name],
+            "per_second": NOTES / seconds[name],
             "exit": ended[name] - ended["none"],
         }
-        if name in http:
-            found[name]["http"] = statistics.median(http[name]) - statistics.median(http["none"])
+    for name, each in http.items():
+        found.setdefault(name, {})["http"] = statistics.median(each) - statistics.median(http["none"])
     if "ours" in wanted and sys.platform == "linux":
         with open_peers({"ours": wanted["ours"]}) as peers:
             peer = peers["ours"]
@@ -329,10 +368,9 @@ def main() -> int:
         for name, figures in found.items():
             print(name.ljust(8), "  ".join(f"{key} {value:,.2f}" for key, value in figures.items()))
         for goal in GOALS:
-            own = found.get("ours", {}).get(goal.figure)
-            if goal.scenario == "tap" and own is not None:
+            if (own := goal.found({"tap": found})) is not None:
                 print(
-                    f"{goal.figure:10} {goal.goal:8} {goal.unit:3} {'holds' if goal.holds(own) else 'MISSED'}"
+                    f"{goal.figure:10} {own:8.2f} {goal.goal:18} {'holds' if goal.holds(own) else 'MISSED'}"
                 )
         time.sleep(1)  # for the last of the books
     print(json.dumps(found))

@@ -2,9 +2,8 @@
 
 ``aging [ROWS …]`` calls 50 times a second, with 400 finished requests and with each of ROWS (100,000 where none is given):
 the share of a core, the longest turn of the event loop in processor time, and the memory. With ``--cancel`` each tenth
-call of those that only make the session old is cancelled, and answered all the same. ``notifications``: the share of a core
-at 100 a second. ``flood``: seconds for 100,000 notifications. ``large``: the longest stall at an answer of 64 MB, and what
-``y`` then gives to the terminal. The last line is all figures as JSON.
+call of those that only make the session old is cancelled, and answered all the same. ``large``: the longest stall at an
+answer of 64 MB that is shown. The last line is all figures as JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
-from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.states import Limits
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens.workbench import Workbench
@@ -66,28 +64,28 @@ class Bench:
             await asyncio.sleep(0)
         await asyncio.sleep(3.0 if cancel else 0.5)  # the grace of those that were cancelled last
 
-    async def steady(self, rate: int) -> tuple[float, float]:
-        """The share of a core in percent, and the longest stall in milliseconds, with so many calls a second."""
-        await self._calls(rate, 1.0)  # what the app still does behind its first frame is not steady
+    async def steady(self) -> tuple[float, float]:
+        """The share of a core in percent, and the longest stall in milliseconds, with 50 calls a second."""
+        await self._calls(1.0)  # what the app still does behind its first frame is not steady
         gc.collect()
         spent = time.process_time()
-        await self._calls(rate)
+        await self._calls()
         taken = time.process_time() - spent
         over = asyncio.Event()  # afterwards, because watching takes some percent of a core itself
         watched = asyncio.create_task(longest_stall(over))
-        await self._calls(rate)
+        await self._calls()
         over.set()
         return taken / SECONDS * 100, await watched
 
-    async def _calls(self, rate: int, seconds: float = SECONDS) -> None:
-        """Call so many times a second; 0 for not at all."""
+    async def _calls(self, seconds: float = SECONDS) -> None:
+        """Call so many times a second."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         end = due + seconds
-        while rate and due < end:
+        while due < end:
             await asyncio.sleep(due - loop.time())
             self.client.call_tool("echo", {})
-            due += 1 / rate
+            due += 1 / RATE
         await asyncio.sleep(end - loop.time())
 
 
@@ -100,7 +98,7 @@ async def aging(bench: Bench) -> Figures:
     for rows in [YOUNG, *ages]:
         await bench.age(rows, cancel="--cancel" in sys.argv)
         finished, used = len(bench.client.book.order), resident() / 1e6
-        taken, stall = await bench.steady(RATE)
+        taken, stall = await bench.steady()
         base, young = base or used, young or taken
         each = (used - base) * 1e6 / max(1, finished - YOUNG)
         found |= {"young_core": young, "core": taken, "stall": stall, "mb": used, "ratio": taken / young}
@@ -112,48 +110,19 @@ async def aging(bench: Bench) -> Figures:
     return found
 
 
-async def notifications(bench: Bench) -> Figures:
-    """A steady log."""
-    await bench.call("pour", rate=100)
-    core, stall = await bench.steady(0)
-    return {"core": core, "stall": stall}
-
-
-async def flood(bench: Bench) -> Figures:
-    """All at once."""
-    heard = 0
-
-    def hear(event: object) -> None:
-        nonlocal heard
-        heard += type(event) is ev.Log
-
-    bench.client.listen(hear)
-    count, began = 100_000, time.perf_counter()
-    await bench.call("flood", count=count)
-    while heard < count:
-        await asyncio.sleep(0.001)
-    return {"seconds": time.perf_counter() - began}
-
-
 async def large(bench: Bench) -> Figures:
-    """One answer of 64 MB, shown, and copied."""
+    """One answer of 64 MB, shown."""
     over = asyncio.Event()
     watched = asyncio.create_task(longest_stall(over))
     id_ = await bench.call("large", kind="string")
-    screen = cast("Workbench", bench.app.screen)
-    screen.table.select(id_)
+    cast("Workbench", bench.app.screen).table.select(id_)
     await bench.pilot.pause(1.0)
     over.set()
-    began = time.perf_counter()
-    await bench.pilot.press("y")
-    taken = time.perf_counter() - began
-    return {"stall": await watched, "copy_seconds": taken, "copy_mb": len(bench.app.clipboard) / 1e6}
+    return {"stall": await watched}
 
 
 SCENARIOS: dict[str, Callable[[Bench], Awaitable[Figures]]] = {
     "aging": aging,
-    "notifications": notifications,
-    "flood": flood,
     "large": large,
 }
 

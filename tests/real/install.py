@@ -38,6 +38,7 @@ PEER_PACKAGES = (
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/sdk@1.32.2",
+    "supergateway@4.0.0",
 )
 
 SERVER_PACKAGES = (
