@@ -27,7 +27,7 @@ from tests.frames_sent import Sent, journals
 from tests.waiting import until
 
 # Time is not what property tests are about, and a loaded machine must not fail one. The fuzzer takes many more inputs.
-settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None, max_examples=50)
+settings.register_profile("mcp-tui", settings.get_profile("default"), deadline=None, max_examples=25)
 settings.load_profile("mcp-tui")
 
 # Tests start processes from several threads at a time. A child that shares the memory of its parent until it is another
@@ -75,7 +75,7 @@ def pytest_collection_finish() -> None:
     """Collect less often: what was imported stays, and a seventh of all time was spent on looking through it."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session")

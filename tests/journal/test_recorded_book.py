@@ -44,7 +44,7 @@ def agree(book: RecordedBook, live: Book) -> None:
 
 
 @pytest.mark.parametrize(("transport", "revision"), [("stdio", "2025-11-25"), ("http", "2026-07-28")])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=st.lists(STEPS, max_size=40), seed=st.integers(0, 100))
 def test_at_every_position_forwards_backwards_and_at_random(
     transport: str, revision: str, steps: list[tuple[str, int, float, str]], seed: int
@@ -100,7 +100,7 @@ def test_what_is_counted_is_what_the_rows_say_after_each_event(
 
 
 @pytest.mark.parametrize("kind", transitions.ASPECTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_what_matters_of_an_event_is_found_in_the_bytes_of_its_record(
     kind: type[ev.Event], data: st.DataObject
@@ -250,7 +250,7 @@ def test_a_ping_of_the_servers_takes_less_than_a_hundred_bytes(tmp_path: Path) -
 IDS = st.one_of(st.integers(), st.text(st.sampled_from('a,":\\}é'), max_size=6))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     told=st.lists(
         st.one_of(

@@ -119,7 +119,7 @@ def test_the_format_is_one_json_object_a_line(small: Path) -> None:
         ("http", "2026-07-28"),
     ],
 )
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(steps=st.lists(STEPS, max_size=40), at_once=st.booleans())
 def test_the_journal_folds_to_the_live_book(
     transport: str, revision: str, steps: list[tuple[str, int, float, str]], at_once: bool

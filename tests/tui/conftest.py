@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
+from types import CodeType
 from typing import Any
 
 import pexpect
 import pytest
+import textual._callback
 import textual.app
 import textual.pilot
 from textual._compositor import Compositor
@@ -34,19 +36,33 @@ def parsed() -> dict[Any, Any]:
     return {}
 
 
+@pytest.fixture(scope="session")
+def counted() -> dict[CodeType, int]:
+    """Parameters of functions that were called before."""
+    return {}
+
+
 @pytest.fixture(autouse=True)
-def _time_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, parsed: dict[Any, Any]) -> None:
+def _time_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, parsed: dict[Any, Any], counted: dict[CodeType, int]
+) -> None:
     """A key has had its effect when the app has nothing left to do, not when some milliseconds are over."""
     run_test: Any = vars(App)["run_test"]
 
-    def remembered(self: App[Any], **given: Any) -> Any:
+    @contextlib.asynccontextmanager
+    async def remembered(self: App[Any], **given: Any) -> AsyncGenerator[Any]:
         idle.apps.add(self)
-        return run_test(self, **given)
+        try:
+            async with run_test(self, **given) as pilot:
+                yield pilot
+        finally:
+            idle.apps.discard(self)
 
     monkeypatch.setattr(App, "run_test", remembered)
     monkeypatch.setattr(textual.app, "wait_for_idle", idle.idle)
     monkeypatch.setattr(textual.pilot, "wait_for_idle", idle.idle)
     monkeypatch.setattr(Stylesheet, "_parse_rules", idle.parsed_once(parsed))
+    monkeypatch.setattr(textual._callback, "_count_parameters", idle.counted_once(counted))
     monkeypatch.setattr(
         RuleSet, "__hash__", object.__hash__
     )  # the same without Python, of 300 rules for each widget

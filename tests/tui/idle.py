@@ -9,10 +9,11 @@ Here an app is idle when no message waits in any of its queues, and none came wh
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, Final
 
+from textual import _callback
 from textual.app import App
 from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
@@ -23,7 +24,7 @@ ROUNDS: Final = 5
 MOST: Final = 5000
 """Turns after which an app that always has something to do, an animation say, is left to itself."""
 
-apps: weakref.WeakSet[App[Any]] = weakref.WeakSet()
+apps: set[App[Any]] = set()
 """Apps under test."""
 
 
@@ -70,3 +71,20 @@ def parsed_once(parsed: dict[Any, Any]) -> Callable[..., Any]:
         return parsed[known]
 
     return parse
+
+
+COUNT: Final[Any] = vars(_callback)["_count_parameters"]
+
+
+def counted_once(known: dict[CodeType, int]) -> Callable[[Callable[..., Any]], int]:
+    """A count of parameters that keeps what it counted: a function made for one call is read like the last of its kind."""
+
+    def count(called: Callable[..., Any]) -> int:
+        code = getattr(called, "__code__", None)
+        if code is None or hasattr(called, "__wrapped__"):
+            return COUNT(called)
+        if code not in known:
+            known[code] = COUNT(called)
+        return known[code]
+
+    return count

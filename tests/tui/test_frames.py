@@ -56,7 +56,7 @@ ROWS = st.builds(row, st.integers(1, HEIGHT), st.text("ab1 ✓─😀é"), st.sa
 FRAMES = st.lists(ROWS, min_size=1, unique_by=lambda each: each[0]).map(sorted)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(FRAMES, min_size=1, max_size=6))
 def test_any_frames_end_in_the_same_screen(frames: list[list[tuple[int, int, str, str]]]) -> None:
     twins = Twins()

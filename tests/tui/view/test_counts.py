@@ -40,7 +40,7 @@ FILTERS = ("", "zzz", "id:1", "-id:1", "state:cancelled", "state:completed")
 
 
 @pytest.mark.parametrize(("transport", "revision"), [("stdio", "2025-11-25"), ("http", "2026-07-28")])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=st.lists(STEPS, max_size=40), own=st.booleans())
 def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
     transport: str, revision: str, steps: list[tuple[str, int, float, str]], own: bool
@@ -133,7 +133,7 @@ class Records:
 
 
 @pytest.mark.parametrize(("transport", "revision"), [("stdio", "2025-11-25"), ("http", "2026-07-28")])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=st.lists(STEPS, max_size=40))
 @example(steps=CLOSED)
 def test_the_panes_and_the_bar_count_what_the_lines_of_the_journal_say(

@@ -244,7 +244,7 @@ def told(index: Outline) -> tuple[object, ...]:
     return below, lines, index.shown, index.total, index.internal_hidden
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=st.lists(RECORDED, max_size=40), text=FILTERS, own=st.booleans(), seed=st.integers(0, 100))
 @example(steps=[("asks", 1, 0.0, ""), ("call", 1, 0.0, "")], text="", own=False, seed=0)
 def test_a_step_in_a_recording_finds_what_a_new_look_finds(
