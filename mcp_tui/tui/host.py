@@ -92,8 +92,8 @@ class Host(App[int], inherit_bindings=False):
         self._twins = [AsciiTwins()] if self.ascii else []
 
     def get_driver_class(self) -> type[Driver]:
-        """Returns our driver for a terminal, else that of Windows or the one that ``TEXTUAL_DRIVER`` names."""
-        if os.name == "nt" or os.environ.get("TEXTUAL_DRIVER"):
+        """Returns our driver, or the one that ``TEXTUAL_DRIVER`` names."""
+        if os.environ.get("TEXTUAL_DRIVER"):
             return super().get_driver_class()
         from mcp_tui.tui.driver import TerminalDriver
 
