@@ -82,7 +82,7 @@ class Document:
     def lines(self, *path: str) -> dict[str, int]:
         """Returns the line of each member of the object or table at ``path``."""
         if not self.is_toml:
-            return member_lines(self.text, *path)
+            return dict(member_places(self.text, *path))
         found = toml_lines(self.text).items()
         return {key[-1]: line for key, line in found if key[:-1] == path}
 
@@ -164,11 +164,6 @@ def _without_comment(found: re.Match[str]) -> str:
     text = found[0]
     is_open = text.startswith("/*") and (len(text) < len("/**/") or not text.endswith("*/"))
     return text if is_open or text.startswith('"') else _NO_BREAK.sub(" ", text)
-
-
-def member_lines(text: str, *path: str) -> dict[str, int]:
-    """Returns the line of each member of the object at ``path``, in JSON without comments."""
-    return dict(member_places(text, *path))
 
 
 def member_places(text: str, *path: str) -> Iterator[tuple[str, int]]:

@@ -23,12 +23,17 @@ class ConfigError(Exception):
     """A file cannot be used, or lacks what is looked for. The text is one sentence without a full stop, its place first."""
 
 
-def guess(word: str, known: Iterable[str]) -> str:
-    """Returns ``Did you mean 'x'?`` after a blank, with the closest of the known words; empty if none is close."""
+def closest(word: str, known: Iterable[str]) -> str:
+    """Returns the closest of the known words; empty if none is close."""
     import difflib
 
-    close = difflib.get_close_matches(word, known, 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    return next(iter(difflib.get_close_matches(word, known, 1)), "")
+
+
+def guess(word: str, known: Iterable[str]) -> str:
+    """Returns ``Did you mean 'x'?`` after a blank, with the closest of the known words; empty if none is close."""
+    close = closest(word, known)
+    return f" Did you mean {close!r}?" if close else ""
 
 
 def at(path: Path, line: int | None, column: int | None = None) -> str:

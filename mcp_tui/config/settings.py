@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
 from mcp_tui.config import files
-from mcp_tui.config.files import ConfigError, at, read_text
+from mcp_tui.config.files import ConfigError, at, closest, read_text
 from mcp_tui.protocol.values import fact, frozen
 
 if TYPE_CHECKING:
@@ -374,11 +374,7 @@ def _put(table: dict[str, Json], keys: Keys, value: Json) -> None:
 def _sentence(keys: Keys, part: ErrorDetails) -> str:
     key = ".".join(keys)
     if part["type"] in _UNKNOWN_NAME_ERRORS:
-        import difflib
-
-        close = _RENAMED.get(keys[-1]) or next(
-            iter(difflib.get_close_matches(keys[-1], _SETTING_NAMES, 1)), ""
-        )
+        close = _RENAMED.get(keys[-1]) or closest(keys[-1], _SETTING_NAMES)
         return f"unknown setting {key!r}" + (f"; did you mean {close!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
     kind = "true, false or 'auto'" if key == "ascii" else _TOML_KINDS.get(said, said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
@@ -11,6 +10,7 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # the keys that every t
 from textual.binding import Binding
 from textual.keys import Keys
 
+from mcp_tui.config.files import closest
 from mcp_tui.tui.keys import FIRST_KEYS, SCOPES, Key, Scope, character, names_of, shown_as
 
 _KNOWN_KEYS: Final = frozenset(key.value for key in Keys if not key.value.startswith("<")) - {
@@ -61,8 +61,8 @@ def keymap(
 
     for id_, text in wanted.items():
         if id_ not in FIRST_KEYS:
-            close = difflib.get_close_matches(id_, FIRST_KEYS, 1)
-            tell(id_, f"unknown action {id_}" + (f"; did you mean {close[0]}?" if close else ""))
+            close = closest(id_, FIRST_KEYS)
+            tell(id_, f"unknown action {id_}" + (f"; did you mean {close}?" if close else ""))
             continue
         names = names_of(text)
         usual = {name for _, key in _places(id_) for name in names_of(key.keys)}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_tui.config.definitions import read_env
-from mcp_tui.config.documents import Document, member_lines, parse_json, parse_toml, plain, toml_lines
+from mcp_tui.config.documents import Document, member_places, parse_json, parse_toml, plain, toml_lines
 from mcp_tui.config.files import ConfigError
 from tests.cases import cases
 
@@ -81,9 +81,9 @@ def test_the_line_of_each_member_is_found_on_a_way_that_passes_others():
         '\n    "two": {},\n "t\\u0068ree": 3 } } }\n}'
     )
     text = plain(text)
-    assert member_lines(text, "deep", "/a b", "servers") == {"one": 5, "two": 7, "three": 8}
-    assert member_lines(text, "deep", "absent") == {}
-    assert member_lines(text) == {"before": 2, "deep": 3}
+    assert dict(member_places(text, "deep", "/a b", "servers")) == {"one": 5, "two": 7, "three": 8}
+    assert dict(member_places(text, "deep", "absent")) == {}
+    assert dict(member_places(text)) == {"before": 2, "deep": 3}
 
 
 # -- TOML ---------------------------------------------------------------------------------------------
