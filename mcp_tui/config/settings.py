@@ -379,5 +379,6 @@ def _sentence(keys: Keys, part: ErrorDetails) -> str:
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
     kind = "true, false or 'auto'" if key == "ascii" else _TOML_KINDS.get(said, said)
     value = part["input"]
-    short = isinstance(value, (str, int, float)) and len(repr(value)) < 60
-    return f"{key} must be {kind}, not {repr(value) if short else 'the given value'}"
+    said = str(value).lower() if isinstance(value, bool) else repr(value)
+    short = isinstance(value, (str, int, float)) and len(said) < 60
+    return f"{key} must be {kind}, not {said if short else 'the given value'}"

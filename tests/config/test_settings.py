@@ -67,7 +67,7 @@ def test_each_value_says_where_it_came_from(tmp_path: Path):
         ("[limits]\ntimeout = nan", "2: limits.timeout must be "),
         (
             '[servers."a b".tools.c]\nmax-timeout = true',
-            "2: servers.a b.tools.c.max-timeout must be a number, not True",
+            "2: servers.a b.tools.c.max-timeout must be a number, not true",
         ),
         ('[journal]\nkeep = "yes"', "2: journal.keep must be true or false, not 'yes'"),
         ("[journal]\ndays = 1.5", "2: journal.days must be a whole number, not 1.5"),
