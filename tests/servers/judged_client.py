@@ -35,6 +35,22 @@ class Interrupted(Exception):
     pass
 
 
+class Interrupts:
+    """The judge signals as soon as it has the call, which may be before this process knows its id: then it waits."""
+
+    came = heeded = False
+
+    def handle(self, number: int, frame: object) -> None:
+        self.came = True
+        if self.heeded:
+            raise Interrupted
+
+    def heed(self) -> None:
+        self.heeded = True
+        if self.came:
+            raise Interrupted
+
+
 class Client:
     def __init__(self) -> None:
         self.server = subprocess.Popen(
@@ -191,16 +207,12 @@ def guard(client: Client) -> None:
     os._exit(0)
 
 
-def interrupted(number: int, frame: object) -> None:
-    raise Interrupted
-
-
 def main() -> None:
-    client = Client()
+    client, interrupts = Client(), Interrupts()
     if VICE != "K-15":
         guard(client)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupted)
+        signal.signal(number, interrupts.handle)
     client.connect()
     if EXPERIMENT == "task":
         more: dict[str, Any] = {} if MODERN else {"task": {}}
@@ -221,6 +233,7 @@ def main() -> None:
     elif EXPERIMENT.startswith("sig"):
         id = client.call(TOOL, ARGUMENTS)
         try:
+            interrupts.heed()
             client.wait(id)
         except Interrupted:
             client.cancel(id, "K-16")
