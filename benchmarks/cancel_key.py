@@ -30,11 +30,11 @@ def measured(times: int, rate: int) -> list[float]:
     pressed: list[float] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         heard = Path(folder, "cancels")
-        terminal = Terminal(Load(in_flight=times, notifications=rate), folder)
+        terminal = Terminal(Load(finished=0, in_flight=times, notifications=rate), folder)
         try:
             time.sleep(1)
-            for _ in range(times):
-                terminal.press(b"\x1b[B")
+            for number in range(times):
+                terminal.press(b"\x1b[B" if number else b"g")  # the next one; first the newest
                 time.sleep(pick.uniform(0.05, 0.1))
                 terminal.press(b"c")
                 until(lambda: terminal.shows(PROMPT))

@@ -88,10 +88,10 @@ def child(load: Load, folder: Path) -> None:
         for _ in range(0, load.finished, 500):
             ids = [called.call_tool("echo", {}) for _ in range(min(500, load.finished))]
             await asyncio.gather(*map(called.wait, ids))
+        if load.notifications:
+            await called.wait(called.call_tool("pour", {"rate": load.notifications}))
         for _ in range(load.in_flight):
             called.call_tool("silent", {})
-        if load.notifications:
-            called.call_tool("pour", {"rate": load.notifications})
         (folder / "ready").touch()
         due = time.monotonic()
         while load.calls:
