@@ -542,7 +542,7 @@ class Client:
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Writes a request, or holds it while a new session is opened."""
-        if not self.renewal.holds(id, method, message):
+        if not (self.renewal.active and self.renewal.holds(id, method, message)):
             self._write(message, method, id)
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:

@@ -19,6 +19,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
+from itertools import compress
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -310,9 +311,9 @@ class Redactor:
         lower = raw[start : end + self._reach].lower().decode("latin-1")  # str is searched faster than bytes
         size = end - start
         places: list[tuple[int, _Find]] = []
-        for needle, candidate, find in self._finders:
-            if needle in lower:  # many times as fast as the pattern
-                places += ((match.start(), find) for match in candidate.finditer(lower))
+        # A needle is found many times as fast as a pattern, and all of them without a step of Python for each.
+        for _, candidate, find in compress(self._finders, map(lower.__contains__, self._needles)):
+            places += ((match.start(), find) for match in candidate.finditer(lower))
         if places:
             places.sort(key=itemgetter(0))
             self._spared = 0

@@ -286,8 +286,8 @@ class Frames:
             self._at.extend(at)
             self._size.extend(size)
             self._out.extend(out)
-            self._method.extend(sys.intern(each[:_HEAD_CHARACTERS]) for each in method)
-            self._id.extend(each[:_HEAD_CHARACTERS] if isinstance(each, str) else each for each in id_)
+            self._method += [each and sys.intern(each[:_HEAD_CHARACTERS]) for each in method]
+            self._id += [each[:_HEAD_CHARACTERS] if isinstance(each, str) else each for each in id_]
             self._stream.extend(stream)
             self._new.clear()
 

@@ -192,6 +192,8 @@ class Core:
 
     def current(self, wire_id: RequestId) -> Request | None:
         """Returns the request whose last round has this id, ``None`` for an earlier round."""
+        if not self.other_ids and (live := self.live.get(wire_id)) is not None:
+            return live.row  # nearly always: it is open, and has one id
         row = self.named(wire_id)
         return row if row is None or not self.other_ids or row.wire_id == wire_id else None
 

@@ -179,7 +179,7 @@ class Ledger(Core):
         """Adds the progress token of a round, its id, to ``_meta``, unless the caller set another one."""
         own = (int, wire_id)
         token = meta.setdefault("progressToken", f"mcp-tui-{wire_id}" if own in self.tokens else wire_id)
-        if messages.is_request_id(token) and (type(token), token) != own:
+        if token is not wire_id and messages.is_request_id(token) and (type(token), token) != own:
             self.tokens.setdefault(own, NOBODY)
             self.tokens[type(token), token] = wire_id
 

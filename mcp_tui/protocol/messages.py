@@ -302,7 +302,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-_OTHER_COLON: Final = re.compile(rb'"\s+:|\\u00(?:22|3[aA])')
+_OTHER_COLON: Final = late(rb'"\s+:|\\u00(?:22|3[aA])')
 """What would be counted in a text that is written again, and not in its original."""
 
 DUPLICATES_BYTES: Final = 1 << 16
