@@ -59,8 +59,8 @@ async function memory(count) {
 }
 
 async function http() {
-  await many(width, 200);
-  return { per_second: 800 / (await many(width, 800)) };
+  await many(width, 100);
+  return { per_second: 500 / (await many(width, 500)) };
 }
 
 const SCENARIOS = {

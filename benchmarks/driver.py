@@ -252,8 +252,8 @@ async def large(peer: Peer, kind: str) -> Figures:
 
 async def http(peer: Peer, width: int) -> Figures:
     """Requests a second over streamable HTTP."""
-    await many(peer, width, 200)
-    return {"per_second": 800 / await many(peer, width, 800)}
+    await many(peer, width, 100)
+    return {"per_second": 500 / await many(peer, width, 500)}
 
 
 SCENARIOS: dict[str, Callable[[Peer], Awaitable[Figures]]] = {

@@ -25,7 +25,7 @@ import termios
 import time
 from pathlib import Path
 
-ROUNDS = 9
+ROUNDS = 7
 HANG = 30.0
 
 BARE = """
