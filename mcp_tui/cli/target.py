@@ -339,11 +339,11 @@ def start_server(given: Words) -> None:
         if isinstance(where, StdioTarget):
             settings(given, server=where.name)
             start_early(where)
-            _load_asyncio()
+            load_asyncio()
 
 
-def _load_asyncio() -> None:
-    """Loads asyncio for a command that makes no connection over TLS: without ``ssl``, which takes a fifth of that time."""
+def load_asyncio() -> None:
+    """Loads asyncio without ``ssl``, which takes a fifth of that time. TLS is httpx's alone, and not asyncio's."""
     modules = cast("dict[str, object]", sys.modules)
     if not {"asyncio", "ssl"} & modules.keys():
         modules["ssl"] = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mcp_tui.cli.defect import explain
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
-from mcp_tui.cli.target import NeedsConsent, in_force, loaded, of_definition, settings, target
+from mcp_tui.cli.target import NeedsConsent, in_force, load_asyncio, loaded, of_definition, settings, target
 from mcp_tui.cli.target import limits as tool_limits
 from mcp_tui.transport.targets import StdioTarget
 
@@ -69,6 +69,7 @@ def open_workbench(given: Words) -> int:
     watch = None if given.options.watch is None else _watched(where, given.options.watch)
     settings(given, server="")  # what is wrong is told before the screen is taken
     # Textual takes most of the start: what can be refused is refused before.
+    load_asyncio()
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import ASK
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
-
-from mcp_tui.demo.server import main
 
 
 def _run() -> int:
+    sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] - asyncio would load it, and nobody speaks TLS here
+    from mcp_tui.demo.server import main
+
+    if not sys.argv[1:]:  # as the workbench starts it: a person waits for its tools
+        return main(None, None)
+    import argparse
+    from pathlib import Path
+
     parser = argparse.ArgumentParser(prog="mcp_tui.demo", description="Run the demo server of mcp-tui.")
     parser.add_argument("--http", metavar="PORT", type=int, help="serve HTTP on 127.0.0.1; 0 = any free port")
     parser.add_argument(
