@@ -85,6 +85,9 @@ class Cells:
         if before == (text, style):
             return
         self._rows[row] = f"{known[:column]}{text}{known[end:]}", f"{looks[:column]}{style}{looks[end:]}"
+        if before[0] == _UNKNOWN * len(text):
+            written.run(row, column, text, style)
+            return
         first = last = -1
         for at, (new, look, old, looked) in enumerate(zip(text, style, *before, strict=True)):
             if new == old and look == looked:
@@ -121,7 +124,7 @@ class _Writing:
             self.parts.append(f"\x1b[{row};{column + 1}H")
         begin = 0
         for look, cells in groupby(style):
-            end = begin + sum(1 for _ in cells)
+            end = begin + len(list(cells))
             codes = self._codes[look]
             self.parts += (turn(self._style, codes), text[begin:end])
             self._style, begin = codes, end
