@@ -21,6 +21,7 @@ import pytest
 
 from mcp_tui.cli.session import login_command, token_hint
 from mcp_tui.client import Client, ClientSettings, HttpTarget
+from mcp_tui.client.auth import authorization, token_endpoint
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, StorageError
 from mcp_tui.client.auth.discovery import (
@@ -33,7 +34,6 @@ from mcp_tui.client.auth.discovery import (
 )
 from mcp_tui.client.auth.sign_in import ANY_PORT, AuthorizationRequest, RedirectListener, is_local
 from mcp_tui.client.auth.token_endpoint import (
-    DEFAULT_REDIRECT,
     JWT_BEARER,
     ClientRegistration,
     ProofKey,
@@ -55,6 +55,17 @@ from tests.auth.lying_server import LIES, Lying, jwt_of, lying
 from tests.cases import cases
 from tests.servers.http_scripted import Call, HttpScript
 from tests.waiting import HANG, until
+
+
+@pytest.fixture(autouse=True)
+def usual(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The redirect URI where no one chose another, of this process alone: other tests sign in at the same time."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        uri = f"http://127.0.0.1:{free.getsockname()[1]}/callback"
+    for module in (authorization, token_endpoint):
+        monkeypatch.setattr(module, "DEFAULT_REDIRECT", uri)
+    return uri
 
 
 class Person:
@@ -205,14 +216,14 @@ async def test_a_chosen_redirect_uri_is_sent_exactly_and_kept_with_the_client(ur
         assert server.asked.count("/register") == 2  # the first was made for another redirect URI
 
 
-async def test_the_redirect_uri_that_is_to_be_registered_is_the_one_that_is_sent(tmp_path: Path):
+async def test_the_redirect_uri_that_is_to_be_registered_is_the_one_that_is_sent(tmp_path: Path, usual: str):
     taken = await free_redirect()
     async with lying("no registration") as server:
         for chosen in ("", taken):
             said = await refusal(server, Person(), tmp_path, usual_redirect_uri=chosen)
             (uri,) = re.findall(r"by hand with the redirect URI (\S+), and give its id with", said)
             option = re.findall(r"--client-id ID --redirect-uri (\S+)\. ", said)
-            assert uri == (chosen or (option or [DEFAULT_REDIRECT])[0])
+            assert uri == (chosen or (option or [usual])[0])
         server.redirects, server.registered = {uri}, {"mine"}
         more = {"registration": ClientRegistration(client_id="mine"), "redirect_uri": option[0]}
         async with connected(server, Person(), tmp_path, **more):
