@@ -59,6 +59,7 @@ _UNWANTED = {
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the package, once. A process whose files may not grow would leave half a module to all others."""
+    gc.disable()  # what is collected stays
     if not hasattr(session.config, "workerinput"):
         compileall.compile_dir(Path(mcp_tui.__file__).parent, quiet=1)
 
@@ -75,6 +76,7 @@ def pytest_collection_finish() -> None:
     """Collect less often: what was imported stays, and a seventh of all time was spent on looking through it."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 20)
 
 
