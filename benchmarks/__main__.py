@@ -243,6 +243,7 @@ def machine(found: Found) -> str:
         + (f", and the floor makes {number(floor)} requests a second." if floor else ".")
         + f" Goals in seconds and shares of a core are\nfor a machine where the first is {REFERENCE} ms: *scaled* is"
         f" what was measured, divided by {slowness(found):.2f}."
+        + (" Other work\nwent on beside this run: measure again, alone." if most > 1.5 * least else "")
     )
 
 

@@ -356,6 +356,7 @@ def measure(names: list[str]) -> dict[str, dict[str, float]]:
             for number in range(1, 5001):
                 peer.call(number)
             found["ours"]["cpu"] = (peer.books() - before) / 10_000 * 1e6
+    found["none"] = {"per_second": found["none"]["per_second"]}  # it adds nothing to itself
     return found
 
 
