@@ -166,7 +166,7 @@ async def test_a_timeout_names_a_launcher_until_a_message_has_come(mode: str, sa
 
 
 async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():
-    text = await refused("framed", ClientSettings(connect_timeout=1.0))
+    text = await refused("framed", ClientSettings(connect_timeout=3.0))
     assert "; unexpected stdout: Content-Length: 2. " in text
 
 

@@ -25,6 +25,7 @@ from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.shares import Shares
 from tests.tui.driving import Driven
+from tests.waiting import HANG
 
 SILENT = StdioTarget(command=(sys.executable, "-c", "import time; time.sleep(600)"), name="silent")
 
@@ -61,7 +62,7 @@ async def test_what_is_typed_before_the_screen_stands_is_typed_on_it_in_its_orde
         assert not isinstance(app.screen, AskingScreen)
         app.told.set()
         app.post_message(events.Key("e", "e"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG):
             while not any(len(each.value) == 5 for each in app.screen.query(Input)):
                 await pilot.pause(0.02)
         assert app.screen.query_one(Input).value == "abcde"

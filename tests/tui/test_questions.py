@@ -26,6 +26,7 @@ from mcp_tui.tui.screens.interaction import RootsScreen, drafted, proposed_roots
 from mcp_tui.tui.session import Session
 from tests.servers.stdio_scripted import processes
 from tests.tui.driving import driving
+from tests.waiting import HANG
 
 PYTHON = (sys.executable, "-S", "-c")
 
@@ -146,13 +147,13 @@ async def test_a_command_that_is_not_waited_for_ends_with_all_that_it_started(tm
         await drafted((*PYTHON, code, mark), {})
 
     drafting = spawn(draft(), name="draft")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG):
         while not ready.exists():
             await asyncio.sleep(0.02)
     assert len(processes(mark)) == 2
     drafting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await drafting
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG):
         while processes(mark):
             await asyncio.sleep(0.02)

@@ -15,6 +15,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.host import FRAME_STYLES, STYLES
 from mcp_tui.tui.widgets.form import Form
 from tests.tui.painted import screen_text
+from tests.waiting import HANG
 
 EVERY: dict[str, Json] = {
     "type": "object",
@@ -89,7 +90,7 @@ async def showing(*shown: Any, **given: Any) -> AsyncGenerator[tuple[Shown, Pilo
 
 async def until(pilot: Pilot[None], met: Callable[[], object]) -> None:
     """Wait for what a key brings about."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG):
         while not met():
             await pilot.pause(0.02)
 
