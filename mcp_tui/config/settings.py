@@ -216,11 +216,19 @@ Keys = tuple[str, ...]
 """The keys of tables within tables that lead to a value."""
 
 SETTINGS_FILE_BYTES: Final = 256 * 1024
-_SETTING_NAMES: Final = [
-    _dashed(each.name)
-    for table in (Settings, RequestLimits, ServerOverrides, JournalSettings, SamplingSettings, AuthSettings)
-    for each in fields(table)
-]
+_PLACES: Final = {
+    _dashed(each.name): f"{table}{_dashed(each.name)}"
+    for table, of in (
+        ("auth.", AuthSettings),
+        ("sampling.", SamplingSettings),
+        ("journal.", JournalSettings),
+        ("servers.NAME.", ServerOverrides),
+        ("limits.", RequestLimits),
+        ("", Settings),
+    )
+    for each in fields(of)
+}
+"""The names of settings, each with its tables."""
 _RENAMED: Final = {
     "idle": "timeout",
     "maximum": "max-timeout",
@@ -374,7 +382,9 @@ def _put(table: dict[str, Json], keys: Keys, value: Json) -> None:
 def _sentence(keys: Keys, part: ErrorDetails) -> str:
     key = ".".join(keys)
     if part["type"] in _UNKNOWN_NAME_ERRORS:
-        close = _RENAMED.get(keys[-1]) or closest(keys[-1], _SETTING_NAMES)
+        close = _RENAMED.get(keys[-1]) or closest(keys[-1], _PLACES)
+        if close == keys[-1] or len(keys) == 1:  # the name may be right, and its table is not
+            close = _PLACES.get(close, close)
         return f"unknown setting {key!r}" + (f"; did you mean {close!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
     kind = "true, false or 'auto'" if key == "ascii" else _TOML_KINDS.get(said, said)

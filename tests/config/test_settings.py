@@ -98,6 +98,9 @@ def test_unknown_keys_are_told_and_everything_else_holds(tmp_path: Path):
         f"{found.file}:6: unknown setting 'servers.a.tools.b.max-timout'; did you mean 'max-timeout'?",
         f"{found.file}:8: unknown setting 'plugins'",
     )
+    assert read(tmp_path, "timeout = 3\n").problems == (
+        f"{found.file}:1: unknown setting 'timeout'; did you mean 'limits.timeout'?",
+    )
     assert found.settings.timers == "slow"
     assert found.settings.limits_of("a", "b") == (4, 600, "ask")
 
