@@ -157,7 +157,7 @@ def a_late_reply_is_delivered(patch: Patch) -> None:
     def late(self: Responses, row: Request, kind: Kind, at: float, seq: int, **more: Any) -> None:
         original(self, row, kind, at, seq, **more)
         if kind is Kind.RESULT:
-            self._core.do(self._core.port.resolve, row.id, ResponseFrame(id=row.id, result={}))
+            self._core.do(self._core.port.resolve, row.id, ResponseFrame(id=row.id, outline={}))
 
     def leaving(self: Ledger, id: RequestId) -> None:
         self._signal_queued.pop(id, None)
@@ -376,7 +376,9 @@ def a_round_goes_out_under_its_old_id(patch: Patch) -> None:
 
     def dispatch(self: Ledger, row: Request, params: Json) -> None:
         original(self, row, params)
-        _, (_, _, message), _ = self._queue[-1]
+        due = self._queue[-1]
+        assert isinstance(due, tuple)
+        message = due[1][-1]
         message["id"] = row.id
 
     patch.setattr(Ledger, "dispatch", dispatch)

@@ -183,13 +183,14 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     frame = await client.wait(row.id)
     if row.state is State.LOST:
         frame = None
+    result = None if frame is None else frame.result  # once: a large one is read each time
     if frame is not None and frame.error is None:
-        broken = violation(row, entry.get("outputSchema"), frame.result, client.now())
+        broken = violation(row, entry.get("outputSchema"), result, client.now())
         if broken is not None:
             client.tell(broken)
     await watch.linger()
     session.outcome = None
-    return _end(session, row, frame)
+    return _end(session, row, frame, result)
 
 
 class _Watch:
@@ -261,11 +262,10 @@ class _Watch:
             await asyncio.sleep(0.002)
 
 
-def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None) -> int:
+def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, result: Json = None) -> int:
     printer, now = session.printer, session.client.now()
     printer.end()
     session.client.stop_watching(now)  # what the outcome says is what the recording says
-    result = frame.result if frame is not None and frame.error is None else None
     if printer.json:
         data = frame.error.data if frame is not None and frame.error is not None else None
         printer.line(outcome(row, now, result, data), now)

@@ -312,14 +312,15 @@ class Client:
     async def wait(self, id: RequestId) -> ResponseFrame | None:
         """Waits until the outcome of a request is final, or its cancel turns out to be undeliverable.
 
-        Returns the response if it counts: a late one is evidence, and never returned. ``None`` after a cancel or a timeout,
+        Returns the response if it counts: a late one is evidence, and never returned. Of a large one the result is read when
+        it is asked for. ``None`` after a cancel or a timeout,
         which :meth:`result` tells apart.
         """
         row = self.book.get(id)
         if row is None:
             raise KeyError(id)
         if row.state in TERMINAL or id in self._resolved or is_undelivered(row):
-            return _stored_response(self.store, row) or _lost(row)
+            return await _stored_response(self.store, row) or _lost(row)
         # each caller has a future of its own: to cancel one is nothing to the others
         waiting: asyncio.Future[ResponseFrame | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(id, []).append(waiting)
@@ -383,11 +384,17 @@ class Client:
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 
     def received(
-        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
+        self,
+        *,
+        raw: bytes,
+        stream: RequestId | None = None,
+        status: int = 0,
+        unfinished: bool = False,
+        outline: bytes | None = None,
     ) -> None:
         """Journals a message and hands it to the ledger."""
         at = self.now()
-        frame = messages.parse(raw)
+        frame = messages.parse(raw, outline)
         method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
         # In the journal first: the events that the ledger makes of it name it by this number.
         seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
@@ -673,12 +680,13 @@ def _lost(row: Request) -> ResponseFrame | None:
     return ResponseFrame(id=row.id, error=messages.RpcError(code=None, message=row.error))
 
 
-def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
+async def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
     raw = store.payload(row.response_seq) if row.response_seq and row.rule is None else None
-    frame = None if raw is None else messages.response_in(raw, row.id)
+    outline = None if raw is None else await base.outlined(raw, base.Turn())
+    frame = None if raw is None else messages.response_in(raw, row.id, outline)
     if row.task_id and not row.task_core and frame is not None:
         inside = messages.as_object(frame.result).get("result")  # the answer to a poll brought it
-        return ResponseFrame(id=row.id, result=inside, size=frame.size) if isinstance(inside, dict) else None
+        return ResponseFrame(id=row.id, outline=inside, size=frame.size) if isinstance(inside, dict) else None
     return frame
 
 

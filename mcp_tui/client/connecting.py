@@ -436,7 +436,7 @@ class _Attempt:
             reached = self.kind != "stdio" and row.sent_at is not None
             return Reply(status=status, detail=why, closed=lost and not reached, sse=refusal.sse)
         if frame.error is None:
-            return Reply(result=frame.result if frame.result is not None else {}, status=status)
+            return Reply(result=frame.result or {}, status=status)
         error = frame.error
         code = error.code or 0  # an error it is, whatever the server made of its code
         return Reply(code=code, message=error.message, data=error.data, status=status)

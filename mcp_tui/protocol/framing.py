@@ -1,7 +1,7 @@
 """Splits the bytes of stdio into lines, and checks HTTP headers.
 
 "Messages are delimited by newlines, and MUST NOT contain embedded newlines" (transports, stdio, every revision).
-Nothing here decodes or parses the lines.
+Nothing here decodes or parses the lines, but the outline of a large one is made while it comes in.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Final
 
 from mcp_tui.protocol.patterns import late
+from mcp_tui.protocol.pieces import Outline
 from mcp_tui.protocol.values import fact
 
 RawLine = bytes
@@ -46,10 +47,14 @@ class LineFramer:
     a line. Blank lines are skipped. A line of more than ``cap`` bytes is dropped while it comes in and reported
     once, when it ends: no more than ``cap`` and one piece are ever held.
 
-    ``separator`` is one line feed, or two to split at blank lines.
+    ``separator`` is one line feed, or two to split at blank lines. With ``outlined`` it makes the outlines of large lines.
     """
 
-    def __init__(self, cap: int, separator: bytes = b"\n") -> None:
+    def __init__(self, cap: int, separator: bytes = b"\n", *, outlined: bool = False) -> None:
+        self.outline: bytes | None = None
+        """That of the first line that was returned last, if it is a large one that came in pieces."""
+        self._outlined = outlined
+        self._outline = Outline() if outlined else None
         self._cap = cap
         self._separator = separator
         self._half = b""
@@ -61,6 +66,7 @@ class LineFramer:
 
     def feed(self, data: bytes) -> list[RawLine | Oversized]:
         """Takes the next piece of the stream and returns the lines that it completes."""
+        self.outline = None
         *ended, rest = (self._half + data).split(self._separator)
         self._half = b""
         if rest.endswith(b"\n"):
@@ -97,7 +103,10 @@ class LineFramer:
         self._size += len(piece)
         if self._size <= self._cap + _SPARE_BYTES:
             self._pending.write(piece)
+            if self._outline is not None:
+                self._outline.feed(piece)
             return
+        self._outline = None
         held = self._pending.getvalue()
         end = TAIL + 1  # with one for a carriage return
         self._tail = ((self._tail or held[-end:]) + piece[-end:])[-end:]
@@ -121,7 +130,9 @@ class LineFramer:
             lines.append(Oversized(head=line, size=size, tail=tail))
         elif line and not line.isspace():
             lines.append(line)
+            self.outline = None if self._outline is None else self._outline.close()
         self._pending = BytesIO()
+        self._outline = Outline() if self._outlined else None
         self._size, self._tail, self._first = 0, b"", False
 
 

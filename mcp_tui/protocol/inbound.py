@@ -279,7 +279,7 @@ class Inbound:
         row = core.named(named) if is_request_id(named) else None
         if row is not None and row.method == LISTEN and self._ledger.reached(row, at):
             self._responses.answer(
-                row, messages.ResponseFrame(id=row.id, result={}, size=frame.size), at, seq
+                row, messages.ResponseFrame(id=row.id, outline={}, size=frame.size), at, seq
             )
         else:
             text = f"the server may cancel nothing but a subscription, not {shown(named)}"

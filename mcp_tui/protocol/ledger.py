@@ -570,7 +570,7 @@ class Ledger(Core):
 
     def complete(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> None:
         """Ends a request by its result. An ``isError`` that is not a boolean is a violation and counts as an error."""
-        verdict, words = as_object(frame.result).get("isError"), messages.summary(frame)
+        verdict, words = as_object(frame.outline).get("isError"), messages.summary(frame)
         wrong = verdict is not None and verdict is not False
         if wrong and verdict is not True:
             text = f"isError is {shown(verdict)}, which is not a boolean"

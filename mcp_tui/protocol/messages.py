@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Final, TypeGuard, cast
 
 from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL
 from mcp_tui.protocol.patterns import late
+from mcp_tui.protocol.pieces import LARGE_BYTES, Outline
 from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.units import OUT_OF_RANGE
@@ -69,18 +70,27 @@ class RpcError:
 
 @fact
 class ResponseFrame:
-    """A response: a ``result`` or an ``error``.
+    """A response: a result or an ``error``.
 
     ``id`` is unchanged, of any JSON type; ``MISSING`` if there was none. ``defect`` describes a response that is
     readable but wrong (both result and error, for example).
+
+    ``outline`` is the result, and all of it unless ``raw`` is set, the bytes of a large message: then it is without most of
+    what is long, and :attr:`result` is read when it is asked for, each time.
     """
 
     id: Any
-    result: Json = None
+    outline: Json = None
     error: RpcError | None = None
     size: int = 0
     defect: str = ""
     repeats: str = ""
+    raw: bytes = field(default=b"", repr=False)
+
+    @property
+    def result(self) -> Json:
+        """The result, whole."""
+        return as_object(read_json(self.raw))["result"] if self.raw else self.outline
 
 
 @fact
@@ -212,13 +222,16 @@ _BITS: Final = 256
 """Bits of the longest integer that is shown as it is."""
 
 
-def parse(raw: bytes) -> Frame | Batch:
+def parse(raw: bytes, outline: bytes | None = None) -> Frame | Batch:
     """Parses a frame or a batch of frames. Never raises.
 
     Valid JSON that is not JSON-RPC (a structured log line on stdout, for example) is pollution like any other text.
+    ``outline`` is that of a large message, if it was made while that came in.
     """
     raw = raw.removeprefix(BOM)
     size = len(raw)
+    if size > LARGE_BYTES and (large := _large(raw, outline)) is not None:
+        return large
     try:
         value = read_json(raw)
     except ValueError as error:
@@ -249,6 +262,18 @@ def parse(raw: bytes) -> Frame | Batch:
         objects = objects or isinstance(item, dict)
         frames.append(_frame(as_object(item), each) or alien)
     return Batch(tuple(frames)) if objects else _pollution(raw)
+
+
+def _large(raw: bytes, outline: bytes | None) -> ResponseFrame | None:
+    """Returns a large message that brings a result, without reading all of it; ``None`` if that has to be read."""
+    if outline is None:
+        made = Outline()
+        made.feed(raw)
+        outline = made.close()
+    frame = _frame(as_object(from_json(outline)), len(raw)) if outline else None
+    if not isinstance(frame, ResponseFrame) or frame.error is not None or isinstance(frame.id, (dict, list)):
+        return None
+    return replace(frame, raw=raw)
 
 
 def read_json(raw: bytes | str) -> Json:
@@ -339,9 +364,9 @@ def _pollution(raw: bytes) -> PollutionFrame:
     return PollutionFrame(line=bytes_text(raw[: 4 * _SHOWN_CHARACTERS])[:_SHOWN_CHARACTERS], size=len(raw))
 
 
-def response_in(raw: bytes, id: RequestId) -> ResponseFrame | None:
+def response_in(raw: bytes, id: RequestId, outline: bytes | None = None) -> ResponseFrame | None:
     """Returns the response in a message: the message itself, or the response to ``id`` in a batch."""
-    frame = parse(raw)
+    frame = parse(raw, outline)
     if isinstance(frame, Batch):
         answers = (each for each in frame.frames if isinstance(each, ResponseFrame))
         return next((each for each in answers if each.id == id), None)
@@ -368,7 +393,7 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
     result = message.get("result")
     if isinstance(result, dict) and len(message) == 3 and message.get("jsonrpc") == "2.0" and "id" in message:
         # nearly every response: there is no member that may be wrong
-        return ResponseFrame(id=message["id"], result=result, size=size)
+        return ResponseFrame(id=message["id"], outline=result, size=size)
     identity = message.get("id", MISSING)
     answers = "result" in message or "error" in message
     if "jsonrpc" not in message and not (answers and identity is not MISSING):
@@ -401,7 +426,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
     if error is None and "result" in message:
         result = message["result"]
         if isinstance(result, dict):
-            return ResponseFrame(id=identity, result=result, size=size, defect=defect)
+            return ResponseFrame(id=identity, outline=result, size=size, defect=defect)
         defect = "a result that is not an object"
         told = RpcError(code=None, message=defect, data=result)
     elif not isinstance(error, dict):
@@ -588,7 +613,7 @@ def summary(frame: ResponseFrame) -> str:
     """
     if frame.error is not None:
         return _telling(frame.error.message)
-    result = as_object(frame.result)
+    result = as_object(frame.outline)
     for name in ("content", "contents", "messages"):
         if name in result and (blocks := as_list(result[name])):
             first = as_object(blocks[0])

@@ -84,7 +84,7 @@ def kind_of(frame: ResponseFrame) -> Kind:
     """Returns the kind of a response."""
     if frame.error is not None:
         return Kind.MALFORMED if frame.error.code is None else Kind.ERROR
-    fields = as_object(frame.result)
+    fields = as_object(frame.outline)
     kind = fields.get("resultType")
     if isinstance(kind, str):
         return _TYPED.get(kind, Kind.RESULT)
@@ -459,12 +459,12 @@ class Responses:
             return False
         task = self._tasks.handle(row, frame)
         if row.method == "tasks/get" and not row.internal and task is None:
-            fields = as_object(frame.result)
+            fields = as_object(frame.outline)
             task = fields if fields.get("status") in ("working", "input_required") else None
         if task is not None:
             problem = self._tasks.created(row, task, at, seq)
         else:
-            kind: Json = as_object(frame.result).get("resultType", "complete")
+            kind: Json = as_object(frame.outline).get("resultType", "complete")
             if not modern or kind == "complete" or (kind == "task" and row.method == "tasks/get"):
                 return False
             if kind == "input_required":

@@ -167,7 +167,7 @@ class Tasks:
         modern = self._core.negotiated.modern
         if not (modern or row.as_task):
             return None
-        result = as_object(frame.result)
+        result = as_object(frame.outline)
         if modern:
             return result if result.get("resultType") == "task" else None
         task = as_object(result.get("task"))
@@ -305,7 +305,7 @@ class Tasks:
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
         """Ends a task of the extension, whose last status has its result or error."""
         if row.task_status == "completed" and isinstance(task.get("result"), dict):
-            result = ResponseFrame(id=row.id, result=task["result"], size=size)
+            result = ResponseFrame(id=row.id, outline=task["result"], size=size)
             self._ledger.complete(row, result, at, seq)
             return
         error = as_object(task.get("error"))

@@ -13,6 +13,7 @@ from dataclasses import field
 from math import inf
 from typing import Any, ClassVar, Final, Protocol
 
+from mcp_tui.protocol.pieces import LARGE_BYTES, PIECE_BYTES, Outline
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen
@@ -131,13 +132,19 @@ class Sink(Protocol):
     """
 
     def received(
-        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, unfinished: bool = False
+        self,
+        *,
+        raw: bytes,
+        stream: RequestId | None = None,
+        status: int = 0,
+        unfinished: bool = False,
+        outline: bytes | None = None,
     ) -> None:
         """Reports a whole message (one stdio line, one SSE event's data, one JSON body). It may not be JSON.
 
         ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``. ``status`` is the HTTP
         status of the response that held it, 0 on stdio and on SSE streams. ``unfinished``: the pipe ended before the end
-        of its line, so it may be only the start of a message.
+        of its line, so it may be only the start of a message. ``outline`` is that of a large message, if it is made.
         """
 
     def too_large(
@@ -303,6 +310,17 @@ class Turn:
 
     def _over(self) -> None:
         self._until = None
+
+
+async def outlined(raw: bytes, turn: Turn) -> bytes | None:
+    """Returns the outline of a message if that is large, made in several turns of the loop."""
+    if len(raw) <= LARGE_BYTES:
+        return None
+    outline = Outline()
+    for at in range(0, len(raw), PIECE_BYTES):
+        outline.feed(raw[at : at + PIECE_BYTES])
+        await turn.breathe()
+    return outline.close()
 
 
 def call_behind_keys(call: Callable[[], object]) -> None:

@@ -12,6 +12,7 @@ import httpx
 from httpx_sse import EventSource
 
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, LineFramer, Oversized
+from mcp_tui.protocol.pieces import Outline
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
@@ -133,14 +134,19 @@ class EventStream(httpx.AsyncByteStream):
 
 
 async def read_body(
-    stream: AsyncIterable[bytes], cap: int, turn: Turn, announced: int = 0
+    stream: AsyncIterable[bytes], cap: int, turn: Turn, announced: int = 0, outline: Outline | None = None
 ) -> bytes | Oversized:
-    """Returns a whole body, or the start of one that is longer than ``cap`` bytes, or is ``announced`` to be."""
+    """Returns a whole body, or the start of one that is longer than ``cap`` bytes, or is ``announced`` to be.
+
+    It is fed to ``outline`` while it comes.
+    """
     body = BytesIO()
     async for chunk in stream:
         body.write(chunk)
         if body.tell() > cap or announced > cap:
             return Oversized(head=body.getvalue()[:LINE_HEAD_BYTES], size=max(body.tell(), announced))
+        if outline is not None:
+            outline.feed(chunk)
         await turn.breathe()
     return body.getvalue()
 

@@ -17,6 +17,7 @@ from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import ResponseFrame
+from mcp_tui.protocol.pieces import Outline
 from mcp_tui.transport.base import NEW_SESSION, Outgoing, RefusedResponse, spawn
 from mcp_tui.transport.http_bodies import (
     EVENT_STREAM_TYPE,
@@ -277,7 +278,7 @@ class Cancel(Sending):
             self._accepted()
         return None
 
-    def _reply(self, message: bytes | Oversized) -> None:
+    def _reply(self, message: bytes | Oversized, **_outline: bytes | None) -> None:
         raw = b"" if isinstance(message, Oversized) else message
         self._session.sink.replied(message=self._message, raw=raw, status=self._status)
         self._status = 0
@@ -387,10 +388,11 @@ class Exchange(Sending):
                 )
             else:
                 announced = int(response.headers.get("content-length", "0"))
-                raw = await read_body(response.aiter_raw(), session.cap, session.turn, announced)
+                outline = Outline()
+                raw = await read_body(response.aiter_raw(), session.cap, session.turn, announced, outline)
                 if isinstance(raw, bytes) and not raw.strip():
                     raise await refused(session, response, raw)
-                self._deliver(raw, self._status)
+                self._deliver(raw, self._status, outline.close())
 
     def _other(self, event: ServerEvent) -> bool:
         """Ends the exchange at an ``endpoint`` event before there is a session: no answer comes on this stream.
@@ -418,19 +420,19 @@ class Exchange(Sending):
         self._deliver(body, self._status)
         self._doubt(said)
 
-    def _deliver(self, message: bytes | Oversized, status: int = 0) -> None:
+    def _deliver(self, message: bytes | Oversized, status: int = 0, outline: bytes | None = None) -> None:
         if self._closed:
             return
         if isinstance(message, Oversized):
             self._answered = True  # most likely, and not worth to be fetched twice
         else:
             self._answered = self._answered or answers(message)
-            frame = None if self._session_id is None else messages.parse(message)
+            frame = None if self._session_id is None else messages.parse(message, outline)
             if isinstance(frame, ResponseFrame) and frame.error is None and self._session_id is not None:
                 # Before the answer is told: what the client sends because of it carries the session id already.
                 self._session.adopt(self._session_id)
                 self._session_id = None
-        self._session.deliver(message, self._id, status)
+        self._session.deliver(message, self._id, status, outline)
 
     def _ended(self, detail: str) -> None:
         self._session.sink.stream_ended(id=self._id, detail=detail)

@@ -10,7 +10,7 @@ import contextlib
 import math
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import httpx
 
@@ -20,7 +20,17 @@ from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import NotificationFrame, RequestFrame
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.base import DEAF, NO_ANSWER, SILENCE, Challenge, RefusedResponse, Sink, Turn, spawn
+from mcp_tui.transport.base import (
+    DEAF,
+    NO_ANSWER,
+    SILENCE,
+    Challenge,
+    RefusedResponse,
+    Sink,
+    Turn,
+    outlined,
+    spawn,
+)
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventStream, ServerEvent, read_head
 from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient, nothing
 from mcp_tui.transport.http_errors import (
@@ -51,6 +61,12 @@ _LONGEST_ID: Final = 8192
 _REMEMBERED: Final = 1024
 """Events of a stream, the newest, that a resumed stream may repeat."""
 _SMALL: Final = 64 * 1024
+
+
+class Deliver(Protocol):
+    """Takes a message; of a large one with its outline."""
+
+    def __call__(self, message: bytes | Oversized, /, *, outline: bytes | None = None) -> None: ...
 
 
 class Refused(Exception):
@@ -137,12 +153,18 @@ class HttpSession:
         self.drop()
         spawn(self.http.close(), name="close the connections")
 
-    def deliver(self, message: bytes | Oversized, stream: RequestId | None = None, status: int = 0) -> None:
+    def deliver(
+        self,
+        message: bytes | Oversized,
+        stream: RequestId | None = None,
+        status: int = 0,
+        outline: bytes | None = None,
+    ) -> None:
         """Reports a message that came on the own stream of a request, or on one that belongs to none."""
         if isinstance(message, Oversized):
             self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail)
         else:
-            self.sink.received(raw=message, stream=stream, status=status)
+            self.sink.received(raw=message, stream=stream, status=status, outline=outline)
 
     def deafen(self, detail: str) -> None:
         """Reports that the server's notifications cannot arrive any more."""
@@ -230,7 +252,7 @@ async def read_events(
     response: httpx.Response,
     session: HttpSession,
     cursor: Cursor | None,
-    deliver: Callable[[bytes | Oversized], None],
+    deliver: Deliver,
     other: Callable[[ServerEvent], bool] | None = None,
     *,
     own: bool = False,
@@ -251,7 +273,7 @@ async def read_events(
             if cursor is not None and not cursor.moves(event):
                 session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
             elif event.data and event.name == "message":
-                deliver(event.data)
+                deliver(event.data, outline=await outlined(event.data, session.turn))
             elif event.data and not ignored and not (other and other(event)):
                 ignored = f"events named {readable(event.name, 40)!r}"
                 session.sink.happened(text=f"ignored {ignored}")
@@ -325,7 +347,7 @@ def answers(raw: bytes) -> bool:
 async def read_on(
     session: HttpSession,
     cursor: Cursor,
-    deliver: Callable[[bytes | Oversized], None],
+    deliver: Deliver,
     began: Callable[[], None],
     *,
     own: bool = False,

@@ -256,13 +256,13 @@ class StdioTransport(LineWriter, Transport):
 
     # -- lines of the server -----------------------------------------------------------------------------------
 
-    def _received(self, line: RawLine | Oversized, unfinished: bool) -> None:
+    def _received(self, line: RawLine | Oversized, unfinished: bool, outline: bytes | None) -> None:
         if isinstance(line, Oversized):
             self.sink.too_large(head=line.head, size=line.size, tail=line.tail)
         else:
-            self.sink.received(raw=line, unfinished=unfinished)
+            self.sink.received(raw=line, unfinished=unfinished, outline=outline)
 
-    def _logged(self, line: RawLine | Oversized, unfinished: bool) -> None:
+    def _logged(self, line: RawLine | Oversized, unfinished: bool, outline: bytes | None) -> None:
         if isinstance(line, Oversized):
             text = bytes_text(line.head[:STDERR_LINE]) + f"… ({line.size} bytes)"
         else:
@@ -332,25 +332,34 @@ class StdioTransport(LineWriter, Transport):
 
 
 async def _read(
-    pipe: asyncio.StreamReader, cap: int, turn: Turn, take: Callable[[RawLine | Oversized, bool], None]
+    pipe: asyncio.StreamReader,
+    cap: int,
+    turn: Turn,
+    take: Callable[[RawLine | Oversized, bool, bytes | None], None],
 ) -> None:
     """Hands the lines of a pipe to ``take``, in order, until it ends; with true for one whose end did not come.
+
+    With a large one comes its outline.
 
     While lines wait for the next turn hardly anything is read: memory holds little more than one unfinished line, and the
     server waits if it writes too fast.
     """
-    framer = LineFramer(cap)
+    framer = LineFramer(cap, outlined=True)
     while data := await pipe.read(READ_BYTES):
-        for line in framer.feed(data):
+        lines, outline = framer.feed(data), framer.outline
+        for line in lines:
             try:
-                take(line, False)
+                take(line, False, outline)
             except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
                 tell = asyncio.get_running_loop().call_exception_handler
                 tell({"message": "a message could not be read", "exception": error})
             if turn.is_spent():  # asked here: a coroutine for each line costs more than the question
                 await turn.give_way()
+            outline = None
+        if not lines:  # it was part of a large one
+            await turn.breathe()
     for line in framer.close():
-        take(line, True)
+        take(line, True, framer.outline)
 
 
 async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:

@@ -23,7 +23,6 @@ def call(mode: str, *options: str) -> Ran:
         ("monstrous", 0, "completed", {"event": "unknown", "response_id": "a number out of range"}),
         ("exits", 8, "lost", {"event": "stderr", "line": "out of cheese"}),
         ("tool_error", 5, "completed", {"event": "connected"}),
-        ("large", 0, "completed", {"event": "connected"}),
         ("unended", 0, "completed", {"result": {"content": [{"type": "text", "text": "whole"}]}}),
         (
             "error_data",
@@ -71,6 +70,14 @@ def test_an_error_without_an_id_belongs_to_the_connection_and_answers_no_call():
     assert (ran.status, ran.outcome["state"]) == (6, "timed_out")
     (unknown,) = ran.of("unknown")
     assert (unknown["response_id"], unknown["id_type"], unknown["code"]) == (None, "null", -32700)
+
+
+def test_a_large_answer_is_printed_whole():
+    content = [{"type": "text", "text": "x" * 20_000_000}]
+    ran = call("large")
+    assert (ran.status, ran.outcome["result"] == {"content": content}) == (0, True)
+    plain = run("call", "odd", "--no-journal", *scripted("large"))
+    assert (plain.status, plain.out == content[0]["text"] + "\n") == (0, True)
 
 
 def test_an_answer_above_the_cap_ends_its_request():

@@ -13,7 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import State
-from tests.client.connected import DEMO, HANG, connected, row
+from tests.client.connected import DEMO, HANG, connected, row, scripted
 from tests.waiting import until
 
 QUICK = ClientSettings(grace=0.2)
@@ -46,6 +46,17 @@ async def test_a_call_and_its_answer(settings: ClientSettings):
             "Completed",
         ]
         assert made.connected
+
+
+async def test_a_large_result_is_read_when_it_is_asked_for():
+    async with connected(scripted("large"), HANDSHAKE) as (made, _):
+        id_ = made.call_tool("odd", {})
+        frame: Any = None
+        for _ in range(2):  # as it comes, and from the store
+            frame = await made.wait(id_)
+            assert len(frame.outline["content"][0]["text"]) < len(text(frame)) == 20_000_000
+        assert await made.result(id_) == frame.result
+        assert row(made, id_).summary == "x" * 200
 
 
 @pytest.mark.parametrize("settings", [QUICK, HANDSHAKE], ids=["modern", "handshake"])

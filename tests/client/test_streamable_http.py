@@ -12,7 +12,7 @@ import pytest
 from mcp_tui.client import Client, ClientSettings, HttpTarget
 from mcp_tui.client.catalogue import every
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import evidence
+from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import Challenge
 from tests.client.connected import HANG, serving
@@ -41,6 +41,34 @@ async def call(made: Client, name: str = "tool", **arguments: Any) -> Request:
 
 def result(id: Any, text: str = "done") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}}
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["body", "stream"])
+async def test_of_a_large_answer_the_outline_is_made_while_it_comes(
+    streams: bool, monkeypatch: pytest.MonkeyPatch
+):
+    async def work(to: Call) -> None:
+        if streams:
+            await to.stream()
+            await to.event(result(to.id, "x" * 4_000_000))
+            await to.end()
+        else:
+            await to.answer(result(to.id, "x" * 4_000_000)["result"])
+
+    outlines: list[bytes | None] = []
+    parse = messages.parse
+
+    def parsed(raw: bytes, outline: bytes | None = None) -> Any:
+        outlines.append(outline)
+        return parse(raw, outline)
+
+    async with serving(served("2025-11-25", work), as_of("2025-11-25")) as (_, made, _):
+        monkeypatch.setattr(messages, "parse", parsed)
+        id_ = made.call_tool("tool", {})
+        async with asyncio.timeout(HANG):
+            found = await made.result(id_)
+    assert found == result(id_, "x" * 4_000_000)["result"]
+    assert 0 < len(outlines[0] or b"") < 2_000_000
 
 
 # -- cancels ---------------------------------------------------------------------------------------------------

@@ -7,8 +7,10 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
+from unittest.mock import patch
 
 from mcp_tui.client import templates
 from mcp_tui.client.forms import FormLayout
@@ -22,7 +24,7 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.protocol import messages
+from mcp_tui.protocol import messages, pieces
 from mcp_tui.protocol.framing import LineFramer
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import Turn
@@ -67,6 +69,15 @@ def frames(data: bytes) -> None:
                     assert OBEYED.search(text) is None
         else:
             messages.salvage(line.head, "too large", whole=False)
+
+
+def large(data: bytes) -> None:
+    """A message that is read in pieces is the frame that it is when it is read whole."""
+    with patch.multiple(pieces, LARGE_BYTES=0, PIECE_BYTES=16), patch.object(messages, "LARGE_BYTES", 0):
+        frame, whole = messages.parse(data), messages.parse(data, b"")
+        if isinstance(frame, messages.ResponseFrame) and frame.raw:
+            frame = replace(frame, outline=frame.result, raw=b"")
+    assert repr(frame) == repr(whole)
 
 
 def stream(data: bytes) -> None:
@@ -179,6 +190,9 @@ def targets(folder: Path) -> Iterator[Target]:
         )
     )
     yield Target("frames", frames, (lines, request, progress, result.encode()), 250)
+    yield Target(
+        "large", large, (request, result.encode(), b'{"result":{"a":[1,[2,{"b":"c, d"}],3]},"id":1}'), 150
+    )
     events = b": hello\nretry: 100\nid: 4\nevent: message\ndata: " + request + b"\n\ndata: {\ndata: }\n\n"
     yield Target("stream", stream, (events,), 80)
     hostile = (

@@ -62,7 +62,7 @@ def test_a_request(id_: int | str) -> None:
 
 def test_a_result_and_an_error() -> None:
     raw = b'{"result":{"a":null},"jsonrpc":"2.0","id":7}'
-    assert parse(raw) == ResponseFrame(id=7, result={"a": None}, size=len(raw))
+    assert parse(raw) == ResponseFrame(id=7, outline={"a": None}, size=len(raw))
     raw = b'{"jsonrpc":"2.0","id":"7","error":{"code":-32601,"message":"no","data":[1]}}'
     error = RpcError(code=-32601, message="no", data=[1])
     assert parse(raw) == ResponseFrame(id="7", error=error, size=len(raw))

@@ -19,6 +19,7 @@ class Received:
     stream: RequestId | None = None
     status: int = 0
     unfinished: bool = False
+    outline: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
