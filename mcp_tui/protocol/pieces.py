@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pydantic_core import from_json
-
 from mcp_tui.protocol.patterns import late
 
 LARGE_BYTES: Final = 1 << 20
@@ -122,6 +120,9 @@ class Outline:
         ):
             self._give_up()
             return
+        # Late: the first frame, and the demo's server, split lines without it.
+        from pydantic_core import from_json
+
         try:
             from_json(_opened(before) + piece + _closed(now_open), allow_inf_nan=False, cache_strings="keys")
         except ValueError:
