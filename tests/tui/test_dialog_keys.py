@@ -380,6 +380,8 @@ async def show(host: Dialog, made: Callable[[], Screen[Any]]) -> Pilot[Any]:
         host.screen.tick()
     if isinstance(host.screen, HistoryScreen | PaletteScreen | RecordingsScreen):
         await until(lambda: marked(host))
+    if isinstance(host.screen, PickerScreen):
+        await until(lambda: listed(host) is not None)
     return host.pilot
 
 
