@@ -20,6 +20,7 @@ from mcp_tui.client.connecting import Renewal, connect
 from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, with_trace
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
+from mcp_tui.client.ports import Listener
 from mcp_tui.client.roots import sharing
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.stderr_lines import StderrLines
@@ -39,8 +40,6 @@ from mcp_tui.transport.standstill import Alarm
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
-
-Listener = Callable[[ev.Event], None]
 
 DEFAULT_REASON: Final = "User requested cancellation"
 SHUTDOWN_REASON: Final = "client is shutting down"

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.transport.base import spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 TYPING_PAUSE_SECONDS: Final = 0.2
 """Seconds without a keystroke before a request."""
@@ -41,7 +39,7 @@ class Completer:
         told: is called with each completion that is still wanted when it arrives.
     """
 
-    def __init__(self, client: Client, reference: dict[str, Json], told: Told) -> None:
+    def __init__(self, client: Caller, reference: dict[str, Json], told: Told) -> None:
         self._client = client
         self._reference = reference
         self._told = told

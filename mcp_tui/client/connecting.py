@@ -9,14 +9,17 @@ import asyncio
 import contextlib
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
+from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
 from mcp_tui.client.launchers import launcher
 from mcp_tui.client.negotiation import Decision, Reply, Step
-from mcp_tui.client.settings import Offers, StdioTarget
+from mcp_tui.client.ports import Caller
+from mcp_tui.client.settings import Offers, StdioTarget, Target
+from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
@@ -39,11 +42,8 @@ from mcp_tui.transport.base import Unauthorized, spawn
 from mcp_tui.transport.errors import TransportError, sentence, within
 from mcp_tui.transport.standstill import Limit
 
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
-
-def timeout_text(client: Client, before: str) -> str:
+def timeout_text(client: Connector, before: str) -> str:
     """Returns why no session came about in time: the step that took so long, and what was heard since it began.
 
     ``before`` is the outcome of a probe that ``initialize`` followed.
@@ -65,13 +65,13 @@ def timeout_text(client: Client, before: str) -> str:
     return f"{text} Check the {where} or raise --connect-timeout{', or try --protocol auto' * forced}."
 
 
-def _heard(client: Client) -> bool:
+def _heard(client: Connector) -> bool:
     """Returns whether a message has come since this attempt began."""
     frames, since = client.store.frames, client.steps[0].at if client.steps else 0.0
     return any(frames[index].direction == "in" for index in range(frames.until(since), len(frames)))
 
 
-def downloading(client: Client) -> str:
+def downloading(client: Connector) -> str:
     """Returns the launcher that may still download the server: it is one, and no message has come yet; else empty."""
     name = launcher(client.target.command) if isinstance(client.target, StdioTarget) else ""
     return "" if name and _heard(client) else name
@@ -102,7 +102,23 @@ _OPENING: Final = {"stdio": "starting the server", "sse": "waiting for the endpo
 """The first step, by the kind of transport."""
 
 
-async def connect(client: Client, *, handshake: bool = False) -> Connection:
+class Connector(Caller, base.Sink, Protocol):
+    """The part of a client that connecting uses; :class:`~mcp_tui.client.client.Client` implements it."""
+
+    target: Target
+    held: HeldRequests
+    connection: Connection | None
+    disconnected: asyncio.Event
+    last_words: str
+    stderr: StderrLines
+    steps: list[ev.Note]
+
+    async def disconnect(self) -> None: ...
+    def lost(self, detail: str, /) -> None: ...
+    def send(self, id: RequestId, method: str, message: dict[str, Json], /) -> None: ...
+
+
+async def connect(client: Connector, *, handshake: bool = False) -> Connection:
     """Does the work of :meth:`~mcp_tui.client.client.Client.connect`; with ``handshake`` without the probe.
 
     Returns the connection, ready for requests. The client has it from the moment at which its transport is opened, because
@@ -132,7 +148,7 @@ async def connect(client: Client, *, handshake: bool = False) -> Connection:
 class _Attempt:
     """One attempt to connect. The client's ``steps`` show a person how far it came."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Connector) -> None:
         self.client = client
         self.limits = ev.Limits(timeout=None, max_timeout=client.settings.connect_timeout)
         """Those that a person sees; the connect timeout, which began before any request, comes first."""
@@ -464,7 +480,7 @@ def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict
     return {**made, negotiation.LOG_LEVEL: log_level} if log_level else made
 
 
-def make_transport(client: Client, kind: str = "") -> base.Transport:
+def make_transport(client: Connector, kind: str = "") -> base.Transport:
     """Returns the transport for a client's target. HTTP libraries are loaded for HTTP alone."""
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):
@@ -491,7 +507,7 @@ class Renewal:
     lost if none comes about, and never leave if they are cancelled in time.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Connector) -> None:
         self.active = False
         self._client = client
         self._attempts = 0

@@ -9,16 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.inbound import ELICIT, USER_REJECTED
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 
 @frozen
@@ -58,7 +55,7 @@ Respond = Callable[[Inquiry], Awaitable[Answer]]
 class Interactions:
     """The questions of one server that wait for an answer (``open``), and the way of each answer back."""
 
-    def __init__(self, client: Client, respond: Respond | None) -> None:
+    def __init__(self, client: Caller, respond: Respond | None) -> None:
         self.respond = respond
         self.open: list[Inquiry] = []
         self._client = client

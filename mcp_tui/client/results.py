@@ -14,16 +14,14 @@ import os
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.client.schemas import Problem, Schema
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, parse, writable
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 MAX_PARTS: Final = 1_000
 """Parts of one result, at most; its JSON has the rest."""
@@ -205,7 +203,7 @@ CHECKED_RESULT_BYTES: Final = 256 * 1024
 """Bytes of a result up to which it is checked when it arrives; larger ones are checked when they are shown."""
 
 
-def check_results(client: Client, schema: Callable[[str], Json]) -> None:
+def check_results(client: Caller, schema: Callable[[str], Json]) -> None:
     """Reports the violation ``output-schema`` for each result that does not match the output schema of its tool.
 
     ``schema`` returns the output schema of a tool, or ``None``.

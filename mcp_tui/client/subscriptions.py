@@ -8,8 +8,9 @@ need ``subscriptions/listen``, a request that stays in flight; to change it, ano
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
@@ -17,9 +18,6 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import UNLIMITED
 from mcp_tui.transport.base import DEAF, spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 RETRIES: Final = 5
 """Attempts to renew a subscription whose stream drops, before that is left to the person."""
@@ -37,7 +35,7 @@ class Subscriptions:
     ``stream`` is the ``subscriptions/listen`` that is in flight for them, if there is one.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self.uris: set[str] = set()
         self.lists = False
         self.stream: RequestId | None = None

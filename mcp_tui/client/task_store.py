@@ -10,15 +10,13 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from mcp_tui import clock
+from mcp_tui.client.ports import Caller
 from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state import state_folder
 from mcp_tui.protocol import events as ev
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 DAY: Final = 86400.0
 STORE_BYTES: Final = 1_000_000
@@ -57,11 +55,11 @@ class TaskStore:
                 found[task_id] = str(record.get("name", ""))
         return found
 
-    def keep(self, client: Client) -> None:
+    def keep(self, client: Caller) -> None:
         """Records the tasks of a client from now on, and their ends."""
         client.listen(lambda event: self._take(client, event))
 
-    def _take(self, client: Client, event: ev.Event) -> None:
+    def _take(self, client: Caller, event: ev.Event) -> None:
         if isinstance(event, ev.TaskCreated):
             row = client.book.get(event.id)
             until = clock.wall() + (DAY if event.ttl is None else event.ttl)

@@ -6,7 +6,7 @@ only name one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same di
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -24,14 +24,12 @@ from mcp_tui.protocol.messages import (
     is_request_id,
     shown,
 )
+from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import RUNNING, Request, State
 from mcp_tui.protocol.responses import CROSSING, EVENT_TEXT_CHARACTERS, METHOD_CHARACTERS, Responses
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import LISTEN, UNTOKENED, TypedId
 from mcp_tui.protocol.tasks import Tasks
-
-if TYPE_CHECKING:
-    from mcp_tui.protocol.ledger import Ledger
 
 USER_REJECTED: Final = -1
 """The error with which a person's refusal of sampling is told (sampling, 2025-11-25, "Error Handling")."""
@@ -56,7 +54,7 @@ class Inbound:
     """
 
     def __init__(
-        self, core: Core, ledger: Ledger, clocks: Clocks, responses: Responses, tasks: Tasks
+        self, core: Core, ledger: Decisions, clocks: Clocks, responses: Responses, tasks: Tasks
     ) -> None:
         self.waiting: dict[TypedId, ServerRequest] = {}
         self._core = core

@@ -30,8 +30,8 @@ comes meanwhile or later is evidence. A response that comes before the signal ha
 a request in progress may be cancelled. :mod:`~mcp_tui.protocol.responses` decides all of that.
 
 **The parts** have state of their own: ``clocks``, ``responses``, ``inbound`` (the server's requests and notifications),
-``rounds`` (one request, more than one message), ``tasks``. What all share is :class:`~mcp_tui.protocol.core.Core`, and
-they have this ledger decide. They are one component, in files that are read one at a time: no part is of use alone.
+``rounds`` (one request, more than one message), ``tasks``. What all share is :class:`~mcp_tui.protocol.core.Core`; what
+they have this ledger decide is :class:`~mcp_tui.protocol.ports.Decisions`. They are one component: no part is of use alone.
 """
 
 from __future__ import annotations

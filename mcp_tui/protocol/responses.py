@@ -12,7 +12,7 @@ then the outcome, the evidence, or the duplicate.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -28,12 +28,10 @@ from mcp_tui.protocol.messages import (
     as_object,
     shown,
 )
+from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import Request, State, longest_gap
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Rounds, Tasks
-
-if TYPE_CHECKING:
-    from mcp_tui.protocol.ledger import Ledger
 
 CROSSING: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
@@ -94,7 +92,7 @@ def kind_of(frame: ResponseFrame) -> Kind:
 class Responses:
     """The part of a ledger that handles responses: whole, broken, or too large."""
 
-    def __init__(self, core: Core, ledger: Ledger, rounds: Rounds, tasks: Tasks) -> None:
+    def __init__(self, core: Core, ledger: Decisions, rounds: Rounds, tasks: Tasks) -> None:
         self._core = core
         self._ledger = ledger
         self._rounds = rounds

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.clocks import Clocks
@@ -24,10 +24,8 @@ from mcp_tui.protocol.error_codes import HEADER_MISMATCH
 from mcp_tui.protocol.events import Cause, Kind, Limits, RequestId, Signal
 from mcp_tui.protocol.evidence import CONFIRMED
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, number, shown
+from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import Request, State
-
-if TYPE_CHECKING:
-    from mcp_tui.protocol.ledger import Ledger
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -64,7 +62,7 @@ POLL_RETRY_SECONDS: Final = 0.1
 class Rounds:
     """The part of a ledger that sends requests again, as further rounds."""
 
-    def __init__(self, core: Core, ledger: Ledger) -> None:
+    def __init__(self, core: Core, ledger: Decisions) -> None:
         self._core = core
         self._ledger = ledger
 
@@ -150,7 +148,7 @@ class Rounds:
 class Tasks:
     """The part of a ledger that polls and cancels tasks."""
 
-    def __init__(self, core: Core, ledger: Ledger, clocks: Clocks, rounds: Rounds) -> None:
+    def __init__(self, core: Core, ledger: Decisions, clocks: Clocks, rounds: Rounds) -> None:
         self._core = core
         self._ledger = ledger
         self._clocks = clocks

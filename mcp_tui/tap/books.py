@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import settings
@@ -22,10 +22,7 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
-from mcp_tui.tap.desk import Desk
-
-if TYPE_CHECKING:
-    from mcp_tui.tap.http_books import HttpBooks
+from mcp_tui.tap.desk import Books, Desk
 
 UNGUARDED: Final = 0.5
 """Seconds that the guard of a killed tap has to end the server."""
@@ -189,7 +186,7 @@ def _ended(code: int) -> str:
     return exit_text(code)
 
 
-def begun(desk: Desk, begin: dict[str, Json], at: float) -> StdioBooks | HttpBooks:
+def begun(desk: Desk, begin: dict[str, Json], at: float) -> Books:
     """Returns the books of a tap with these options."""
     if "command" in begin:
         return StdioBooks(desk, begin, at)

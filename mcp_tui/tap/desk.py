@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_tui.client.opening import open_store
 from mcp_tui.client.settings import Target
@@ -31,10 +31,6 @@ from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account
 from mcp_tui.transport.addresses import readable
 
-if TYPE_CHECKING:
-    from mcp_tui.tap.books import StdioBooks
-    from mcp_tui.tap.http_books import HttpBooks
-
 SLICE: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
 
@@ -45,19 +41,33 @@ UNENDED: Final = 2.0
 """Seconds without a byte of the server after which a line that it began is ended for the client."""
 
 
+class Books(Protocol):
+    """The books of a tap over stdio, or over HTTP."""
+
+    over: bool
+
+    @property
+    def accounts(self) -> Collection[Account]:
+        """Those of open sessions."""
+        ...
+
+    def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
+        """Takes what the relay tells."""
+
+    def killed(self, at: float) -> None:
+        """Notes that the relay is gone without a word."""
+
+
 class Desk:
     """Keeps the books that ``begun`` returns for the options of a tap."""
 
     def __init__(
-        self,
-        records: int,
-        orders: int,
-        begun: Callable[[Desk, dict[str, Json], float], StdioBooks | HttpBooks],
+        self, records: int, orders: int, begun: Callable[[Desk, dict[str, Json], float], Books]
     ) -> None:
         self._records = records
         self._orders = orders
         self._begun = begun
-        self._books: StdioBooks | HttpBooks | None = None
+        self._books: Books | None = None
         self._over = False
         self._data = bytearray()
         self._more = False

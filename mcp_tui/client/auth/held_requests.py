@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Challenge, RefusedResponse, Unauthorized, spawn
 from mcp_tui.transport.errors import TransportError, within
 from mcp_tui.transport.standstill import Limit
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
 
 HOLDS: Final = 4
 """Times that one request may be held: a token that has expired, more scopes twice, and once more."""
@@ -25,7 +23,7 @@ WHY_NONCE: Final = "the server requires another DPoP nonce"
 class HeldRequests:
     """The held requests of one client. ``waiting`` maps their ids to the tasks that get a token."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Caller) -> None:
         self.limit: Limit | None = None
         """The time in which a connection has to come about, while one does: it stops too."""
         self._client = client
