@@ -181,8 +181,7 @@ class Lists:
         entries, until = kept
         if now >= until:
             entries, life = await _read(self._client, what)
-            if (
-                self._kept.get(what) is kept
-            ):  # else the list changed meanwhile, and some pages may be older than that
+            # Else the list changed meanwhile, and some pages may be older than that.
+            if self._kept.get(what) is kept:
                 self._kept[what] = entries, now + life
         return entries

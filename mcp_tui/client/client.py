@@ -60,9 +60,6 @@ BATCH_PAUSE_SECONDS: Final = 0.002
 """Seconds between two batches, for keys and for drawing the screen."""
 
 
-_UNDELIVERED: Final = frozenset[type[ev.Event]]({ev.Undelivered, ev.CancelDelayed})
-
-
 class Client:
     """One server, its requests, and everything that came of them.
 
@@ -311,9 +308,8 @@ class Client:
     async def wait(self, id: RequestId) -> ResponseFrame | None:
         """Waits until the outcome of a request is final, or its cancel turns out to be undeliverable.
 
-        Returns the response if it counts: a late one is evidence, and never returned. Of a large one the result is read when
-        it is asked for. ``None`` after a cancel or a timeout,
-        which :meth:`result` tells apart.
+        Returns the response if it counts: a late one is evidence, and never returned. ``None`` after a cancel or a timeout,
+        which :meth:`result` tells apart. Of a large response the result is read when it is asked for.
         """
         row = self.book.get(id)
         if row is None:
@@ -372,7 +368,7 @@ class Client:
             except Exception as error:  # noqa: BLE001 - one bad listener must hold up no cancel, and starve no other
                 tell = asyncio.get_running_loop().call_exception_handler
                 tell({"message": "a listener raised", "exception": error})
-        if type(event) in _UNDELIVERED and isinstance(event, ev.RequestEvent):
+        if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):
             row = self.book.get(event.id)
             if row is not None and is_undelivered(row):
                 self._wake(event.id)

@@ -31,7 +31,7 @@ class Clocks:
             return
         if row.state not in RUNNING:
             return
-        idle, maximum = row.clocks() if row.paused_at is None else (None, None)
+        idle, maximum = row.deadlines()
         if row.overdue_until is not None and row.paused_at is None:
             idle = row.overdue_until
         if idle is None or (maximum is not None and maximum < idle):

@@ -290,7 +290,7 @@ class Ledger(Core):
         self.clocks.arm(row)
         if row.method == LISTEN and row.open:
             self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
-        owner = None if row.parent is None else self.book.get(row.parent)
+        owner = self._task_owner(row)
         if owner is not None and row.id in self.live:
             self.tasks.errand_written(owner, row, at, seq)
 
@@ -551,6 +551,10 @@ class Ledger(Core):
         self._sent(row, at)
         return True
 
+    def _task_owner(self, row: Request) -> Request | None:
+        """Returns the row whose task a request was sent for."""
+        return None if row.parent is None else self.book.get(row.parent)
+
     # -- how a request ends ----------------------------------------------------------------------------------
 
     def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None:
@@ -564,7 +568,7 @@ class Ledger(Core):
             self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, None)
         self.inbound.send_owed(row.id, at=event.at)
         self.do(self.port.resolve, row.id, frame)
-        owner = None if row.parent is None else self.book.get(row.parent)  # whose task it was sent for
+        owner = self._task_owner(row)
         if owner is not None:
             self.tasks.errand_over(owner, row, frame, event.at)
 

@@ -229,8 +229,11 @@ class StdioTransport(LineWriter, Transport):
         self._life = spawn(self._live(process), name="follow the server to its end")
         turn = Turn()
         self._readers = (
-            spawn(_read(process.stdout, self._max_message, turn, self._received), name="read stdout"),
-            spawn(_read(process.stderr, STDERR_LINE, turn, self._logged), name="read stderr"),
+            spawn(
+                _read(process.stdout, LineFramer(self._max_message, outlined=True), turn, self._received),
+                name="read stdout",
+            ),
+            spawn(_read(process.stderr, LineFramer(STDERR_LINE), turn, self._logged), name="read stderr"),
         )
 
     def negotiated(self, revision: Revision) -> None:
@@ -262,7 +265,7 @@ class StdioTransport(LineWriter, Transport):
         else:
             self.sink.received(raw=line, unfinished=unfinished, outline=outline)
 
-    def _logged(self, line: RawLine | Oversized, unfinished: bool, outline: bytes | None) -> None:
+    def _logged(self, line: RawLine | Oversized, *_: object) -> None:
         if isinstance(line, Oversized):
             text = bytes_text(line.head[:STDERR_LINE]) + f"… ({line.size} bytes)"
         else:
@@ -333,7 +336,7 @@ class StdioTransport(LineWriter, Transport):
 
 async def _read(
     pipe: asyncio.StreamReader,
-    cap: int,
+    framer: LineFramer,
     turn: Turn,
     take: Callable[[RawLine | Oversized, bool, bytes | None], None],
 ) -> None:
@@ -344,7 +347,6 @@ async def _read(
     While lines wait for the next turn hardly anything is read: memory holds little more than one unfinished line, and the
     server waits if it writes too fast.
     """
-    framer = LineFramer(cap, outlined=True)
     while data := await pipe.read(READ_BYTES):
         lines, outline = framer.feed(data), framer.outline
         for line in lines:
