@@ -62,6 +62,7 @@ class Outline:
         self._common = 0
         """How many of these are still open: the same array, object, or string."""
         self._lowest = 0
+        """How many were open in the long value that is left out. A piece in which fewer are open ends it, and is kept."""
 
     def feed(self, data: bytes) -> None:
         """Takes the next bytes."""
