@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel, Task
@@ -183,6 +183,10 @@ class ClientOutput(asyncio.SubprocessProtocol):
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Takes the process: it may have ended before whoever starts it goes on."""
+        self._stage.began(cast("asyncio.SubprocessTransport", transport))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Takes bytes of stdout or stderr."""
@@ -454,13 +458,17 @@ class Stage:
             OSError: it cannot be started.
         """
         self.seen.began = monotonic()
-        self._process, _ = await asyncio.get_running_loop().subprocess_exec(
+        await asyncio.get_running_loop().subprocess_exec(
             lambda: ClientOutput(self),
             *words,
             stdin=asyncio.subprocess.DEVNULL,
             env=environment,
             start_new_session=True,
         )
+
+    def began(self, process: asyncio.SubprocessTransport) -> None:
+        """Notes the client's process."""
+        self._process = process
 
     def wrote(self, name: str, data: bytes) -> None:
         """Takes what the client wrote; nothing is the end of that stream."""

@@ -52,8 +52,10 @@ class Played:
             return None
         finally:
             person.cancel()
-            if self._server is not None and self._server.returncode is None:
-                self._server.kill()
+            if self._server is not None:
+                if self._server.returncode is None:
+                    self._server.kill()
+                await self._server.wait()
 
     def _read(self, text: str) -> None:
         self.told.append(text)
