@@ -84,10 +84,15 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         launch = prepare(self._target)
         # Its session of its own is a process group: by that, everything that it starts is found, and ended by close().
         command = (*self._through, launch.path, *self._target.command[1:])
-        self.process, _ = await asyncio.get_running_loop().subprocess_exec(
+        await asyncio.get_running_loop().subprocess_exec(
             lambda: self, *command, env=launch.environment, cwd=self._target.cwd, start_new_session=True
         )
-        self.pid, self._is_open = self.process.get_pid(), True
+        self._is_open = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Takes the process: it may have ended before :meth:`open` goes on."""
+        self.process = cast("asyncio.SubprocessTransport", transport)
+        self.pid = self.process.get_pid()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Passes on each line of stdout."""
@@ -143,11 +148,12 @@ def running(group: int) -> list[int]:
     """Returns the processes of a group that have not ended, without zombies."""
     found: list[int] = []
     if Path("/proc/self/stat").exists():
-        for stat in Path("/proc").glob("[0-9]*/stat"):
+        # Not "[0-9]*/stat": glob asks whether that is there, and fails on a process that ends just then.
+        for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                state, _, of = stat.read_text("utf-8", "replace").rpartition(")")[2].split()[:3]
+                state, _, of = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[:3]
                 if of == str(group) and state not in "ZX":
-                    found.append(int(stat.parent.name))
+                    found.append(int(process.name))
         return found
     listed = subprocess.run(
         ("ps", "-A", "-o", "pid=,pgid=,stat="), check=False, capture_output=True, text=True
