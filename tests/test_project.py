@@ -187,6 +187,21 @@ def test_make_refuses_a_python_that_is_too_old_in_one_sentence(fresh: Path):
     assert not (fresh / ".venv").exists()
 
 
+# -- the recipes ---------------------------------------------------------------------------------------
+
+RECIPES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Recipes")[1].split("\n**")[1:]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.split("**")[0].strip("."))
+def test_a_recipe_names_what_the_files_that_it_names_have(recipe: str):
+    names = re.findall(r"`(_?[A-Z][A-Z_]+|_[a-z_]+)`", recipe)
+    paths = [
+        folder / name for name in re.findall(r"[\w/]+\.py", recipe) for folder in (ROOT / "mcp_tui", ROOT)
+    ]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
+    assert [name for name in names if not re.search(rf"\b{name}\b", code)] == []
+
+
 # -- the README ----------------------------------------------------------------------------------------
 
 COMMANDS = [
