@@ -178,7 +178,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     named = as_object(params).get("name") if wanted.method == "tools/call" else ""
     limits = target.limits(session.given, str(named or ""), server=client.target.name)
     row = client.ledger.row(await session.begin(wanted.method, params, limits))
-    watch = _Watch(session, row)
+    watch = _CallWatch(session, row)
     session.outcome = partial(_end, session, row, None)
     frame = await client.wait(row.id)
     if row.state is State.LOST:
@@ -193,7 +193,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     return _end(session, row, frame, result)
 
 
-class _Watch:
+class _CallWatch:
     """Cancels the request ``--cancel-after`` seconds after it was written, and listens on afterwards."""
 
     def __init__(self, session: HeadlessSession, row: Request) -> None:

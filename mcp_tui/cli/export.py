@@ -83,7 +83,7 @@ def run(_name: str, given: Words) -> int:
 
 
 @frozen
-class _Session:
+class _ChosenSession:
     """One session to write. ``file`` is its name where there are several; ``rows`` are the chosen requests, or ``None``."""
 
     where: Journal
@@ -92,7 +92,7 @@ class _Session:
     rows: list[Request] | None
 
 
-def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) -> Iterator[_Session]:
+def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) -> Iterator[_ChosenSession]:
     """Yields the sessions, each read when its turn comes. Of several, those that cannot be read are reported."""
     for where in named:
         several = len(named) > 1
@@ -105,7 +105,7 @@ def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) ->
             skipped.append(where)
             continue
         file = where.name if several else ""
-        yield _Session(where, file, recording, _rows(given, where, recording))
+        yield _ChosenSession(where, file, recording, _rows(given, where, recording))
         recording.close()
         if recording.damaged:
             among = f" in {clean(file)}" if several else ""
@@ -131,7 +131,7 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
     return [row]
 
 
-def _pieces(given: Words, sessions: Iterable[_Session]) -> Iterable[str]:
+def _pieces(given: Words, sessions: Iterable[_ChosenSession]) -> Iterable[str]:
     """Yields the text in pieces, with line ends."""
     match given.options.format:
         case "jsonl":
@@ -148,13 +148,13 @@ def _pieces(given: Words, sessions: Iterable[_Session]) -> Iterable[str]:
             return (f"{line}\n" for line in lines)
 
 
-def _csv(session: _Session, columns: int) -> Iterator[list[object]]:
+def _csv(session: _ChosenSession, columns: int) -> Iterator[list[object]]:
     rows, recording = session.rows, session.recording
     for row in RecordedBook.whole(recording).order if rows is None else rows:
         yield [session.where.name, *_cells(recording, row)][-columns:]
 
 
-def _markdown(given: Words, session: _Session) -> Iterator[str]:
+def _markdown(given: Words, session: _ChosenSession) -> Iterator[str]:
     recording, rows = session.recording, session.rows
     if session.file:
         yield from (f"## {code(session.file)}", "")
@@ -173,7 +173,7 @@ def _markdown(given: Words, session: _Session) -> Iterator[str]:
 # -- formats ---------------------------------------------------------------------------------------------------
 
 
-def _lines(session: _Session) -> Iterator[str]:
+def _lines(session: _ChosenSession) -> Iterator[str]:
     """Yields the lines of all records, or of those about some requests; of one session they are a recording again."""
     for record, line in _records(session.recording, session.rows):
         if session.file:
@@ -193,7 +193,7 @@ def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple
                 yield record, line
 
 
-def _spans(session: _Session) -> Iterator[str]:
+def _spans(session: _ChosenSession) -> Iterator[str]:
     """Yields the spans of a session as lines of OTLP, in the order in which they ended."""
     ids = None if session.rows is None else {_key(row.id) for row in session.rows}
     made = SpanMaker(session.recording.header)
@@ -299,7 +299,7 @@ _UNWANTED: Final = -2
 """The owner of damaged frames and of those that are not wanted."""
 
 
-def _har(sessions: Iterable[_Session]) -> Iterator[str]:
+def _har(sessions: Iterable[_ChosenSession]) -> Iterator[str]:
     """Yields the HAR in pieces. Each message of ours is a POST; what came outside of their streams is one GET."""
     head = {"version": "1.2", "creator": {"name": "mcp-tui", "version": __version__}, "comment": _HAR_COMMENT}
     before = f'{{"log": {json.dumps(head)[:-1]}, "entries": [\n'
@@ -322,7 +322,7 @@ def _har(sessions: Iterable[_Session]) -> Iterator[str]:
 class _Har:
     """The owner of each frame: the frame of the message of ours that it belongs to, or ``_APART``."""
 
-    def __init__(self, session: _Session) -> None:
+    def __init__(self, session: _ChosenSession) -> None:
         self._file, rows = session.file, session.rows
         self._recording = recording = session.recording
         self._book = RecordedBook.whole(recording)

@@ -12,7 +12,7 @@ from mcp_tui.mock.runs import Runs, redacted
 from mcp_tui.mock.server import Mock
 from mcp_tui.tui.view.text import clean
 
-SHOWN: Final = 5
+NAMED_REDACTIONS: Final = 5
 """Redacted values that are named."""
 
 
@@ -49,8 +49,8 @@ def _report_redacted(runs: Runs, path: str) -> None:
     )
     if not places:
         return
-    named = [clean(place) for place in list(places)[:SHOWN]]
-    more = [f"and {len(places) - SHOWN} more"] if len(places) > SHOWN else []
+    named = [clean(place) for place in list(places)[:NAMED_REDACTIONS]]
+    more = [f"and {len(places) - NAMED_REDACTIONS} more"] if len(places) > NAMED_REDACTIONS else []
     warn(
         f"Secrets were redacted in {clean(path)}: any value matches there, and answers have the mark. "
         "To keep the values, record with --record FILE --keep-secrets.",

@@ -107,7 +107,7 @@ _CLIENT_CERT: Final = (
     Option("--client-key", "FILE", "its private key (PEM), if that is in a file of its own"),
 )
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
-_RECORD: Final = (
+_RECORD_OPTIONS: Final = (
     Option("--record", "FILE", "also write a recording to FILE"),
     Option("--keep-secrets", "", "do not redact passwords and tokens in that recording"),
 )
@@ -149,7 +149,7 @@ CONNECTING: Final = (
         Option("--insecure", "", "do not verify TLS certificates"),
     ),
     *_LIMIT_OPTIONS,
-    OptionGroup("recording", *_RECORD, _OTLP),
+    OptionGroup("recording", *_RECORD_OPTIONS, _OTLP),
 )
 """The options of every command that connects."""
 
@@ -167,12 +167,12 @@ _CANCELLING: Final = OptionGroup(
     Option("--linger", "S", _LINGER_HELP, type=number),
 )
 
-_SESSION: Final = _own(
+_SESSION_OPTION: Final = _own(
     Option("--session", "NAME", "use the connection of a running workbench: its name in ps, or its server's")
 )
-_CALL: Final = (
+_CALL_OPTIONS: Final = (
     _CANCELLING,
-    _SESSION,
+    _SESSION_OPTION,
     _own(_ARGS, Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")),
 )
 _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
@@ -254,14 +254,14 @@ _SNAPSHOT: Final = _own(
 
 _DOCTOR: Final = _own(Option("--strict", "", "also fail (exit 9) on warnings"))
 
-_CAUSES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
+_CAUSE_NAMES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
 _LOG_OPTIONS: Final = (
     OptionGroup(
         "which",
         Option("--server", "TEXT", "only servers with TEXT in their name, command line, or URL"),
         Option("--tool", "NAME", "only this tool, prompt, resource, or method"),
         Option("--outcome", "X", "no_reply, late, late_result, still_progressing, …; several with commas"),
-        Option("--cause", "X", f"only these causes (comma-separated): {', '.join(_CAUSES)}"),
+        Option("--cause", "X", f"only these causes (comma-separated): {', '.join(_CAUSE_NAMES)}"),
         Option("--since", "WHEN", "not before WHEN: 2h, 3d, or a date such as 2026-11-21T10:30"),
         Option("--until", "WHEN", "not after WHEN"),
         Option("--limit", "N", "newest N only (1000 as text; 0 = all)", type=whole),
@@ -296,14 +296,14 @@ _CONFIG_OPTIONS: Final = _own(
     Option("--keys", "", "list the names for the [keys] section of that file"),
 )
 
-_SERVERS: Final = _own(
+_SERVERS_OPTIONS: Final = _own(
     Option("--config", "FILE", "read only this config file"),
     Option("--trust", "NAME", "show what a project's server would start, and approve it"),
     Option("--distrust", "NAME", "withdraw the approval"),
     Option("--yes", "", "approve without asking (for scripts)"),
 )
 
-_DEMO: Final = _own(
+_DEMO_OPTIONS: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
     Option("--log", "FILE", "log received messages to FILE as JSON lines"),
     Option("--judge", "SOCKET", "let the judge at SOCKET answer (probe --client --by-hand says so)"),
@@ -323,7 +323,7 @@ _MOCK: Final = _own(
 _TAP: Final = _own(
     Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
     Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
-    *_RECORD,
+    *_RECORD_OPTIONS,
     _OTLP,
     Option("--name", "N", "name of the server, in ps and in the journal"),
 )
@@ -406,10 +406,12 @@ _LOGOUT: Final = (_own(Option("--all", "", "delete all stored sign-ins")), _SIGN
 PAIRS: Final = "[NAME=VALUE…]"
 
 COMMANDS: Final = {
-    "call": Spec("call", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL),
-    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _SESSION, _PARAMS)),
-    "read": Spec("call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING, _SESSION)),
-    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _SESSION, _own(_ARGS))),
+    "call": Spec("call", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL_OPTIONS),
+    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _SESSION_OPTION, _PARAMS)),
+    "read": Spec(
+        "call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING, _SESSION_OPTION)
+    ),
+    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _SESSION_OPTION, _own(_ARGS))),
     "tools": Spec("info", "list all tools, or check them against what clients break on", groups=(_LINT,)),
     "resources": Spec("info", "list all resources"),
     "templates": Spec("info", "list all resource templates"),
@@ -440,7 +442,7 @@ COMMANDS: Final = {
     "replay": _silent(
         "workbench", "open a recording in the workbench (read-only)", "FILE|SESSION|last", (_REPLAY,)
     ),
-    "servers": _local("servers", "list servers from config files", groups=(_SERVERS,)),
+    "servers": _local("servers", "list servers from config files", groups=(_SERVERS_OPTIONS,)),
     "completion": _silent("completion", "print shell completion (bash, zsh, fish)", "SHELL"),
     "tap": _silent(
         "tap",
@@ -454,7 +456,7 @@ COMMANDS: Final = {
     "mock": _silent(
         "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)
     ),
-    "demo": _silent("demo", "run the demo server", groups=(_DEMO,)),
+    "demo": _silent("demo", "run the demo server", groups=(_DEMO_OPTIONS,)),
 }
 
 

@@ -202,7 +202,7 @@ QUOTED: Final = 120
 # -- schemas ---------------------------------------------------------------------------------------------------
 
 _TYPE_SET: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-_LEAST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
+_LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
 _UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
 _INNER: Final = ("items", "additionalProperties", "propertyNames")
 """Keywords with a schema that accepts everything if it is missing."""
@@ -220,7 +220,7 @@ _HANDLED: Final = frozenset(
         "anyOf",
         "oneOf",
     }
-    | {*_LEAST, *_UPPER, *_INNER}
+    | {*_LOWER, *_UPPER, *_INNER}
 )
 _OPAQUE: Final = frozenset(
     {
@@ -353,7 +353,7 @@ class SchemaComparison:
             yield Effect.WIDER, place, f"also {_some(more)}"
 
     def _bounds(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
-        for keyword in (*_LEAST, *_UPPER):
+        for keyword in (*_LOWER, *_UPPER):
             before, after = old.get(keyword), new.get(keyword)
             if before == after:
                 continue
@@ -363,7 +363,7 @@ class SchemaComparison:
             elif was is None or now is None:
                 effect = Effect.NARROWER if was is None else Effect.WIDER
             else:
-                effect = Effect.NARROWER if (now > was) == (keyword in _LEAST) else Effect.WIDER
+                effect = Effect.NARROWER if (now > was) == (keyword in _LOWER) else Effect.WIDER
             yield effect, (*path, keyword), _changed(before, after)
 
     def _object(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:

@@ -59,9 +59,9 @@ FieldPath = tuple[str, ...]
 """The names of the members that lead to a field."""
 
 Draft = dict[FieldPath, FieldEntry]
-"""The entries of all fields that are filled in. One of :data:`WHOLE` stands for all arguments; the others are kept."""
+"""The entries of all fields that are filled in. That of :data:`ALL_ARGUMENTS` stands for all; the others are kept."""
 
-WHOLE: Final[FieldPath] = ()
+ALL_ARGUMENTS: Final[FieldPath] = ()
 """The path of all arguments together, typed as JSON."""
 
 
@@ -100,7 +100,11 @@ class Field:
         said = self.schema
         if said.get("format") == "password" or said.get("writeOnly") is True or is_secret_name(self.name):
             return True
-        texts = (_BREAKS.sub(" ", self.name), as_text(said.get("title")), as_text(said.get("description")))
+        texts = (
+            _WORD_BREAKS.sub(" ", self.name),
+            as_text(said.get("title")),
+            as_text(said.get("description")),
+        )
         # full width counts as usual, and what nobody sees, within a word, as nothing
         seen = (_UNSEEN_IN_TEXT.sub("", unicodedata.normalize("NFKC", text[:2000])) for text in texts)
         return any(_SECRET_FIELD.search(text) for text in seen)
@@ -111,7 +115,7 @@ _OPEN_KINDS: Final = {FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, Fi
 
 _BREAKS_OF_LINES: Final = re.compile(r"\s+")
 
-_BREAKS: Final = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
+_WORD_BREAKS: Final = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
 
 _SECRET_FIELD: Final = re.compile(
     r"\b(?:pass[ -]?(?:words?|wd|phrases?|codes?|keys?)|pwd|(?-i:PIN)|pin[ -](?:codes?|numbers?)|otp|cv[cv]2?|secrets?"
@@ -268,7 +272,7 @@ OBJECTS: Final = 2
 
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
 _STRUCTURE: Final = frozenset({"properties", "items", "prefixItems", "not", "if", "$dynamicRef"})
-_OPEN: Final = frozenset({"anyOf", "oneOf", "allOf", "patternProperties", "$ref", "if"})
+_OPEN_KEYWORDS: Final = frozenset({"anyOf", "oneOf", "allOf", "patternProperties", "$ref", "if"})
 _PLAIN_FIELDS: Final[dict[tuple[str, ...], FieldKind]] = {
     ("boolean",): FieldKind.BOOLEAN,
     ("integer",): FieldKind.INTEGER,
@@ -334,7 +338,7 @@ class FormLayout:
         if kinds and "object" not in kinds:
             return "the schema is not for an object"
         more = whole.get("additionalProperties")
-        free = _OPEN & whole.keys() or more is True or isinstance(more, dict)
+        free = _OPEN_KEYWORDS & whole.keys() or more is True or isinstance(more, dict)
         return "the schema allows arguments but names none" if free else ""
 
     # -- filling in ------------------------------------------------------------------------------------------
@@ -420,11 +424,11 @@ class FormLayout:
 
     def read(self, draft: Draft) -> tuple[dict[str, Json], list[Problem]]:
         """Returns the arguments of a draft, and the fields that cannot be read: their text is in the arguments."""
-        if WHOLE in draft:
+        if ALL_ARGUMENTS in draft:
             try:
-                return parsed(draft[WHOLE].text), []
+                return parsed(draft[ALL_ARGUMENTS].text), []
             except ValueError as error:
-                return {}, [Problem(WHOLE, mistake(error))]
+                return {}, [Problem(ALL_ARGUMENTS, mistake(error))]
         wrong: list[Problem] = []
         arguments: dict[str, Json] = {}
         objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
@@ -447,9 +451,9 @@ class FormLayout:
     def problems(self, draft: Draft) -> list[Problem]:
         """Returns what is wrong with a draft: what cannot be read, else what the schema refuses."""
         arguments, wrong = self.read(draft)
-        if wrong and WHOLE in draft:
+        if wrong and ALL_ARGUMENTS in draft:
             return wrong
-        if self.choice is not None and WHOLE not in draft and (missing := self.missing(draft)):
+        if self.choice is not None and ALL_ARGUMENTS not in draft and (missing := self.missing(draft)):
             # of a schema with branches a validator says no more than that none fits
             return [*wrong, *(Problem((name,), REQUIRED) for name in missing)]
         found = self.schema.problems(arguments)

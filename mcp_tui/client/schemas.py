@@ -412,7 +412,7 @@ def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
             waiting.extend(as_list(each))
 
 
-TYPE_NAMES: Final = {
+TYPE_PHRASES: Final = {
     "array": "an array",
     "boolean": "true or false",
     "integer": "a whole number",
@@ -469,4 +469,4 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def wanted(types: Iterable[str]) -> str:
     """Names types in a sentence: ``a number or null``."""
-    return " or ".join(TYPE_NAMES.get(kind, kind) for kind in sorted(types))
+    return " or ".join(TYPE_PHRASES.get(kind, kind) for kind in sorted(types))

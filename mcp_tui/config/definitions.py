@@ -24,7 +24,7 @@ from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.launching import find_program
 
-_TRANSPORTS: Final = {
+_TRANSPORT_WORDS: Final = {
     "": "",
     "remote": "",
     "local": "stdio",
@@ -449,9 +449,9 @@ def _kind(reader: DefinitionReader) -> str:
     said = reader.get("type") or reader.get("transport") or ""
     said = as_object(said).get("type", "") if isinstance(said, dict) else said
     word = str(said).lower().replace("_", "-")
-    if word not in _TRANSPORTS:
+    if word not in _TRANSPORT_WORDS:
         raise ConfigError(f"unknown transport {word!r}")
-    return _TRANSPORTS[word]
+    return _TRANSPORT_WORDS[word]
 
 
 def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:

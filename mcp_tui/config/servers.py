@@ -34,7 +34,7 @@ from mcp_tui.config.sources import (
 from mcp_tui.protocol.messages import Json, as_object, objects_in, texts_in
 from mcp_tui.protocol.values import frozen
 
-_TOOLS: Final = {"context_servers": ZED, "mcp_servers": CODEX}
+_SOURCE_BY_MEMBER: Final = {"context_servers": ZED, "mcp_servers": CODEX}
 """Keys that give away whose file it is."""
 
 
@@ -163,7 +163,11 @@ def _tables(
     keys = place.source.keys if place.path.suffix != ".toml" else (*place.source.keys, *PLAIN_FILE.keys)
     for key in keys:
         if fields.get(key) is not None:
-            yield _TOOLS.get(key, place.source) if place.source is PLAIN_FILE else place.source, (key,), None
+            yield (
+                _SOURCE_BY_MEMBER.get(key, place.source) if place.source is PLAIN_FILE else place.source,
+                (key,),
+                None,
+            )
             return
 
 

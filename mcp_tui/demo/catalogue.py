@@ -53,7 +53,7 @@ _TEMPLATES: Final[list[Object]] = [
         "mimeType": "text/plain",
     }
 ]
-_PROMPTS: Final[list[Object]] = [
+_DEMO_PROMPTS: Final[list[Object]] = [
     {
         "name": "review",
         "title": "Review code",
@@ -70,7 +70,7 @@ _LIST_ANSWERS: Final = {
     "tools/list": ("tools", [tool.offered for tool in TOOLS.values()]),
     "resources/list": ("resources", _RESOURCES),
     "resources/templates/list": ("resourceTemplates", _TEMPLATES),
-    "prompts/list": ("prompts", _PROMPTS),
+    "prompts/list": ("prompts", _DEMO_PROMPTS),
 }
 
 _SINCE: Final = {

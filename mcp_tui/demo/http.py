@@ -25,7 +25,7 @@ from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
 
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
-_LOGGED: Final = (
+_LOGGED_HEADERS: Final = (
     "accept",
     "host",
     "last-event-id",
@@ -40,7 +40,7 @@ _LOGGED: Final = (
 
 def logged(request: HttpRequest) -> Object:
     """Returns the fields of an HTTP request for the log."""
-    headers = {name: request.headers[name] for name in _LOGGED if name in request.headers}
+    headers = {name: request.headers[name] for name in _LOGGED_HEADERS if name in request.headers}
     return {"http_method": request.method, "headers": headers}
 
 

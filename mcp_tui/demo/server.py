@@ -118,7 +118,7 @@ async def _serve(setting: Setting, port: int | None) -> None:
 MESSAGE_CAP: Final = 64 * 1024 * 1024
 """Bytes that one line may have; a longer one is dropped."""
 
-_CHUNK: Final = 256 * 1024  # bytes
+_CHUNK_BYTES: Final = 256 * 1024  # bytes
 _SWITCH_SECONDS: Final = 0.0005  # seconds after which a busy thread lets the reader in
 
 
@@ -185,7 +185,7 @@ class Stdio(LineChannel):
         try:
             while view and not self.gone.is_set():
                 try:
-                    view = view[os.write(1, view[:_CHUNK]) :]
+                    view = view[os.write(1, view[:_CHUNK_BYTES]) :]
                 except BlockingIOError:  # whoever shares it made it non-blocking
                     select.select([], [1], [])
         except OSError:
@@ -196,7 +196,7 @@ class Stdio(LineChannel):
     def _read(self) -> None:
         while True:
             try:
-                data = os.read(0, _CHUNK)
+                data = os.read(0, _CHUNK_BYTES)
             except BlockingIOError:
                 select.select([0], [], [])
                 continue

@@ -26,7 +26,7 @@ CRASH_STATUS: Final = 3
 _BEAT: Final = 0.25  # seconds between two progress notifications of `chatty`
 _RUN_ON: Final = 2.0  # seconds for which `chatty` goes on at least after a cancel
 _BREATH: Final = 64  # notifications of `flood` between two looks at what came in
-_MEGABYTE: Final = "0123456789" * 100_000
+_MEGABYTE_OF_TEXT: Final = "0123456789" * 100_000
 _ANSWER_KEY: Final = "answer"  # the key of what `ask` asks for
 _STAGES: Final = (
     "looking for sources on {topic}",
@@ -343,8 +343,8 @@ async def crash(call: Call, *, seconds: float) -> None:
 )
 async def big(call: Call, *, megabytes: float) -> None:
     """Answers with as much text as was asked for."""
-    whole, part = divmod(round(megabytes * len(_MEGABYTE)), len(_MEGABYTE))
-    call.answer(_MEGABYTE * whole + _MEGABYTE[:part])
+    whole, part = divmod(round(megabytes * len(_MEGABYTE_OF_TEXT)), len(_MEGABYTE_OF_TEXT))
+    call.answer(_MEGABYTE_OF_TEXT * whole + _MEGABYTE_OF_TEXT[:part])
 
 
 @_tool(

@@ -94,7 +94,7 @@ class EventTable:
 
     def _apply(self, number: int, code: int, id: bytes, line: bytes) -> tuple[int, int]:
         """Applies an event to its request; returns the number of the request and the effect."""
-        aspect = aspect_in(line, code) if _ASPECTS[code] else 0
+        aspect = aspect_in(line, code) if _WRITTEN_ASPECTS[code] else 0
         row = self.known.get(id, NONE)
         # Only a call makes a row: an event about an id that was never called is a misfit, in a live session as well.
         if row == NONE and code == _CALLED:
@@ -126,7 +126,7 @@ class EventTable:
 def aspect_in(line: bytes, code: int) -> int:
     """Returns what :func:`~mcp_tui.protocol.transitions.aspect_of` returns for the event of a record."""
     found = 0
-    for written, bit in _ASPECTS[code]:
+    for written, bit in _WRITTEN_ASPECTS[code]:
         if written in line:
             found |= bit
     return found
@@ -137,7 +137,7 @@ def written_id(id: Any, name: str = "id") -> bytes:
     return messages.encode({name: id})[1:-1]
 
 
-_ASPECTS: Final = [
+_WRITTEN_ASPECTS: Final = [
     tuple(
         (written_id(value.value if isinstance(value, Enum) else value, name), bit)
         for name, value, bit in ASPECTS.get(kind, ())

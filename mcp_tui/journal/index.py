@@ -188,7 +188,7 @@ def read_session(journal: Journal) -> RecordedSession:
     )
 
 
-_CANCEL: Final = KINDS.index(ev.CancelRequested)
+_CANCEL_KIND: Final = KINDS.index(ev.CancelRequested)
 
 
 def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
@@ -197,7 +197,7 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
     table = recording.table
     until = recording.ended_at
     seen, place = {NONE}, -1
-    while (place := table.kinds.find(_CANCEL, place + 1)) >= 0:
+    while (place := table.kinds.find(_CANCEL_KIND, place + 1)) >= 0:
         number = table.rows[place]
         if number in seen:
             continue

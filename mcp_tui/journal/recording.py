@@ -27,7 +27,7 @@ from mcp_tui.protocol.messages import Json, number
 STRICT: Final = 16 * 1024 * 1024
 """Bytes up to which every record of a recording is parsed when it is opened."""
 
-CHUNK: Final = 256 * 1024
+READ_BYTES: Final = 256 * 1024
 """Bytes read at a time: their lines fit into the caches of a processor."""
 
 _BACK: Final = 100
@@ -116,7 +116,7 @@ class Recording:
         while True:
             try:
                 self._file.seek(self.end)
-                chunk = self._file.read(CHUNK)
+                chunk = self._file.read(READ_BYTES)
                 # To the end of the line, so that no record is taken in by halves.
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:
@@ -311,8 +311,8 @@ class Recording:
         """
         pattern = re.compile(re.escape(needle), re.IGNORECASE)
         while 0 <= begin <= self.end:
-            low = max(0, begin - CHUNK) if back else begin
-            high = begin if back else min(self.end, begin + CHUNK)
+            low = max(0, begin - READ_BYTES) if back else begin
+            high = begin if back else min(self.end, begin + READ_BYTES)
             self._file.seek(low)
             # a match may begin before the edge and end behind it
             data = self._file.read(min(self.end, high + len(needle) - 1) - low)

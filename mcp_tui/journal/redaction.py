@@ -104,7 +104,7 @@ _ANYWHERE: Final = 8
 _LEARNED: Final = 500
 """Known secrets at most: each is searched in every frame."""
 
-_SHORT: Final = 64
+_SHORT_CHARACTERS: Final = 64
 """Characters of a short text."""
 
 _SHORT_TEXTS: Final = 1000
@@ -206,7 +206,7 @@ Member = tuple[bytes, bytes]
 _Find = Callable[[bytes, int], Span | None]
 
 
-class _Finder(NamedTuple):
+class _SecretFinder(NamedTuple):
     """The search for a kind of secret: by a needle, then by a pattern around it, both in lower case, then by a function."""
 
     needle: str
@@ -229,11 +229,11 @@ class Redactor:
         self._harmless: set[str] = set()
         """Short texts without a secret: names of methods and levels come with every message."""
         self._known: tuple[_Known, ...] = ()
-        self._finders: tuple[_Finder, ...] = (
-            *(_Finder(hint, late(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
-            *(_Finder(name, late(name), self._parameter) for name in ("code=", "sig=", "signature=")),
+        self._finders: tuple[_SecretFinder, ...] = (
+            *(_SecretFinder(hint, late(_hinted(hint) + _CANDIDATE), self._named) for hint in HINTS),
+            *(_SecretFinder(name, late(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             *(
-                _Finder(needle, late(re.escape(needle)), partial(self._found, pattern))
+                _SecretFinder(needle, late(re.escape(needle)), partial(self._found, pattern))
                 for needle, pattern in _SECRET_BEGINNINGS.items()
             ),
         )
@@ -262,7 +262,7 @@ class Redactor:
         for name, value in members:
             needle = (name + value).lower().decode("latin-1")
             ended = late(re.escape(needle) + r"(?=[,}\s]|\Z)")
-            self._finders += (_Finder(needle, ended, partial(self._member, (name, value))),)
+            self._finders += (_SecretFinder(needle, ended, partial(self._member, (name, value))),)
             # a text is found wherever the server repeats it; to look for a number everywhere would break other JSON
             self._know([json.loads(value)] if value.startswith(b'"') else (), _SHORTEST)
 
@@ -287,7 +287,7 @@ class Redactor:
             return text
         # Nearly every text ends here: a needle is found many times as fast as a pattern.
         if not any(map(text.lower().__contains__, self._needles)):
-            if len(text) <= _SHORT:
+            if len(text) <= _SHORT_CHARACTERS:
                 self._harmless.add(text)
                 if len(self._harmless) > _SHORT_TEXTS:
                     self._harmless.clear()

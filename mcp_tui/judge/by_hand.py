@@ -59,7 +59,7 @@ _THEN: Final = {
 }
 """What a person does once the tool was called."""
 
-_HARM: Final = {"limit", "stop", "crossing, cancel first", "late-progress"}
+_ASKED_ABOUT: Final = {"limit", "stop", "crossing, cancel first", "late-progress"}
 """Experiments after which a person is asked whether anything surfaced."""
 
 
@@ -211,7 +211,7 @@ class HandStage(Stage):
 
     async def _go_on(self) -> None:
         seen = self.seen
-        if seen.acted_at is not None and seen.experiment in _HARM:
+        if seen.acted_at is not None and seen.experiment in _ASKED_ABOUT:
             what = "progress" if seen.experiment == "late-progress" else "answer"
             text = f"The {what} came late. Does your client show an error about that? y or n, then Enter."
             if (await self._ask(text) or "").startswith("y"):

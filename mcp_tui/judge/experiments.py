@@ -30,7 +30,7 @@ SIGNALLED_SECONDS: Final = 15.0
 MANY: Final = 20
 """Calls that are to be made for the rule about ids."""
 
-SLOW: Final[Object] = {"seconds": 60}
+LONG_CALL: Final[Object] = {"seconds": 60}
 ADDED: Final[Object] = {"a": 1, "b": 2}
 
 
@@ -259,24 +259,24 @@ def _signal(number: signal.Signals) -> Callable[[Stage], Awaitable[None]]:
 _GIVES_UP: Final = f"calls a slow tool with a limit, gives it up, and then calls {NEXT}"
 
 CLIENT_EXPERIMENTS: Final = (
-    ClientExperiment("limit", _GIVES_UP, late_result, arguments=SLOW),
+    ClientExperiment("limit", _GIVES_UP, late_result, arguments=LONG_CALL),
     ClientExperiment("stop", f"calls a slow tool, stops it soon, and then calls {NEXT}", late_result,
-                     arguments=SLOW),
-    ClientExperiment("crossing", _GIVES_UP, cancel_first, arguments=SLOW, key="crossing, cancel first"),
-    ClientExperiment("crossing", _GIVES_UP, answer_first, arguments=SLOW, key="crossing, answer first", after="limit"),
-    ClientExperiment("late-progress", _GIVES_UP, late_progress, arguments=SLOW),
+                     arguments=LONG_CALL),
+    ClientExperiment("crossing", _GIVES_UP, cancel_first, arguments=LONG_CALL, key="crossing, cancel first"),
+    ClientExperiment("crossing", _GIVES_UP, answer_first, arguments=LONG_CALL, key="crossing, answer first", after="limit"),
+    ClientExperiment("late-progress", _GIVES_UP, late_progress, arguments=LONG_CALL),
     ClientExperiment("initialize", "connects, with a limit", initialize, tool=NEXT, arguments=ADDED),
     ClientExperiment("task", f"calls a tool as a task, cancels it soon, and then calls {NEXT}", task, tool="research",
-                     arguments=SLOW, patient=True),
+                     arguments=LONG_CALL, patient=True),
     ClientExperiment("question", "calls a tool and answers each of its questions after a second or two", question,
                      tool="ask", patient=True),
-    ClientExperiment("unknown-cancel", f"calls a tool, and then calls {NEXT}", unknown_cancel, arguments=SLOW),
+    ClientExperiment("unknown-cancel", f"calls a tool, and then calls {NEXT}", unknown_cancel, arguments=LONG_CALL),
     ClientExperiment("ids", f"calls {NEXT} {MANY} times", many, tool=NEXT, arguments=ADDED),
     ClientExperiment("progress", "calls a slow tool with a limit that progress resets, and with a maximum", progress,
-                     tool="count", arguments=SLOW, after="limit"),
+                     tool="count", arguments=LONG_CALL, after="limit"),
     ClientExperiment("exit", f"calls {NEXT} and ends by itself", normal_exit, tool=NEXT, arguments=ADDED),
-    ClientExperiment("sigint", "calls a slow tool and waits", _signal(signal.SIGINT), arguments=SLOW, patient=True),
-    ClientExperiment("sigterm", "calls a slow tool and waits", _signal(signal.SIGTERM), arguments=SLOW, patient=True),
-    ClientExperiment("sigkill", "calls a slow tool and waits", _signal(signal.SIGKILL), arguments=SLOW, patient=True),
+    ClientExperiment("sigint", "calls a slow tool and waits", _signal(signal.SIGINT), arguments=LONG_CALL, patient=True),
+    ClientExperiment("sigterm", "calls a slow tool and waits", _signal(signal.SIGTERM), arguments=LONG_CALL, patient=True),
+    ClientExperiment("sigkill", "calls a slow tool and waits", _signal(signal.SIGKILL), arguments=LONG_CALL, patient=True),
 )  # fmt: skip
 """Every run, in order. An experiment of several runs has one name."""

@@ -12,13 +12,13 @@ _should: Final = partial(Clause, Strength.SHOULD)
 
 _RIGHT_CANCEL: Final = _must("Cancellation, Behavior Requirements")
 _FLOW: Final = _should("Cancellation, Cancellation Flow", inferred=True)
-_LATE: Final = _should("Cancellation, Behavior Requirements")
+_NO_HARM: Final = _should("Cancellation, Behavior Requirements")
 _RACES: Final = _must("Cancellation, Timing Considerations")
 _TOLERATED: Final = _should("Cancellation, Error Handling")
 _IDS_AND_TOKENS: Final = _must("Base protocol, Requests; Progress, Progress Flow")
 _MAXIMUM: Final = _should("Lifecycle, Timeouts")
 _LEFT: Final = _should("Lifecycle, Shutdown", inferred=True)
-_TOLD: Final = Clause(Strength.MAY, "Cancellation, Cancellation Flow", inferred=True)
+_PERSON_IS_TOLD: Final = Clause(Strength.MAY, "Cancellation, Cancellation Flow", inferred=True)
 
 _CLIENT_RULE_TABLE: Final = (
     Rule("K-01", "limit", "a call that reached the client's limit is cancelled", _should("Lifecycle, Timeouts"),
@@ -31,10 +31,10 @@ _CLIENT_RULE_TABLE: Final = (
     Rule("K-05", "initialize", "initialize is never cancelled", _RIGHT_CANCEL),
     Rule("K-06", "task", "a task is cancelled by tasks/cancel", _must("Tasks, Task Cancellation"),
          _should("Tasks extension, Task Cancellation")),
-    Rule("K-07", "limit", "a late result harms nothing: no error surfaces, and the next call works", _LATE, _LATE),
-    Rule("K-08", "late-progress", "late progress harms nothing", _LATE, _LATE),
+    Rule("K-07", "limit", "a late result harms nothing: no error surfaces, and the next call works", _NO_HARM, _NO_HARM),
+    Rule("K-08", "late-progress", "late progress harms nothing", _NO_HARM, _NO_HARM),
     Rule("K-09", "crossing", "an answer and a cancel that cross do no harm, in both orders", _RACES, _RACES),
-    Rule("K-10", "question", "a question that the server takes back is not answered", _LATE),
+    Rule("K-10", "question", "a question that the server takes back is not answered", _NO_HARM),
     Rule("K-11", "unknown-cancel", "a cancel of an unknown id from the server is ignored", _TOLERATED, _TOLERATED),
     Rule("K-12", "ids", "ids and progress tokens are never used twice while open", _IDS_AND_TOKENS, _IDS_AND_TOKENS),
     Rule("K-13", "progress", "a maximum limit ends a call that progress keeps alive", _MAXIMUM, _MAXIMUM),
@@ -42,7 +42,7 @@ _CLIENT_RULE_TABLE: Final = (
          _should("Lifecycle, Shutdown"), _should("stdio, Shutdown")),
     Rule("K-15", "signals", "a client that is ended by a signal leaves no server behind", _LEFT, _LEFT),
     Rule("K-16", "signals", "calls in flight are cancelled when the client is interrupted", _FLOW, _FLOW),
-    Rule("K-17", "limit", "the reason of a cancel is text for a person", _TOLD, _TOLD),
+    Rule("K-17", "limit", "the reason of a cancel is text for a person", _PERSON_IS_TOLD, _PERSON_IS_TOLD),
 )  # fmt: skip
 
 CLIENT_RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _CLIENT_RULE_TABLE}

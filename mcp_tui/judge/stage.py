@@ -98,7 +98,7 @@ class Overheard(Channel):
         return self._channel.send(frame)
 
 
-class Watch(DemoLog):
+class WatchingLog(DemoLog):
     """The log of the judge's server, which tells the stage."""
 
     def __init__(self, stage: Stage) -> None:
@@ -243,7 +243,7 @@ class Stage:
         self._overheard: list[Eyes] = []
         own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
         self.setting = Setting(
-            log=Watch(self),
+            log=WatchingLog(self),
             end=lambda _: None,
             spawn=self.spawn,
             through=self._through,

@@ -18,7 +18,7 @@ import signal
 import socket
 import sys
 
-PIECE = 65536
+READ_BYTES = 65536
 PASSED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -44,7 +44,7 @@ class Stub:
             if 0 in ready:
                 self.read()
             if self.woken in ready:
-                self.tell(b"s", os.read(self.woken, PIECE))
+                self.tell(b"s", os.read(self.woken, READ_BYTES))
             if self.link.fileno() in ready:
                 self.obey()
             if writable:
@@ -58,7 +58,7 @@ class Stub:
     def read(self) -> None:
         """Takes bytes of the client."""
         try:
-            data = os.read(0, PIECE)
+            data = os.read(0, READ_BYTES)
         except OSError:
             data = b""
         if not data:
@@ -67,7 +67,7 @@ class Stub:
 
     def obey(self) -> None:
         """Takes bytes of the judge."""
-        data = self.link.recv(PIECE)
+        data = self.link.recv(READ_BYTES)
         if not data:
             self.is_judged = False
             self.reading.remove(self.link.fileno())

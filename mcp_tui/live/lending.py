@@ -35,8 +35,10 @@ UNREAD_BYTES: Final = 64 * 1024 * 1024
 OF_THE_CONNECTION: Final = (ev.Log, ev.Stderr, ev.Disconnected)
 """Events about no request that a borrower is told, as a command with a connection of its own would be."""
 
-_FAILED: Final = Request(id=0, method="", name="", limits=ev.DEFAULT_LIMITS, internal=True, called_at=0.0)
-_FAILED.error = "no list"
+_FAILED_LIST: Final = Request(
+    id=0, method="", name="", limits=ev.DEFAULT_LIMITS, internal=True, called_at=0.0
+)
+_FAILED_LIST.error = "no list"
 
 
 # -- the side of the session -----------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ class BorrowedClient(Client):
         self._ask({"list": what})
         entries = await self._listed
         if entries is None:
-            raise ListFailed(_FAILED)
+            raise ListFailed(_FAILED_LIST)
         return [as_object(each) for each in as_list(entries)]
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:

@@ -214,16 +214,16 @@ class Runs:
             for run in runs:
                 _part(run, [each for each in runs if each.cancelled is None and each.answer is not None])
 
-    def _read(self, path: Path) -> list[_Session]:
+    def _read(self, path: Path) -> list[_SessionReader]:
         Recording(path).close()
-        sessions = [_Session(records.Header())]
+        sessions = [_SessionReader(records.Header())]
         with open_parts(path) as file:
             for line in file:
                 record = records.read_record(line) or {}
                 kind = record.get("record")
                 if kind == "session" and (header := records.Header.of(record, path)) is not None:
                     if "part" not in record:  # else it goes on in another file
-                        sessions.append(_Session(header))
+                        sessions.append(_SessionReader(header))
                 elif kind == "frame" and (head := records.read_head(record)) is not None:
                     sessions[-1].take(head, records.raw_of(record) or b"")
                 elif kind == "event":
@@ -316,7 +316,7 @@ def _fits(step: RunStep, other: RunStep) -> bool:
     return same or abs(step.at - other.at) < max(TRANSIT, _ALIKE * other.at)
 
 
-class _Session:
+class _SessionReader:
     """One session of a recording as it is read."""
 
     def __init__(self, header: records.Header) -> None:

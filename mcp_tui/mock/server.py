@@ -29,9 +29,8 @@ from mcp_tui.mock.replaying import (
 )
 from mcp_tui.mock.runs import Run, Runs, key_of, shown
 from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.responses import OPENING_METHODS
 from mcp_tui.protocol.states import LOG_LEVELS
-
-OPENING: Final = frozenset({"initialize", "server/discover"})
 
 NAMED: Final = 8
 """Recorded requests that an error names."""
@@ -233,7 +232,7 @@ class MockConversation(Conversation):
         call = Replayed(id_, run.name or run.method, caller, params, channel, log, self._questions)
         call.part, call.pace, call.aside, call.memory = part, mock.pace, self.aside, mock.memory
         call.adapt = lambda run, result: adapted(run, result, caller, mock.server)
-        if run.method in OPENING:
+        if run.method in OPENING_METHODS:
             part.head, mock.head = mock.head, 0.0
 
         def reaction(after: float, odd: bool) -> Run | None:

@@ -159,7 +159,7 @@ _NOTHING_MORE: Final = (_BEHAVIOR, _must("stdio, Cancellation"), _must("Streamab
 _NEXT_WORKS: Final = (SURVIVES, SURVIVES)
 _INVALID_IGNORED: Final = (_INVALID, _INVALID)
 _IGNORED_OVER_HTTP: Final = (*_INVALID_IGNORED, _should("Cancellation, Error Handling", inferred=True))
-_TIMED_OUT: Final = _should("Lifecycle, Timeouts; Cancellation, Behavior Requirements")
+_TIME_OUT: Final = _should("Lifecycle, Timeouts; Cancellation, Behavior Requirements")
 _EXITS: Final = (_SHUTDOWN, _SHUTDOWN)
 
 _RULE_TABLE: Final = (
@@ -181,7 +181,7 @@ _RULE_TABLE: Final = (
     Rule("P-14", "two in flight, one cancelled", "of two calls in flight the one that is not cancelled is unharmed",
          *_NEXT_WORKS),
     Rule("P-15", "initialize cancelled", "a cancel of initialize is ignored", _INVALID, unless=_handshake),
-    Rule("P-16", "timed out", "a call that times out ends like one that is cancelled", _TIMED_OUT, *_NOTHING_MORE[1:]),
+    Rule("P-16", "timed out", "a call that times out ends like one that is cancelled", _TIME_OUT, *_NOTHING_MORE[1:]),
     Rule("P-17", "disconnected", "a disconnect is not taken for a cancel",
          _should("Transports, Sending Messages to the Server"), unless=_over_old_http),
     Rule("P-18", "cancelled mid-work", "closing the response stream cancels the call", over_http=_NOTHING_MORE[2],

@@ -28,7 +28,7 @@ BROKEN: Final = 4096
 NOBODY: Final = "no token"
 """What an id stands for that is no progress token; compared by identity, for a client may choose any id."""
 
-TOLD: Final = 10
+TOLD_VIOLATIONS: Final = 10
 """Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""
 
 
@@ -150,7 +150,7 @@ class Core:
                     else:  # nearly always, and to unpack nothing takes time
                         action(*args)
                 except Exception as error:
-                    waiting = ", ".join(map(_told, islice(queue, TOLD)))
+                    waiting = ", ".join(map(_told, islice(queue, 10)))
                     error.add_note(f"in {_told(due)}; then: {waiting or 'nothing'}")
                     raise
         finally:
@@ -172,7 +172,7 @@ class Core:
         count = self._violations[key] = self._violations.pop(key, 0) + 1
         if len(self._violations) > BROKEN:
             del self._violations[next(iter(self._violations))]
-        if count <= TOLD or count == 10 ** (len(str(count)) - 1):
+        if count <= TOLD_VIOLATIONS or count == 10 ** (len(str(count)) - 1):
             self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, by=by, seq=seq))
 
     # -- which request ---------------------------------------------------------------------------------------

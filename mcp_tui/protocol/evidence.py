@@ -108,14 +108,15 @@ def cancel_of(row: Request) -> CancelRequested | None:
     return next(found, None)
 
 
-_TIMEOUTS: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
+TIMEOUTS: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
+"""Causes with a state of their own for a person, *timed out*; their reason only repeats it."""
 
 
 def ended(row: Request) -> str:
     """Returns the state for JSON. A cancelled row, settled or open, is ``timed_out`` or ``cancelled``, by its cause."""
     if row.cause is None:
         return row.state.value
-    return "timed_out" if row.cause in _TIMEOUTS else "cancelled"
+    return "timed_out" if row.cause in TIMEOUTS else "cancelled"
 
 
 def late_answer(row: Request) -> Evidence | None:

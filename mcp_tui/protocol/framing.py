@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Final
 
 from mcp_tui.protocol.patterns import late
-from mcp_tui.protocol.pieces import Outline
+from mcp_tui.protocol.pieces import MessageOutline
 from mcp_tui.protocol.values import fact
 
 RawLine = bytes
@@ -54,7 +54,7 @@ class LineFramer:
         self.outline: bytes | None = None
         """That of the first line that was returned last, if it is a large one that came in pieces."""
         self._outlined = outlined
-        self._outline = Outline() if outlined else None
+        self._outline = MessageOutline() if outlined else None
         self._cap = cap
         self._separator = separator
         self._half = b""
@@ -132,7 +132,7 @@ class LineFramer:
             lines.append(line)
             self.outline = None if self._outline is None else self._outline.close()
         self._pending = BytesIO()
-        self._outline = Outline() if self._outlined else None
+        self._outline = MessageOutline() if self._outlined else None
         self._size, self._tail, self._first = 0, b"", False
 
 

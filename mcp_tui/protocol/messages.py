@@ -21,7 +21,7 @@ from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL
 from mcp_tui.protocol.patterns import late
-from mcp_tui.protocol.pieces import LARGE_BYTES, Outline
+from mcp_tui.protocol.pieces import LARGE_BYTES, MessageOutline
 from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.units import OUT_OF_RANGE
@@ -186,10 +186,10 @@ def json_type(value: Any) -> str:
     """Returns the JSON type of a value: ``missing``, ``null``, ``boolean``, ``integer``, ``number``, ``string``, …"""
     if value is MISSING:
         return "missing"
-    return _TYPE_NAMES.get(cast("type[object]", type(value)), "object")
+    return _JSON_TYPES.get(cast("type[object]", type(value)), "object")
 
 
-_TYPE_NAMES: Final[dict[type[object], str]] = {
+_JSON_TYPES: Final[dict[type[object], str]] = {
     type(None): "null",
     bool: "boolean",
     int: "integer",
@@ -210,7 +210,7 @@ def number(value: Json) -> float | None:
     return made if math.isfinite(made) else None
 
 
-_SHOWN_CHARACTERS: Final = 2000
+_POLLUTION_CHARACTERS: Final = 2000
 
 _NUMBER_DIGITS: Final = 4300
 """Digits of the longest integer that the parsers read."""
@@ -267,7 +267,7 @@ def parse(raw: bytes, outline: bytes | None = None) -> Frame | Batch:
 def _large(raw: bytes, outline: bytes | None) -> ResponseFrame | None:
     """Returns a large message that brings a result, without reading all of it; ``None`` if that has to be read."""
     if outline is None:
-        made = Outline()
+        made = MessageOutline()
         made.feed(raw)
         outline = made.close()
     frame = _frame(as_object(from_json(outline)), len(raw)) if outline else None
@@ -361,7 +361,9 @@ def bytes_text(raw: bytes) -> str:
 
 
 def _pollution(raw: bytes) -> PollutionFrame:
-    return PollutionFrame(line=bytes_text(raw[: 4 * _SHOWN_CHARACTERS])[:_SHOWN_CHARACTERS], size=len(raw))
+    return PollutionFrame(
+        line=bytes_text(raw[: 4 * _POLLUTION_CHARACTERS])[:_POLLUTION_CHARACTERS], size=len(raw)
+    )
 
 
 def response_in(raw: bytes, id: RequestId, outline: bytes | None = None) -> ResponseFrame | None:

@@ -18,10 +18,10 @@ def late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
             pattern = re.sub(rb"\)([*+?])\+", rb")\1", pattern)
         else:
             pattern = re.sub(r"\)([*+?])\+", r")\1", pattern)
-    return cast("re.Pattern[AnyStr]", _Late(pattern, flags))
+    return cast("re.Pattern[AnyStr]", _LatePattern(pattern, flags))
 
 
-class _Late:
+class _LatePattern:
     def __init__(self, pattern: Any, flags: int) -> None:
         self._pattern: Any = pattern
         self._flags = flags

@@ -21,19 +21,19 @@ LARGE_BYTES: Final = 1 << 20
 PIECE_BYTES: Final = 1 << 18
 """Bytes of a piece, about: it is read in a few milliseconds."""
 
-_LONGEST: Final = 1 << 23
+_UNCUT_BYTES: Final = 1 << 23
 """Bytes without a place to cut at which the reading in pieces is given up."""
 
 _KEPT_LEVELS: Final = 2
 """Levels of nesting of which the outline has everything: the message and its result."""
 
-_LEVELS: Final = 200
+_PARSED_LEVELS: Final = 200
 """Levels of nesting that the parser reads."""
 
 _STRINGS: Final = 64
 """Strings behind the last comma, at most, that are looked through for it."""
 
-_SPACE: Final = b" \t\r\n"
+_WHITESPACE: Final = b" \t\r\n"
 _NO_STRUCTURE: Final = bytes(each for each in range(256) if each not in b'"[]{}')
 _CLOSERS: Final = bytes.maketrans(b"{[", b"}]")
 _IN_STRING: Final = late(rb"(?<=[^\\]{6})(?![\x80-\xbf])|(?<=[^\\])(?=\\)(?!\\u[dD][c-fC-F])", re.DOTALL)
@@ -43,7 +43,7 @@ _SEARCHED_BYTES: Final = 256
 """Bytes at the end of a piece in which such a place is looked for."""
 
 
-class Outline:
+class MessageOutline:
     """The outline of one message, whose bytes are fed to it as they come.
 
     It is the same message without most of what long arrays, objects, and strings hold that begin below the second level.
@@ -106,12 +106,12 @@ class Outline:
                 self._take(text[:end], low, now_open)
             else:
                 self._give_up()
-        elif len(text) > _LONGEST:
+        elif len(text) > _UNCUT_BYTES:
             self._give_up()
 
     def _take(self, piece: bytes, low: int, now_open: bytes) -> None:
         """Checks a piece, and keeps it if it belongs into the outline; ``low`` is the least that was open in it."""
-        before, inner = self._open, piece.strip(_SPACE)
+        before, inner = self._open, piece.strip(_WHITESPACE)
         after_comma, before_comma = before[-1:] not in (b"", b'"'), now_open[-1:] not in (b"", b'"')
         if (
             (not before and not inner.startswith(b"{"))
@@ -186,7 +186,7 @@ def _structure(before: bytes, plain: bytes) -> tuple[int, bytes]:
     # Two quotes side by side change nothing in what is inside of a string and what is not.
     parts = plain.translate(None, _NO_STRUCTURE).replace(b'""', b"").split(b'"')
     brackets = b"".join(parts[is_open::2])
-    for _ in range(_LEVELS):
+    for _ in range(_PARSED_LEVELS):
         left = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if len(left) == len(brackets):
             break

@@ -149,7 +149,7 @@ def _effect(before: State, after: State, kind: type[ev.Event], aspect: int) -> i
 
 
 _ALL_STATES: Final = tuple(State)
-_QUEUED: Final = _ALL_STATES.index(State.QUEUED)
+_QUEUED_CODE: Final = _ALL_STATES.index(State.QUEUED)
 
 
 def _tables() -> tuple[bytes, bytes]:
@@ -193,7 +193,7 @@ class RequestIndex:
     def call(self, aspect: int) -> int:
         """Adds a request; returns its place."""
         place = len(self._states)
-        self._states.append(_QUEUED)
+        self._states.append(_QUEUED_CODE)
         self.over.append(NONE)
         self._flags.append(_OWN if aspect else 0)  # see Request.cancel_is_internal
         if aspect & 1:

@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_tui.tap.kept_back import KeptBack
 
-LONGEST: Final = 128 * 1024 * 1024
+EVENT_BYTES: Final = 128 * 1024 * 1024
 """Bytes of an event up to which it is looked at; a longer one passes."""
 
 FIRST_BYTES: Final = 64 * 1024
@@ -89,7 +89,7 @@ class EventPipe:
             self._passing(passed, event)
             while self._waiting:
                 self._passing(passed, self._waiting.pop(0))
-        if self._open or len(self._held) > (FIRST_BYTES if self._first else LONGEST):
+        if self._open or len(self._held) > (FIRST_BYTES if self._first else EVENT_BYTES):
             self._first = None
             self._passing(passed, self._held)
             self._held = b""

@@ -31,7 +31,7 @@ from mcp_tui.protocol.messages import (
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
 from mcp_tui.tap.account import salvaged
-from mcp_tui.tap.event_pipe import LONGEST, fields_of
+from mcp_tui.tap.event_pipe import EVENT_BYTES, fields_of
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
 from mcp_tui.tap.http_session import TappedSession
 from mcp_tui.transport.addresses import parse
@@ -56,7 +56,7 @@ DECODED: Final = 1 << 20
 class Copy:
     """A copy of a body: all of it, or start and end of one that is too large."""
 
-    def __init__(self, cap: int = LONGEST) -> None:
+    def __init__(self, cap: int = EVENT_BYTES) -> None:
         self._cap = cap
         self._data = bytearray()
         self._size = 0
@@ -205,7 +205,7 @@ class Record:
         elif encoding not in ("", "identity"):
             self._missed = True
         if media_type(headers) == EVENT_STREAM_TYPE:
-            self._events = EventBlocks(LONGEST)
+            self._events = EventBlocks(EVENT_BYTES)
             if self.session is not None and self.method == "GET":
                 self.session.stream = self
         session, named = self.session, headers.get("mcp-session-id", "")

@@ -47,7 +47,7 @@ RECORD = Struct("!cdII")
 """The head of a record: its kind, the time in monotonic seconds, the number of what it is about, of bytes that follow."""
 
 STDERR = 2
-PIECE_BYTES = 1 << 16
+READ_BYTES = 1 << 16
 """Bytes read at a time: what a pipe holds. For more, each read takes new memory from the system, which costs more."""
 PIPE_BYTES = 1 << 20
 """Bytes that our own pipes hold, where the system permits it."""
@@ -122,7 +122,7 @@ def read(source: int) -> bytes:
     """Reads what is there, or waits for it; nothing at the end."""
     while True:
         try:
-            return os.read(source, PIECE_BYTES)
+            return os.read(source, READ_BYTES)
         except BlockingIOError:
             select.select([source], [], [])
         except OSError:

@@ -61,8 +61,8 @@ def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
 
 # -- the command line ------------------------------------------------------------------------------------------
 
-NUMBERS = ("--timeout", "--max-timeout")
-TEXTS = ("--record", "--name")
+NUMBER_OPTIONS = ("--timeout", "--max-timeout")
+TEXT_OPTIONS = ("--record", "--name")
 
 
 def options(words: list[str]) -> dict[str, Any] | None:
@@ -71,11 +71,11 @@ def options(words: list[str]) -> dict[str, Any] | None:
     rest = words[::-1]
     while rest:
         name, equals, value = rest.pop().partition("=")
-        if name not in NUMBERS + TEXTS or not (equals or rest):
+        if name not in NUMBER_OPTIONS + TEXT_OPTIONS or not (equals or rest):
             return None
         value = value if equals else rest.pop()
         key = name[2:].replace("-", "_")
-        if name in TEXTS:
+        if name in TEXT_OPTIONS:
             found[key] = value
             continue
         try:

@@ -13,7 +13,7 @@ from dataclasses import field
 from math import inf
 from typing import Any, ClassVar, Final, Protocol
 
-from mcp_tui.protocol.pieces import LARGE_BYTES, PIECE_BYTES, Outline
+from mcp_tui.protocol.pieces import LARGE_BYTES, PIECE_BYTES, MessageOutline
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen
@@ -316,7 +316,7 @@ async def outlined(raw: bytes, turn: Turn) -> bytes | None:
     """Returns the outline of a message if that is large, made in several turns of the loop."""
     if len(raw) <= LARGE_BYTES:
         return None
-    outline = Outline()
+    outline = MessageOutline()
     for at in range(0, len(raw), PIECE_BYTES):
         outline.feed(raw[at : at + PIECE_BYTES])
         await turn.breathe()

@@ -12,7 +12,7 @@ import httpx
 from httpx_sse import EventSource
 
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, LineFramer, Oversized
-from mcp_tui.protocol.pieces import Outline
+from mcp_tui.protocol.pieces import MessageOutline
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
@@ -134,7 +134,11 @@ class EventStream(httpx.AsyncByteStream):
 
 
 async def read_body(
-    stream: AsyncIterable[bytes], cap: int, turn: Turn, announced: int = 0, outline: Outline | None = None
+    stream: AsyncIterable[bytes],
+    cap: int,
+    turn: Turn,
+    announced: int = 0,
+    outline: MessageOutline | None = None,
 ) -> bytes | Oversized:
     """Returns a whole body, or the start of one that is longer than ``cap`` bytes, or is ``announced`` to be.
 

@@ -55,7 +55,7 @@ _MARKUP: Final = re.compile(r"<!--.*?-->|<(script|style|head)\b.*?</\1>|<[^>]*>"
 _SESSION_NOT_FOUND: Final = -32001
 """The code with which the official SDKs say so."""
 
-_SCOPES: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
+_SCOPE_PARAMETER: Final = re.compile(r"scope=\"([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,200})\"")
 """The scopes of a challenge, in their quotation marks."""
 
 _ALERT: Final = r"\x15\x03"
@@ -66,7 +66,7 @@ _HTTPS_PORT: Final = re.compile(rb"https (?:port|server)|ssl-enabled server port
 
 _TRUST: Final = "To trust it, name a file with the certificate of its authority in SSL_CERT_FILE; --insecure skips the check"
 
-_CUT: Final = ("Server disconnected", "peer closed connection")
+_CUT_SHORT: Final = ("Server disconnected", "peer closed connection")
 
 
 def cause(error: BaseException) -> str:
@@ -112,7 +112,7 @@ def _tls_hint(reason: str) -> str:
 def _http_cause(error: BaseException) -> str:
     text = readable(_REPR.sub(r"\1", str(error)))
     match error:
-        case httpx.RemoteProtocolError() if text.startswith(_CUT):
+        case httpx.RemoteProtocolError() if text.startswith(_CUT_SHORT):
             return CLOSED
         case httpx.RemoteProtocolError() if _ALERT in str(error):
             return "the port answers with TLS. Use https://"
@@ -159,7 +159,7 @@ def refusal(
     if status in (401, 403):
         challenge = headers.get("www-authenticate", "")
         if status == 403:
-            scopes = _SCOPES.search(challenge) if "insufficient_scope" in challenge else None
+            scopes = _SCOPE_PARAMETER.search(challenge) if "insufficient_scope" in challenge else None
             what = f"requires the scopes {readable(scopes[1])!r}" if scopes else "denies access"
             return f"{speaker} {what} (HTTP 403)"
         basic = "basic" in challenge.lower() and "bearer" not in challenge.lower()

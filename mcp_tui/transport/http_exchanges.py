@@ -17,7 +17,7 @@ from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import ResponseFrame
-from mcp_tui.protocol.pieces import Outline
+from mcp_tui.protocol.pieces import MessageOutline
 from mcp_tui.transport.base import NEW_SESSION, Outgoing, RefusedResponse, spawn
 from mcp_tui.transport.http_bodies import (
     EVENT_STREAM_TYPE,
@@ -388,7 +388,7 @@ class Exchange(Sending):
                 )
             else:
                 announced = int(response.headers.get("content-length", "0"))
-                outline = Outline()
+                outline = MessageOutline()
                 raw = await read_body(response.aiter_raw(), session.cap, session.turn, announced, outline)
                 if isinstance(raw, bytes) and not raw.strip():
                     raise await refused(session, response, raw)

@@ -123,7 +123,7 @@ def find_program(target: StdioTarget) -> str:
     raise TransportError(f"Command not found: {name}. Install it or give its full path.")
 
 
-_WHY: Final = {
+_START_ERRORS: Final = {
     0: f"Its guard process ({sys.executable}) exited at once.",
     errno.ENOENT: "The interpreter named in its first line (#!) does not exist. Install it or correct the line.",
     errno.ENOEXEC: "It is not a program for this machine, nor a script that names its interpreter in the first line (#!).",
@@ -135,7 +135,7 @@ _WHY: Final = {
 
 def refused(launch: Launch, error: int) -> TransportError:
     """Returns the error of a program that was found but could not be started."""
-    why = _WHY.get(error) or os.strerror(error)
+    why = _START_ERRORS.get(error) or os.strerror(error)
     return TransportError(f"Cannot start {shlex.quote(launch.target.command[0])}. {why}")
 
 

@@ -16,7 +16,7 @@ from typing import Final, cast
 from mcp_tui.transport.base import spawn
 from mcp_tui.transport.launching import GuardedStart, Launch, refused, take_start
 
-PASSING: Final = frozenset({errno.EAGAIN, errno.EFAULT})
+PASSING_ERRNOS: Final = frozenset({errno.EAGAIN, errno.EFAULT})
 """Errors with which an operating system under pressure refuses a start; a moment later it does not."""
 SECOND_ATTEMPT_SECONDS: Final = 0.1
 """Seconds before the second attempt."""
@@ -146,7 +146,7 @@ async def start(launch: Launch, stdin: asyncio.BaseProtocol) -> ServerProcess:
         try:
             return await _start_guarded(launch, stdin)
         except OSError as error:
-            if error.errno not in PASSING:
+            if error.errno not in PASSING_ERRNOS:
                 raise
         await asyncio.sleep(SECOND_ATTEMPT_SECONDS)
         return await _start_guarded(launch, stdin)

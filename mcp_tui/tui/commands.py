@@ -23,7 +23,7 @@ from mcp_tui.tui.view.text import brief, safe, words
 MATCHED_ENTRIES: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched against."""
 
-MEANINGS: Final = tuple(
+SYNONYMS: Final = tuple(
     frozenset(group.split())
     for group in (
         "cancel stop kill abort interrupt terminate",
@@ -186,7 +186,7 @@ def meanings(word: str) -> frozenset[str]:
     """Returns the words that a typed one, perhaps its beginning, may stand for."""
     if len(word) < 3:
         return frozenset()
-    groups = (group for group in MEANINGS if any(each.startswith(word) for each in group))
+    groups = (group for group in SYNONYMS if any(each.startswith(word) for each in group))
     return frozenset[str]().union(*groups)
 
 

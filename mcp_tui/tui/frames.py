@@ -16,7 +16,7 @@ from mcp_tui.tui.view.text import TO_ASCII
 _MOVE: Final = re.compile(r"\x1b\[(\d+);(\d+)H")
 _TEXT: Final = f"[ -~¡-¬®-ſ─-▟{re.escape(''.join(map(chr, TO_ASCII)))}]"
 """Characters that every terminal draws in one cell: they do not agree about emoji, for one."""
-_PIECE: Final = re.compile(rf"\x1b\[([\d;]+)m({_TEXT}*)\x1b\[0m|({_TEXT}+)")
+_STYLED_RUN: Final = re.compile(rf"\x1b\[([\d;]+)m({_TEXT}*)\x1b\[0m|({_TEXT}+)")
 _STYLED: Final = len("\x1b[m\x1b[0m")
 
 _BRIDGE: Final = 4
@@ -72,7 +72,7 @@ class Cells:
     def _put(self, row: int, column: int, piece: str, written: _Writing) -> None:
         """Takes a part of a row, and writes the cells that it changes."""
         known, looks = self._rows.get(row, ("", ""))
-        found = [(codes, styled or plain) for codes, styled, plain in _PIECE.findall(piece)]
+        found = [(codes, styled or plain) for codes, styled, plain in _STYLED_RUN.findall(piece)]
         if sum(len(text) + (len(codes) + _STYLED if codes else 0) for codes, text in found) != len(piece):
             written.whole(row, column, piece)
             self._rows[row] = known[:column], looks[:column]

@@ -104,7 +104,7 @@ _KEY_CHARACTERS: Final = {
 
 _NAME_OF_CHARACTER: Final = {each: name for name, each in _KEY_CHARACTERS.items()}
 
-_SHOWN: Final = {
+_SHOWN_KEYS: Final = {
     "delete": "del",
     "down": "↓",
     "escape": "esc",
@@ -148,7 +148,7 @@ def _named(key: str) -> str:
 def shown_as(name: str) -> SafeText:
     """Returns a key, given by its name, as a person reads it: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
     *modifiers, base = name.split("+") if len(name) > 1 else [name]
-    base = _SHOWN.get(base) or character(base) or base
+    base = _SHOWN_KEYS.get(base) or character(base) or base
     if modifiers == ["ctrl"] and len(base) == 1:
         return safe("^{}", base)
     return clean("+".join((*modifiers, base)))
@@ -496,10 +496,10 @@ for _scope in SCOPES.values():
     for _key in _scope.keys:
         FIRST_KEYS.setdefault(_key.id, _key)
 
-PROMPTS: Final = ("request.cancel", "request.cancel-all")
+CANCEL_PROMPTS: Final = ("request.cancel", "request.cancel-all")
 """Ids of the keys that open a prompt to cancel."""
 
-CANCELS: Final = (*PROMPTS, "request.cancel-now")
+CANCELS: Final = (*CANCEL_PROMPTS, "request.cancel-now")
 """Ids of the keys that cancel."""
 
 

@@ -32,7 +32,7 @@ from mcp_tui.tui.view.wire import log_line, parsed, wire_line
 COUNTED_ENDS = 500
 """Newest cancellations, and as many lost requests, whose outcomes are counted."""
 
-_LOST = KINDS.index(ev.Lost)
+_LOST_KIND = KINDS.index(ev.Lost)
 
 _FITTED_LINES = 50
 """Newest cancellations that the columns of their log are fitted to."""
@@ -115,7 +115,7 @@ class RecordedScene:
     def _counts(self) -> Counts:
         table, until = self.replay.table, self.position
         places = [*self.book.cancelled[-COUNTED_ENDS:]]
-        while len(places) < 2 * COUNTED_ENDS and (until := table.kinds.rfind(_LOST, 0, until)) >= 0:
+        while len(places) < 2 * COUNTED_ENDS and (until := table.kinds.rfind(_LOST_KIND, 0, until)) >= 0:
             places.append(table.rows[until])
         rows = [row for row in map(self.book.row, {*places} - {NONE}) if not row.internal]
         progressing = sum(badge(row, self.clock) is GOING_ON for row in rows)

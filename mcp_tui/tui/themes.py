@@ -34,8 +34,8 @@ _THEME_COLOUR: Final = late(
     "|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))"
 )
 _STYLE: Final = r"(?:not )?(?:bold|dim|italic|none|reverse|strike|underline)"
-_STYLES: Final = late(rf"{_STYLE}(?: {_STYLE})*")
-_FIELD: Final = late(r"[a-z_]+|variables\.[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_STYLE_LIST: Final = late(rf"{_STYLE}(?: {_STYLE})*")
+_THEME_FIELD: Final = late(r"[a-z_]+|variables\.[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _THEME_NAME: Final = late(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FIELDS: Final = {each.name for each in fields(Theme)}
 
@@ -163,7 +163,7 @@ def _problems(table: dict[str, Any]) -> Iterator[str]:
             values[name] = value
     for name, value in values.items():
         good, kind = _check(name, value)
-        if not _FIELD.fullmatch(name):
+        if not _THEME_FIELD.fullmatch(name):
             yield f"variables: {name.partition('.')[2]!r} is not a variable name such as text-muted"
         elif not good:
             yield f"{name}: {value!r} is not {kind}"
@@ -184,7 +184,7 @@ def _check(name: str, value: Any) -> tuple[bool, str]:
         return bool(_THEME_NAME.fullmatch(text)), "a name such as my-theme"
     _, variable, variable_name = name.partition(".")
     if variable and "style" in variable_name.split("-"):
-        return bool(_STYLES.fullmatch(text)), "a text style such as 'bold underline'"
+        return bool(_STYLE_LIST.fullmatch(text)), "a text style such as 'bold underline'"
     return bool(
         _THEME_COLOUR.fullmatch(text) or (variable and text == "transparent")
     ), "a colour such as #82b1ff"

@@ -32,7 +32,7 @@ def loosely(path: Path, monkeypatch: pytest.MonkeyPatch) -> Recording:
     """As a long recording is read: by the beginnings and the ends of its lines."""
     with monkeypatch.context() as patch:
         patch.setattr(recordings, "STRICT", 0)
-        patch.setattr(recordings, "CHUNK", 2000)
+        patch.setattr(recordings, "READ_BYTES", 2000)
         recording = Recording(path)
         for _ in recording.scan():
             pass

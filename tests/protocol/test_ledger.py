@@ -5,7 +5,7 @@ from collections.abc import Sized
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.core import BROKEN, TOLD
+from mcp_tui.protocol.core import BROKEN, TOLD_VIOLATIONS
 from mcp_tui.protocol.responses import EVENT_TEXT_CHARACTERS
 from tests.protocol.playbook import Wire, after, at, play
 from tests.protocol.recorded import Action, RecordedLedger
@@ -98,7 +98,11 @@ def test_a_violation_that_goes_on_is_told_ever_more_rarely() -> None:
     at(1).progress(2, 1).run(ledger)
     at(1).progress(2, 1).run(ledger)
     told = violations(ledger)
-    assert [violation.count for violation in told if violation.id == 1] == [*range(1, TOLD + 1), 100, 1000]
+    assert [violation.count for violation in told if violation.id == 1] == [
+        *range(1, TOLD_VIOLATIONS + 1),
+        100,
+        1000,
+    ]
     assert [violation.count for violation in told if violation.id == 2] == [1]
 
 

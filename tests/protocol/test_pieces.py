@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_tui.protocol import messages, pieces
 from mcp_tui.protocol.framing import LineFramer
 from mcp_tui.protocol.messages import ResponseFrame, parse
-from mcp_tui.protocol.pieces import LARGE_BYTES, Outline
+from mcp_tui.protocol.pieces import LARGE_BYTES, MessageOutline
 
 TEXT = st.text('ab"\\/\n\tü€😀,:[]{} 0', max_size=30)
 VALUES = st.recursive(
@@ -70,7 +70,7 @@ def mutated(raw: bytes, random: Random) -> bytes:
 
 
 def outlined(raw: bytes, random: Random) -> bytes:
-    made = Outline()
+    made = MessageOutline()
     rest = raw
     while rest:
         size = random.choice((1, 7, 50, 1000))

@@ -239,7 +239,7 @@ async def test_a_long_recording_shows_what_is_read_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recordings, "STRICT", 0)
-    monkeypatch.setattr(recordings, "CHUNK", 20_000)
+    monkeypatch.setattr(recordings, "READ_BYTES", 20_000)
     monkeypatch.setattr("mcp_tui.tui.screens.replay.READING_SECONDS", 0.0)
     path = tmp_path / "long.jsonl"
     store = Store(Writer(path))

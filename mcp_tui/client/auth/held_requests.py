@@ -16,7 +16,7 @@ from mcp_tui.transport.standstill import Limit
 HOLDS: Final = 4
 """Times that one request may be held: a token that has expired, more scopes twice, and once more."""
 
-WHY: Final = "the server requires a token"
+WHY_HELD: Final = "the server requires a token"
 WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
@@ -35,7 +35,7 @@ class HeldRequests:
         client = self._client
         if client.tokens is None or not client.tokens.helps(challenge):
             return False
-        why = WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY
+        why = WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY_HELD
         row_id = client.ledger.hold(id, why, at=client.now())
         if row_id is None:
             return False

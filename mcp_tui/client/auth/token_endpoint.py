@@ -61,7 +61,7 @@ _CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
 
 _WRONG_REDIRECT: Final = "invalid_redirect_uri"
 """The error of a server that registers no client with such a redirect URI (RFC 7591, section 3.2.2)."""
-_PASSING: Final = ("temporarily_unavailable", "server_error", "slow_down")
+_PASSING_CODES: Final = ("temporarily_unavailable", "server_error", "slow_down")
 """Errors that may be over the next time."""
 
 ASSERTION_LIFE: Final = 60
@@ -484,7 +484,7 @@ class TokenEndpoint:
             return document
         code = _error(answer)
         why = code or (f"it {instead(answer)}" if document is None else "no reason given")
-        passing = answer.status >= 500 or answer.status in (408, 429) or code in _PASSING
+        passing = answer.status >= 500 or answer.status in (408, 429) or code in _PASSING_CODES
         error = AuthorizationError(
             f"the authorization server {shown(self.server.issuer)} refused to {what}: {why}"
             f"{'. Try again later' if passing else ''}"

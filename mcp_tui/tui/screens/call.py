@@ -132,7 +132,7 @@ DESCRIPTION_LINES: Final = 9
 DIALOG_LINES: Final = 36
 """Lines of the dialog, at most."""
 
-SHORT: Final = 30
+SHORT_LINES: Final = 30
 """Lines of a terminal below which a field is described in two lines, not three."""
 
 NamedCall = tuple[str, dict[str, Json]]
@@ -297,7 +297,7 @@ class CallScreen(Dialog[NamedCall | None]):
 
     def _size_form(self, form: Form) -> None:
         """Divides the room between the description, the fields, and the description of a field."""
-        short = self.size.height < SHORT
+        short = self.size.height < SHORT_LINES
         self.set_class(short, "-short")
         # The pane knows its lines only after it was laid out, which is one frame too late.
         lines = len(wrapped_lines(self._described, (self._box.size.width or 72) - 1))

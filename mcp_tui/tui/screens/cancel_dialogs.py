@@ -14,12 +14,13 @@ from textual.widgets import Label
 from mcp_tui import clock
 from mcp_tui.client.client import DEFAULT_REASON, Client
 from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.protocol.evidence import TIMEOUTS
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
 from mcp_tui.tui.keys import OVERDUE_REQUESTS, REASON, bindings, hint
 from mcp_tui.tui.preferences import MORE
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
-from mcp_tui.tui.view.badges import OVERDUE, TIMEOUTS, badge
+from mcp_tui.tui.view.badges import OVERDUE, badge
 from mcp_tui.tui.view.durations import elapsed, moment
 from mcp_tui.tui.view.rows import BAR, bar, info, listed, plural, request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, one_line, safe, words

@@ -14,11 +14,11 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.server import COUNTERS, LINK_GLYPHS
 from mcp_tui.tui.view.text import SafeText, clean, fit, safe, width, words
 
-SESSION: Final = frozenset({"workbench", "recording"})
+WITH_REQUESTS: Final = frozenset({"workbench", "recording"})
 """Scopes whose screens have a table of requests, by their names."""
 
 
-_MEANINGS: Final = {
+_STATE_MEANINGS: Final = {
     badges.QUEUED: words("waits to be written"),
     badges.IN_FLIGHT: words("sent, no answer yet"),
     badges.OVERDUE: words("past its timeout; you are asked what to do"),
@@ -46,7 +46,7 @@ def legend() -> tuple[Section, Section]:
     def badged(badge: Badge, name: SafeText, meaning: SafeText) -> Line:
         return line((safe(" {} {}", badge.glyph, fit(name, 17)), badge.style), meaning)
 
-    lines = [badged(each, each.word, meaning) for each, meaning in _MEANINGS.items()]
+    lines = [badged(each, each.word, meaning) for each, meaning in _STATE_MEANINGS.items()]
     for name, said in (
         (safe(" {} asks", FROM_SERVER), words("the server asked something, below its request")),
         (words(" ▪ marked"), words("cancel, repeat, and export apply to it")),
@@ -70,7 +70,7 @@ def key_sections(scopes: Sequence[Scope]) -> Iterator[Section]:
     """Yields the keys of scopes, after a legend where there is a table of requests."""
     told = help_texts(scopes)
     cells = min(14, max((width(key) for _, keys in told for key, _ in keys), default=0))
-    if any(each.name in SESSION for each in scopes):
+    if any(each.name in WITH_REQUESTS for each in scopes):
         yield from legend()
     for title, keys in told:
         lines = (line((safe("{}  ", fit(key, cells, right=True)), "accent"), said) for key, said in keys)

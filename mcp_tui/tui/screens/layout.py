@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import PROMPTS, key_of, keys, names_in
+from mcp_tui.tui.keys import CANCEL_PROMPTS, key_of, keys, names_in
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.view.server import ServerFacts, title
 from mcp_tui.tui.view.shares import Border, Shares
@@ -101,7 +101,7 @@ class LayoutScreen(Screen[None]):
         Not ignored are keys that open a prompt to cancel, and those of the id ``again``.
         """
         self.tell(text, tone)
-        self.app.guard.hold(text, names_in((*PROMPTS, again) if again else PROMPTS))
+        self.app.guard.hold(text, names_in((*CANCEL_PROMPTS, again) if again else CANCEL_PROMPTS))
 
     def steady(self) -> bool:
         """Returns whether a key may act on the line under the cursor, and says so if it may not."""

@@ -58,7 +58,9 @@ class ServerChoice:
 ServerChoices = tuple[Sequence[ServerChoice], Sequence[SafeText]]
 """Everything to choose from, and a sentence for each file that cannot be read."""
 
-DEMO = ServerChoice(name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo")
+DEMO_CHOICE = ServerChoice(
+    name=words("demo"), said=words("the demo server that ships with mcp-tui"), line="demo"
+)
 
 
 def gather(config: Path | None = None) -> ServerChoices:
@@ -74,9 +76,9 @@ def gather(config: Path | None = None) -> ServerChoices:
             latest.append(_recent(recent))
             continue
         if recent.server == "demo":
-            latest.append(DEMO)
+            latest.append(DEMO_CHOICE)
         latest += [made.pop(key) for key in list(made) if key[1] == recent.server]
-    others = [*made.values(), *([] if DEMO in latest or config else [DEMO])]
+    others = [*made.values(), *([] if DEMO_CHOICE in latest or config else [DEMO_CHOICE])]
     choices = [
         *map(_running, running()),
         *(replace(each, group=words("Recent")) for each in latest),

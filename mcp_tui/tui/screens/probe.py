@@ -46,7 +46,7 @@ _UNKNOWN_SERVER: Final = ServerInfo(transport="stdio", revision=LATEST_HANDSHAKE
 
 _RULES: Final = tuple(RULES.values())
 
-_WHOLE: Final = max(len(rule.title) for rule in _RULES) + 24
+_WHOLE_CELLS: Final = max(len(rule.title) for rule in _RULES) + 24
 """Cells of a line that has a rule's id, the longest verdict, and the longest title."""
 
 
@@ -127,7 +127,7 @@ class ProbeScreen(ModalScreen[None]):
         if finding is not None:
             word, tone = view.word(finding.verdict), view.VERDICT_GLYPHS[finding.verdict][1]
         # Where titles would be cut the glyph is enough: the pane below has the word.
-        cells = 16 if width >= _WHOLE else 1
+        cells = 16 if width >= _WHOLE_CELLS else 1
         shown = safe("{:<{}}", word[:cells], cells)
         return line(safe("{}  ", rule.id), (shown, tone), safe("  {}", rule.title), key=rule.id)
 

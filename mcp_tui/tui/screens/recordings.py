@@ -217,7 +217,7 @@ def _session(journal: Journal) -> RecordedSession:
     )
 
 
-_FITTED_CANCELLATIONS: Final = 200
+_FITTED_LOG_LINES: Final = 200
 """Newest cancellations that the columns are fitted to."""
 
 _WIDE: Final = 100
@@ -272,7 +272,7 @@ class HistoryScreen(FilteredDialog[LoggedCancellation]):
     def _measure(self, found: Sequence[LoggedCancellation]) -> SafeText:
         """Fits the columns to the newest entries, and summarises the outcomes of all."""
         self._columns.reset()
-        self._columns.measure(entry.row for entry in found[-_FITTED_CANCELLATIONS:])
+        self._columns.measure(entry.row for entry in found[-_FITTED_LOG_LINES:])
         if not found:
             if self._has_sessions:
                 return words("No cancellations in any session.")

@@ -49,7 +49,7 @@ GROWN: Final = 0.2
 NARROW_GAPS_CELLS: Final = 100
 """Cells below which gaps are narrower."""
 
-LEAST: Final = 8
+GRAPH_CELLS: Final = 8
 """Cells of the graph at least; without that room it is omitted."""
 
 EVENT_WORDS_CELLS: Final = max(len(kind.__name__) for kind in KINDS) + 8
@@ -206,14 +206,16 @@ class Playback:
         ]
         if damaged := self.replay.skipped + self.replay.table.misfits:
             pieces.append((safe("{}{:,} skipped", gap, damaged), "warning"))
-        room = min(EVENT_WORDS_CELLS, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - LEAST)
+        room = min(
+            EVENT_WORDS_CELLS, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - GRAPH_CELLS
+        )
         if room >= 10:
             last = said(self.replay.event(position - 1)) if position else NOTHING
             pieces.append((safe("{}{:<{}}", gap, clip(last, room), room), "muted"))
         pieces.append((gap, ""))
         start = sum(width(text) for text, _ in pieces)
         graph = range(start, cells - 1)
-        if len(graph) < LEAST:
+        if len(graph) < GRAPH_CELLS:
             return (*pieces, (clean(" " * max(0, cells - start)), "")), range(0)
         share = position / events if events else 0.0
         return (*pieces, (bar(share, len(graph)), "accent"), (clean(" "), "")), graph

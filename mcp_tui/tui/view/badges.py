@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.protocol.evidence import FOREVER, LATE_OUTCOMES, Outcome, is_disconnected, late_answer, outcomes
+from mcp_tui.protocol.evidence import (
+    FOREVER,
+    LATE_OUTCOMES,
+    TIMEOUTS,
+    Outcome,
+    is_disconnected,
+    late_answer,
+    outcomes,
+)
 from mcp_tui.protocol.states import Cause, State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.text import SafeText, brief, clean, words
@@ -61,9 +69,6 @@ CAUSES: Final = {
     Cause.CLIENT: words("client"),
 }
 """The causes of a cancel in words."""
-
-TIMEOUTS: Final = frozenset({Cause.TIMEOUT, Cause.MAX_TIMEOUT})
-"""Causes with a badge of their own; their reason only repeats it."""
 
 
 def badge(row: Request, now: float = FOREVER) -> Badge:

@@ -108,14 +108,15 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
         """Measures more rows; returns whether a column needs more cells than before."""
         lines = (cancellation(row, origin=0.0, until=evidence.FOREVER) for row in rows)
         return self.grow(
-            (*_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER), (line for line in lines if line is not None)
+            (*_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER),
+            (line for line in lines if line is not None),
         )
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
         """Returns a line in columns; a narrow one has the signal only until there is an aftermath."""
-        layout = self.fit((*_COLUMNS, _SIGNAL, _AFTERMATH), cells)
+        layout = self.fit((*_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH), cells)
         if layout.cut and cells < _BOTH:
-            layout = self.fit((*_COLUMNS, _EITHER), cells)
+            layout = self.fit((*_CANCELLATION_COLUMNS, _EITHER), cells)
         return Line(layout.pieces(shown), key)
 
 
@@ -124,7 +125,7 @@ def _column(cell: Callable[[CancellationLine], StyledPiece], **fields: Any) -> C
 
 
 _SHORT_TIME: Final = _column(lambda shown: (clean(shown.time[:_TIME_CELLS]), "muted"))
-_COLUMNS: Final = (
+_CANCELLATION_COLUMNS: Final = (
     _column(lambda shown: (shown.time, "muted"), shorter=_SHORT_TIME, leaves=1),
     _column(lambda shown: (shown.id, ""), most=12, usual=2, right=True),
     _column(lambda shown: (shown.request, ""), weight=2, least=10),

@@ -210,7 +210,7 @@ def one_of(
     return field
 
 
-OUTCOMES: Final = {
+OUTCOME_NAMES: Final = {
     **{spaced(text): (each,) for each in Outcome for text in (OUTCOME_WORDS[each], each.value)},
     "late": LATE_OUTCOMES,
 }
@@ -219,7 +219,7 @@ OUTCOMES: Final = {
 
 def outcome(of: Callable[[Subject], Iterable[Outcome]]) -> FieldTest[Subject]:
     """Returns the field of the outcomes of a cancel."""
-    return one_of("outcome", OUTCOMES, of, choices=[*(each.value for each in Outcome), "late"])
+    return one_of("outcome", OUTCOME_NAMES, of, choices=[*(each.value for each in Outcome), "late"])
 
 
 def cause(of: Callable[[Subject], Cause | None]) -> FieldTest[Subject]:

@@ -10,7 +10,7 @@ from typing import Final, cast
 from rich.cells import cell_len
 
 from mcp_tui.client.forms import BRANCH, Field, FieldEntry, FieldKind, Given, written
-from mcp_tui.client.schemas import TYPE_NAMES
+from mcp_tui.client.schemas import TYPE_PHRASES
 from mcp_tui.journal.redaction import MASK
 from mcp_tui.protocol.messages import Json, as_object, as_text, writable
 from mcp_tui.tui.keys import hint
@@ -53,7 +53,7 @@ def kind(field: Field) -> SafeText:
             plural = words("true or false") if one is FieldKind.BOOLEAN else clean(f"{one.value}s")
             return join((safe("{}, one per line", plural), items), ", ")
         case FieldKind.ANY if field.types:
-            names = (TYPE_NAMES.get(each, "value") for each in sorted(field.types))
+            names = (TYPE_PHRASES.get(each, "value") for each in sorted(field.types))
             types = " or ".join(name.removeprefix("an ").removeprefix("a ") for name in names)
             return safe("{}; quote it for text", types)
         case FieldKind.ANY:

@@ -16,7 +16,6 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import TIMEOUTS
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, words
 
 WARN_AT: Final = 0.8
@@ -202,7 +201,7 @@ def number(value: float) -> SafeText:
 
 def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
     came = brief(evidence.summary_words(row, now) if wide else evidence.short_words(row, now))
-    internal = row.cause in TIMEOUTS or row.reason == evidence.UNSUBSCRIBED
+    internal = row.cause in evidence.TIMEOUTS or row.reason == evidence.UNSUBSCRIBED
     if not wide or row.state is State.CANCEL_REQUESTED or internal or len(evidence.outcomes(row, now)) > 1:
         return came
     return join((came, brief(row.reason)), " · ")
@@ -233,14 +232,14 @@ def first_line(text: str) -> SafeText:
         lines = [" ".join(lines)]
     elif lines and (lines[0].startswith("#") or "**" in lines[0]):
         said = next((each for each in lines if each and not each.startswith(_NO_SENTENCE)), lines[0])
-        lines = [_SENTENCE_END.split(_MARKS.sub("", said), maxsplit=1)[0], *lines[1:]]
+        lines = [_SENTENCE_END.split(_MARKDOWN_MARKS.sub("", said), maxsplit=1)[0], *lines[1:]]
     return safe("{}{}", brief(lines[0]), " …" if any(lines[1:]) else "") if lines else NOTHING
 
 
 _NO_SENTENCE: Final = ("#", "```", "~~~", "---", "|")
 """What lines of Markdown begin with that hold no sentence."""
 
-_MARKS: Final = late(r"^(#{1,6}|>|[-*+])\s+|\*\*|`")
+_MARKDOWN_MARKS: Final = late(r"^(#{1,6}|>|[-*+])\s+|\*\*|`")
 _SENTENCE_END: Final = late(r"(?<=[.!?])\s")
 
 

@@ -111,7 +111,7 @@ def _name(line: TableLine) -> StyledPiece:
     ), tone
 
 
-_OVER: Final = frozenset({"cancelled", "completed", "lost", "queued"})
+_MUTED_STYLES: Final = frozenset({"cancelled", "completed", "lost", "queued"})
 """Styles of badges for which the result is muted."""
 
 _TELLING: Final = frozenset({"late", "overdue"})
@@ -131,7 +131,7 @@ def _info(line: TableLine) -> StyledPiece:
     else:
         said = rows.info(row, line.now, wide=line.wide)
     since = NOTHING if item.after is None else durations.lag(item.after)
-    return join((since, said), " "), "muted" if style in _OVER else style if style in _TELLING else ""
+    return join((since, said), " "), "muted" if style in _MUTED_STYLES else style if style in _TELLING else ""
 
 
 def _repeats(told: str, error: str) -> bool:

@@ -23,7 +23,7 @@ SafeText = NewType("SafeText", str)
 
 NOTHING: Final = SafeText("")
 
-MARKS: Final = 4
+STACKED_MARKS: Final = 4
 """Combining marks on one character, at most; more would cover the lines above and below."""
 
 SHOWN_CHARACTERS: Final = 65_536
@@ -171,13 +171,13 @@ class _Marks:
     def _runs(self) -> tuple[re.Pattern[str], ...]:
         """Those on one character, at the beginning, and after a line end: few sessions ever see one."""
         mark = self._mark
-        forms = (f"{mark}{mark}{{{MARKS},}}", f"{mark}+", f"\n{mark}+")
+        forms = (f"{mark}{mark}{{{STACKED_MARKS},}}", f"{mark}+", f"\n{mark}+")
         return tuple(re.compile(form) for form in forms)
 
     def spell_out(self, text: str) -> str:
-        """Writes marks without a base, and those beyond :data:`MARKS` on one character, as code points."""
+        """Writes marks without a base, and those beyond :data:`STACKED_MARKS` on one character, as code points."""
         stacked, leading, after_line_end = self._runs
-        text = stacked.sub(lambda run: self._spelled(run[0], MARKS), text)
+        text = stacked.sub(lambda run: self._spelled(run[0], STACKED_MARKS), text)
         first = leading.match(text)
         if first is not None:
             text = self._spelled(first[0], 0) + text[first.end() :]
@@ -189,7 +189,7 @@ class _Marks:
         shown: list[str] = []
         for character in run:
             if self._cells(character):
-                room = MARKS
+                room = STACKED_MARKS
             elif room:
                 room -= 1
             else:
@@ -218,7 +218,7 @@ def clip(text: SafeText, cells: int) -> SafeText:
     if cells <= 0:
         return NOTHING
     # no more characters can fit, with all their marks
-    start = text[: cells * (MARKS + 1) + 1]
+    start = text[: cells * (STACKED_MARKS + 1) + 1]
     if len(start) == len(text) and width(text) <= cells:
         return text
     return SafeText(_head(start, cells - 1) + "…")
@@ -250,7 +250,7 @@ def wrap(text: SafeText, cells: int) -> list[SafeText]:
     lines: list[SafeText] = []
     cells = max(2, cells)
     start = 0
-    reach = cells * (MARKS + 1) + 1
+    reach = cells * (STACKED_MARKS + 1) + 1
     while start < len(text):
         rest = text[start : start + reach]
         if width(SafeText(rest)) <= cells and start + reach >= len(text):

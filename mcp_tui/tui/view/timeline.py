@@ -12,12 +12,12 @@ from typing import Final, LiteralString, TypeAlias
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.evidence import late_answer, late_progress
+from mcp_tui.protocol.evidence import TIMEOUTS, late_answer, late_progress
 from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.transitions import LATE
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import TIMEOUTS, badge
+from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.outline import put
 from mcp_tui.tui.view.rows import request

@@ -21,8 +21,8 @@ from textual.widgets import Static, TextArea
 
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.forms import (
+    ALL_ARGUMENTS,
     BRANCH,
-    WHOLE,
     Draft,
     Field,
     FieldChoice,
@@ -61,7 +61,7 @@ def _label(field: Field, *more: Styled, style: str) -> Static:
 
 
 def _as_json(draft: Draft, text: str) -> Draft:
-    return {**draft, WHOLE: FieldEntry(Given.JSON, text)}
+    return {**draft, ALL_ARGUMENTS: FieldEntry(Given.JSON, text)}
 
 
 def _sentence(problems: Iterable[Problem | str]) -> SafeText:
@@ -438,12 +438,12 @@ class Form(Vertical):
         """Shows other content, in new rows or as JSON; the focus stays on its field."""
         focused = self.row
         self._draft = filled
-        self.set_class(WHOLE in filled, "-json")
-        if WHOLE not in filled:
+        self.set_class(ALL_ARGUMENTS in filled, "-json")
+        if ALL_ARGUMENTS not in filled:
             self._lay_out()
         else:
             with self.editor.prevent(TextArea.Changed):
-                self.editor.text = filled[WHOLE].text
+                self.editor.text = filled[ALL_ARGUMENTS].text
             self.editor.move_cursor((0, 1))
         if focused is not None:
             same = (row for row in self._rows if row.field.path == focused.field.path and not self.as_json)
@@ -462,7 +462,7 @@ class Form(Vertical):
             self.editor.focus()
             return
         why = self.layout_.whole
-        if self.editor.text != made[WHOLE].text and not why:
+        if self.editor.text != made[ALL_ARGUMENTS].text and not why:
             arguments, wrong = self.layout_.read(filled)
             if wrong:
                 self._say_wrong(_sentence(wrong))
@@ -482,14 +482,14 @@ class Form(Vertical):
 
     def _made(self, filled: Draft) -> tuple[Draft, Draft]:
         """Returns the content of the fields, and the same as JSON."""
-        draft = {path: entry for path, entry in filled.items() if path != WHOLE}
+        draft = {path: entry for path, entry in filled.items() if path != ALL_ARGUMENTS}
         return draft, self._in_json(draft, self.layout_.read(draft)[0])
 
     @property
     def json(self) -> str:
         """The content as JSON, perhaps unfinished."""
         filled = self.filled
-        return (filled if self.as_json else self._made(filled)[1])[WHOLE].text
+        return (filled if self.as_json else self._made(filled)[1])[ALL_ARGUMENTS].text
 
     def take_json(self, text: str) -> None:
         """Replaces the content by JSON that was edited elsewhere, and shows what is wrong with it.

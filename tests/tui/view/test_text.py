@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mcp_tui.tui.view.text import (
-    MARKS,
+    STACKED_MARKS,
     clean,
     clip,
     fit,
@@ -55,14 +55,16 @@ def test_what_cannot_be_shown_is_named(raw: str, shown: str):
 
 def test_no_character_carries_more_marks_than_fit_on_a_line():
     shown = clean("Z" + "\u0301" * 50)
-    assert shown.count("‹0301›") == 50 - MARKS
-    assert clean("Z" + "\u0301" * MARKS) == unicodedata.normalize("NFC", "Z" + "\u0301" * MARKS)
+    assert shown.count("‹0301›") == 50 - STACKED_MARKS
+    assert clean("Z" + "\u0301" * STACKED_MARKS) == unicodedata.normalize(
+        "NFC", "Z" + "\u0301" * STACKED_MARKS
+    )
 
 
 def test_a_run_of_marks_takes_no_quadratic_time():
     # Ordering 200,000 marks as NFC asks for would take minutes.
     shown = clean("a" + "\u0301\u0316" * 100_000)
-    assert shown.count("‹0301›") + shown.count("‹0316›") == 200_000 - MARKS
+    assert shown.count("‹0301›") + shown.count("‹0316›") == 200_000 - STACKED_MARKS
 
 
 @given(NASTY)

@@ -23,7 +23,7 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 if TYPE_CHECKING:
     from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt
 
-_OUTCOMES: Final[dict[CancelOutcome, LiteralString]] = {
+_OUTCOME_SENTENCES: Final[dict[CancelOutcome, LiteralString]] = {
     CancelOutcome.ALREADY_REQUESTED: "Cancel of {} already requested",
     CancelOutcome.HELD: "Cancel of {} waits for the task id",
     CancelOutcome.ABANDONED: "Request {} abandoned: the server was waiting for input",
@@ -131,8 +131,8 @@ class Cancelling:
             if row is not None and row.method not in UNCANCELLABLE:
                 why = hint("This server cannot cancel tasks. {app.palette} can stop waiting for it.")
             self._screen.tell(safe("{}: {}", id, why))
-        elif outcome in _OUTCOMES:
-            self._screen.tell(safe(_OUTCOMES[outcome], id))
+        elif outcome in _OUTCOME_SENTENCES:
+            self._screen.tell(safe(_OUTCOME_SENTENCES[outcome], id))
         self._screen.look()
 
     def remember(self, reason: str) -> None:
