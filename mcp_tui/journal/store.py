@@ -49,7 +49,10 @@ _HEAD_CHARACTERS: Final = 128
 
 
 class Follower(Protocol):
-    """Takes in all records as a :class:`~mcp_tui.journal.writer.Writer` does, but writes no file that can be read back."""
+    """Takes in all records as a :class:`~mcp_tui.journal.writer.Writer` does, but writes no file that can be read back.
+
+    :class:`~mcp_tui.journal.otlp.SpanSender` alone is one.
+    """
 
     news: deque[str]
 

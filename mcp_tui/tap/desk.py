@@ -42,7 +42,7 @@ UNENDED: Final = 2.0
 
 
 class Books(Protocol):
-    """The books of a tap over stdio, or over HTTP."""
+    """The books of a tap: :class:`~mcp_tui.tap.books.StdioBooks` or :class:`~mcp_tui.tap.http_books.HttpBooks`."""
 
     over: bool
 

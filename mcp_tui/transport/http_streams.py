@@ -64,7 +64,7 @@ _SMALL: Final = 64 * 1024
 
 
 class Deliver(Protocol):
-    """Takes a message; of a large one with its outline."""
+    """Takes a message; of a large one with its outline. It is a method of an exchange or of the transport."""
 
     def __call__(self, message: bytes | Oversized, /, *, outline: bytes | None = None) -> None: ...
 

@@ -68,7 +68,10 @@ Matter_co = TypeVar("Matter_co", covariant=True)
 
 
 class ItemSource(LineSource, Protocol[Matter_co]):
-    """Lines with one subject each; they are added at the end, and removed at either end."""
+    """Lines with one subject each, as :class:`Lines` and the cancellations of a session are.
+
+    They are added at the end, and removed at either end.
+    """
 
     @property
     def numbers(self) -> range: ...

@@ -89,7 +89,7 @@ def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
 
 
 class _Cancelled(Protocol):
-    """What the cancellations of this session and those of the index have in common."""
+    """What a cancelled :class:`Request` and a :class:`LoggedCancellation`, one of the index, have in common."""
 
     @property
     def id(self) -> RequestId: ...
