@@ -17,7 +17,7 @@ from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.client.catalogue import ListFailed, offers
-from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_WAIT, is_leaving
+from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_SECONDS, is_leaving
 from mcp_tui.client.parameters import schema_of, template_schema, usage
 from mcp_tui.client.results import violation
 from mcp_tui.client.templates import TemplateError, expand
@@ -41,7 +41,7 @@ UNANSWERABLE: Final = (
     "mcp-tui: Only the workbench can answer questions. Open the server without a subcommand."
 )
 
-LINGER: Final = 1.0
+LINGER_SECONDS: Final = 1.0
 """Seconds that a command listens on after a cancel or timeout, without ``--linger``."""
 
 
@@ -52,7 +52,7 @@ def run(name: str, given: Words) -> int:
         call, given = target.recall(given)
     wanted = _WantedRequest(name, given, call)
     linger = given.options.linger
-    grace = LINGER if linger is None else linger
+    grace = LINGER_SECONDS if linger is None else linger
     return sessions.run(given, lambda session: _watch(session, wanted), grace=grace, events=True)
 
 
@@ -241,12 +241,12 @@ class _CallWatch:
         row = self.row
         if self.timer is not None:
             self.timer.cancel()
-        until = self.client.now() + SHUTDOWN_WAIT
+        until = self.client.now() + SHUTDOWN_SECONDS
         while is_leaving(row) and self.client.now() < until:  # noqa: ASYNC110 - two seconds at most
             await asyncio.sleep(0.005)
         seconds = self.options.linger
         if seconds is None:
-            seconds = 0.0 if row.cause is None else LINGER
+            seconds = 0.0 if row.cause is None else LINGER_SECONDS
         if seconds > 0:
             # from the signal on; the settling of the row falls due at the same moment
             since = row.signalled_at if row.signalled_at is not None else self.client.now()

@@ -20,7 +20,7 @@ from mcp_tui.cli.printer import summary
 from mcp_tui.cli.reports import Case, Result
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.recorded_book import RecordedBook
-from mcp_tui.journal.recording import STRICT, Recording
+from mcp_tui.journal.recording import STRICT_BYTES, Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.server_requests import ServerRequest
@@ -219,7 +219,7 @@ def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) ->
     """Holds every row of the recordings against the assertions."""
     findings = Findings(made)
     size = sum(each.size for each in named)
-    if size > STRICT and sys.stderr.isatty():
+    if size > STRICT_BYTES and sys.stderr.isatty():
         warn(f"Checking {size / 1e6:,.0f} MB of recordings …")
     for where in named:
         try:

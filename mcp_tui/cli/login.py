@@ -35,7 +35,7 @@ from mcp_tui.tui.view.text import clean
 
 SECRET: Final = "MCP_TUI_CLIENT_SECRET"  # noqa: S105 - the name of a variable
 IDP_SECRET: Final = "MCP_TUI_IDP_CLIENT_SECRET"  # noqa: S105 - the name of a variable
-_LONGEST_KEY: Final = 64 * 1024
+_KEY_BYTES: Final = 64 * 1024
 
 
 def run(name: str, given: Words) -> int:
@@ -116,7 +116,7 @@ def _registration(given: Words) -> ClientRegistration | None:
     if options.key is not None:
         try:
             with Path(options.key).open("rb") as file:
-                key = file.read(_LONGEST_KEY).decode("ascii")
+                key = file.read(_KEY_BYTES).decode("ascii")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not PEM"
             raise Failure(f"Cannot read {options.key!r} (--key): {why}.") from None

@@ -27,7 +27,7 @@ from mcp_tui.transport.errors import TransportError, sentence
 from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.text import TO_ASCII
 
-WITHOUT_LIMIT: Final = 600.0
+WITHOUT_LIMIT_SECONDS: Final = 600.0
 """Seconds that a tool may take uncancelled with ``--timeout 0``."""
 
 _SKIPPED: Final = (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
@@ -84,7 +84,7 @@ def probe_for(command: Headless, where: Target, **how: Any) -> Probe:
         command.opened(made)
         return made
 
-    patience = limits(given).timeout or WITHOUT_LIMIT
+    patience = limits(given).timeout or WITHOUT_LIMIT_SECONDS
     return Probe(where, settings(given), store=store, patience=patience, tokens=tokens, **how)
 
 

@@ -16,7 +16,7 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.demo.frames import SUPPORTED
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
 from mcp_tui.judge.rules import CLIENT_RULES
-from mcp_tui.judge.run import LIMIT, Judge, Unstartable
+from mcp_tui.judge.run import LIMIT_SECONDS, Judge, Unstartable
 from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.text import safe
 
@@ -70,7 +70,7 @@ def run(given: Words) -> int:
     refuse_files(given, "junit", "markdown", "badge")
     how: dict[str, Any] = {
         "chosen": chosen,
-        "limit": options.timeout or (0.0 if options.by_hand else LIMIT),
+        "limit": options.timeout or (0.0 if options.by_hand else LIMIT_SECONDS),
         "maximum": options.max_timeout or 0.0,
         "transport": "http" if options.http else "stdio",
         "speaks": "" if options.protocol == "auto" else options.protocol,

@@ -25,7 +25,7 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import Printer, uncalled
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, opening
-from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_WAIT
+from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_SECONDS
 from mcp_tui.client.connecting import downloading
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
@@ -66,7 +66,7 @@ EXIT_BY_SIGNAL: Final = {
 }
 """Signals that end a command, and its exit status then."""
 
-SHOW_EVERY: Final = 0.5
+LAUNCHER_LOOK_SECONDS: Final = 0.5
 """Seconds between two looks at a launcher."""
 
 STDIN_UNREAD: Final = (
@@ -159,7 +159,7 @@ class HeadlessSession(Headless):
         self.printer.end()
         self.client.lost("closed", expected=True)  # nobody listens on, and the recording says so
         self.client.store.flush()
-        self.printer.streams.flush(SHUTDOWN_WAIT)
+        self.printer.streams.flush(SHUTDOWN_SECONDS)
 
     def uncalled(self) -> None:
         """Prints the outcome of a command that was interrupted before it called."""
@@ -194,7 +194,7 @@ class HeadlessSession(Headless):
     async def _show_launcher(self) -> None:
         client, limit = self.client, self.client.settings.connect_timeout
         while True:
-            await asyncio.sleep(SHOW_EVERY)
+            await asyncio.sleep(LAUNCHER_LOOK_SECONDS)
             if (name := downloading(client)) and client.steps:
                 lasts = client.now() - client.steps[0].at
                 said = f"{name} may still be downloading ({lasts:.0f} s of {limit:g} s)"
@@ -311,7 +311,7 @@ def _unwritten(row: Request, now: float) -> bool:
     if row.as_task and not row.task_id:
         return False  # C-80: it waits for the task's id, whether the server reads its stdin or not
     since = now if row.cancel_at is None else row.cancel_at
-    return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_WAIT / 2
+    return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_SECONDS / 2
 
 
 def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> str:

@@ -71,7 +71,7 @@ def open_workbench(given: Words) -> int:
     # Textual takes most of the start: what can be refused is refused before.
     load_asyncio()
     from mcp_tui.tui.app import WorkbenchApp
-    from mcp_tui.tui.preferences import ASK
+    from mcp_tui.tui.preferences import ASK_SECONDS
 
     clients: list[Client] = []
     doors: list[Doorkeeper] = []
@@ -115,7 +115,7 @@ def open_workbench(given: Words) -> int:
         return doors[-1]
 
     def limits(chosen: Target, tool: str) -> Limits:
-        return tool_limits(given, tool, server=chosen.name, ask=ASK)
+        return tool_limits(given, tool, server=chosen.name, ask=ASK_SECONDS)
 
     chosen = replace(
         preferences(),

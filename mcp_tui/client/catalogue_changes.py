@@ -191,11 +191,11 @@ def _changed(old: Json, new: Json) -> str:
 
 def _quoted(value: Json) -> str:
     text = value if isinstance(value, str) else canonical(value)
-    text = text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…"
+    text = text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 1]}…"
     return repr(text) if isinstance(value, str) else text
 
 
-QUOTED: Final = 120
+QUOTED_CHARACTERS: Final = 120
 """Characters of a value that a difference quotes."""
 
 
@@ -497,4 +497,4 @@ def _values_of(node: dict[str, Json]) -> tuple[str, list[str] | None]:
 
 def _some(values: list[str]) -> str:
     more = f" and {len(values) - 10} more" if len(values) > 10 else ""
-    return ", ".join(each[:QUOTED] for each in values[:10]) + more
+    return ", ".join(each[:QUOTED_CHARACTERS] for each in values[:10]) + more

@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 DEFAULT_REASON: Final = "User requested cancellation"
 SHUTDOWN_REASON: Final = "client is shutting down"
-SHUTDOWN_WAIT: Final = 2.0
+SHUTDOWN_SECONDS: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
 
 CLOCK_LOOK_SECONDS: Final = 0.1
 """Seconds between two looks at the clock while a request is open, by which a standstill is noticed and measured."""
-STANDSTILL: Final = 0.5
+STANDSTILL_SECONDS: Final = 0.5
 """Seconds from which a standstill is reported in which a limit ran out."""
-LONG_STANDSTILL: Final = 2.0
+LONG_STANDSTILL_SECONDS: Final = 2.0
 """Seconds from which any standstill is reported."""
 
 CANCEL_BATCH: Final = 25
@@ -194,7 +194,8 @@ class Client:
             self.cancel(id_, cause, reason)
             if number % CANCEL_BATCH == 0:
                 await asyncio.sleep(BATCH_PAUSE_SECONDS)
-        pending, until = list(filter(is_leaving, self.book.unfinished.values())), self.now() + SHUTDOWN_WAIT
+        pending = list(filter(is_leaving, self.book.unfinished.values()))
+        until = self.now() + SHUTDOWN_SECONDS
         while self.now() < until and any(map(is_leaving, pending)):  # noqa: ASYNC110 - many may leave at once
             await asyncio.sleep(0.01)
         return len(ids)
@@ -637,7 +638,7 @@ class Client:
         self.ledger.standstill = stood
         due = self.ledger.deadlines.next()
         # a busy machine halts often: a short halt that touched no limit is not worth a line
-        if stood >= (LONG_STANDSTILL if due is None or due > self.now() else STANDSTILL):
+        if stood >= (LONG_STANDSTILL_SECONDS if due is None or due > self.now() else STANDSTILL_SECONDS):
             self.tell(ev.StoodStill(at=self.now(), seconds=round(stood, 1)))
 
     def _tick(self) -> None:
@@ -685,7 +686,7 @@ async def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
     return frame
 
 
-SHORTLY: Final = 2.0
+EXIT_AFTER_CANCEL_SECONDS: Final = 2.0
 """Seconds after a cancel within which a server's exit is reported together with it."""
 
 
@@ -694,7 +695,7 @@ def ending(detail: str, last: Request | None, at: float) -> str:
 
     Some servers exit when they are cancelled. The sentence claims only that the one came after the other.
     """
-    if last is None or last.signalled_at is None or at - last.signalled_at > SHORTLY:
+    if last is None or last.signalled_at is None or at - last.signalled_at > EXIT_AFTER_CANCEL_SECONDS:
         return detail
     whose = "your cancel" if last.cause is Cause.USER else "the cancel"
     return f"{detail} ({max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id})"

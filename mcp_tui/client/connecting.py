@@ -83,7 +83,7 @@ _COMPLAINT: Final = late(
 )
 """Words of a line of stderr about a message that a server does not know."""
 
-PROBE_WAIT: Final = 5.0
+PROBE_SECONDS: Final = 5.0
 """Seconds of silence after which a probe is given up: some old servers never answer an unknown method."""
 
 LATE_WAIT: Final = 1.0
@@ -169,7 +169,7 @@ class _Attempt:
         forced = wanted != "auto"
         # without a fallback there is nothing to give the probe up for
         # A third of the time at most, so that initialize has enough of it.
-        wait = None if forced else min(PROBE_WAIT, self.client.settings.connect_timeout / 3)
+        wait = None if forced else min(PROBE_SECONDS, self.client.settings.connect_timeout / 3)
         decision = await self._probe(REVISIONS[wanted] if forced else LATEST, wait)
         if decision.step is Step.RETRY:
             self._log_step(decision.why)
@@ -345,7 +345,7 @@ class _Attempt:
         elif outcome.code is not None:
             self.client.note(f"error {outcome.code} to initialize, probing again")
             # only a modern server has these errors, so it is worth waiting for
-            wait = None if outcome.code in negotiation.MODERN_ERRORS else PROBE_WAIT
+            wait = None if outcome.code in negotiation.MODERN_ERRORS else PROBE_SECONDS
             decision = await self._probe(LATEST, wait)
         else:
             return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PROBLEMS: Final = 50
 """Problems of one value, at most."""
 
-SENTENCE: Final = 300
+SENTENCE_CHARACTERS: Final = 300
 """Characters of the sentence of a problem, which may quote a value of any length."""
 
 Path = tuple[str | int, ...]
@@ -97,22 +97,22 @@ def _other_type(errors: list[jsonschema_rs.ValidationError], depth: int) -> bool
 
 
 def _sentence(text: str) -> str:
-    return text if len(text) <= SENTENCE else f"{text[: SENTENCE - 1]}…"
+    return text if len(text) <= SENTENCE_CHARACTERS else f"{text[: SENTENCE_CHARACTERS - 1]}…"
 
 
-MAX_SCHEMA: Final = 1024 * 1024
+SCHEMA_BYTES: Final = 1024 * 1024
 """Bytes of a schema."""
 
 SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 5_000
-MAX_PATTERN: Final = 1_000
+PATTERN_CHARACTERS: Final = 1_000
 """Characters of a regular expression."""
 
 MAX_PATTERNS: Final = 100
 MAX_NAMES: Final = 1_000
 """Members that one part may require: each missing one is a problem."""
 
-REGEX_SIZE: Final = 256 * 1024
+REGEX_BYTES: Final = 256 * 1024
 """Bytes of a compiled regular expression: large repetition counts take more."""
 
 WORK: Final = 20_000
@@ -269,7 +269,10 @@ class Schema:
         """Whether it is an object that is neither too large nor too deep for a validator to read."""
         raw = as_object(self.raw)
         return (
-            isinstance(self.raw, dict) and not _deep(raw) and in_range(raw) and len(encode(raw)) <= MAX_SCHEMA
+            isinstance(self.raw, dict)
+            and not _deep(raw)
+            and in_range(raw)
+            and len(encode(raw)) <= SCHEMA_BYTES
         )
 
     @cached_property
@@ -285,7 +288,7 @@ class Schema:
             patterns += len(found)
             if any(len(as_list(names)) > MAX_NAMES for names in needed):
                 return False
-            if any(len(pattern) > MAX_PATTERN for pattern in found):
+            if any(len(pattern) > PATTERN_CHARACTERS for pattern in found):
                 return False
         # Not in the try block: a broken installation is not a fault of the schema.
         import jsonschema_rs  # noqa: F401 # pyright: ignore[reportUnusedImport]
@@ -372,7 +375,7 @@ def _bounded() -> jsonschema_rs.FancyRegexOptions:
     """Returns the limits of regular expressions: a hostile one would search for years."""
     import jsonschema_rs
 
-    return jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_SIZE)
+    return jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_BYTES)
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -380,7 +383,7 @@ def _matches(pattern: str, name: str) -> bool:
     import jsonschema_rs
 
     try:
-        return len(pattern) <= MAX_PATTERN and jsonschema_rs.validator_for(
+        return len(pattern) <= PATTERN_CHARACTERS and jsonschema_rs.validator_for(
             {"pattern": pattern}, pattern_options=_bounded()
         ).is_valid(name)
     except Exception:  # noqa: BLE001 - whatever a hostile pattern does to the validator

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 
-MAX_TEMPLATE: Final = 10_000
+TEMPLATE_CHARACTERS: Final = 10_000
 """Characters of a template."""
 
 _RESERVED_CHARACTERS: Final = ":/?#[]@!$&'()*+,;="
@@ -54,8 +54,8 @@ def parse(template: str) -> list[str | Expression]:
     Raises:
         TemplateError: a brace without its other, an invalid variable, a reserved operator.
     """
-    if len(template) > MAX_TEMPLATE:
-        raise TemplateError(f"the template has more than {MAX_TEMPLATE:,} characters")
+    if len(template) > TEMPLATE_CHARACTERS:
+        raise TemplateError(f"the template has more than {TEMPLATE_CHARACTERS:,} characters")
     parts: list[str | Expression] = []
     for found in _TEMPLATE_PART.finditer(template):
         operator, names = found[1], found[2]

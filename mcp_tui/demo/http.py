@@ -162,10 +162,10 @@ class HttpResponse(Channel):
             self._connection.close()
 
 
-HEAD_CAP: Final = 64 * 1024
+HEAD_BYTES: Final = 64 * 1024
 """Bytes that the request line and all headers may have together."""
 
-BODY_CAP: Final = 64 * 1024 * 1024
+BODY_BYTES: Final = 64 * 1024 * 1024
 """Bytes that a request's body may have."""
 
 
@@ -198,7 +198,7 @@ class HttpConnection(asyncio.Protocol):
         self.gone = asyncio.Event()
         self.left: Callable[[], object] = lambda: None
         self._answer = answer
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_CAP)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         self._coming = HttpRequest("", "", {}, bytearray())
         self._early = 0
         """Bytes that came while a response was pending."""
@@ -212,7 +212,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._early = self._early + len(data) if self._http.their_state is h11.DONE else 0
-        if self._early > HEAD_CAP + BODY_CAP:
+        if self._early > HEAD_BYTES + BODY_BYTES:
             self._transport.abort()
             return
         self._http.receive_data(data)
@@ -256,8 +256,8 @@ class HttpConnection(asyncio.Protocol):
                 else:
                     return self._coming
                 size = max(int(self._coming.headers.get("content-length", "0")), len(self._coming.body))
-                if size > BODY_CAP:
-                    why = f"the body is larger than {BODY_CAP} bytes"
+                if size > BODY_BYTES:
+                    why = f"the body is larger than {BODY_BYTES} bytes"
                     raise HttpRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why, Connection="close")
         except h11.RemoteProtocolError as error:
             raise HttpRefusal(error.error_status_hint, str(error), Connection="close") from error

@@ -115,7 +115,7 @@ async def _serve(setting: Setting, port: int | None) -> None:
         setting.end("stdout closed")
 
 
-MESSAGE_CAP: Final = 64 * 1024 * 1024
+MESSAGE_BYTES: Final = 64 * 1024 * 1024
 """Bytes that one line may have; a longer one is dropped."""
 
 _CHUNK_BYTES: Final = 256 * 1024  # bytes
@@ -130,7 +130,7 @@ class LineChannel(Channel):
         self._setting = setting
         self._conversation = setting.converse(setting)
         self._conversation.aside = self
-        self._lines = LineFramer(MESSAGE_CAP)
+        self._lines = LineFramer(MESSAGE_BYTES)
 
     def take(self, data: bytes) -> None:
         """Takes bytes of the client; none are the end of its stream."""
@@ -152,7 +152,7 @@ class LineChannel(Channel):
 
     def _messages(self, line: bytes | Oversized) -> list[Object]:
         if isinstance(line, Oversized):
-            raise frames.bad_request(f"larger than {MESSAGE_CAP} bytes")
+            raise frames.bad_request(f"larger than {MESSAGE_BYTES} bytes")
         message = frames.decode(line)
         batch = frames.as_list(message)
         if batch is None:

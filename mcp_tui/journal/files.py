@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PART_BYTES: Final = 256 * 1024 * 1024
 """Bytes after which a journal continues in another part."""
 
-FRESH: Final = 24 * 3600.0
+FRESH_SECONDS: Final = 24 * 3600.0
 """Seconds during which a journal counts as being written, if the file system has no locks."""
 
 _JOURNAL_NAME: Final = late(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
@@ -380,4 +380,4 @@ def prune(folder: Path, *, keep_days: float | None = None, keep_bytes: int | Non
 
 def _is_written(journal: Journal, now: float) -> bool:
     held = is_held(journal.paths[-1])
-    return journal.written > now - FRESH if held is None else held
+    return journal.written > now - FRESH_SECONDS if held is None else held

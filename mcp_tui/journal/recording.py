@@ -1,6 +1,6 @@
 """The reader of recordings. It keeps offsets and columns in memory and reads a record when it is looked at.
 
-A file up to :data:`STRICT` bytes is parsed record by record when it is opened. Of a longer one only the beginnings and
+A file up to :data:`STRICT_BYTES` bytes is parsed record by record when it is opened. Of a longer one only the beginnings and
 ends of its lines are looked at, so that a million frames open in two or three seconds; a record that is damaged in between
 is found when it is needed.
 """
@@ -24,7 +24,7 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.events import Connected, Event
 from mcp_tui.protocol.messages import Json, number
 
-STRICT: Final = 16 * 1024 * 1024
+STRICT_BYTES: Final = 16 * 1024 * 1024
 """Bytes up to which every record of a recording is parsed when it is opened."""
 
 READ_BYTES: Final = 256 * 1024
@@ -61,14 +61,14 @@ class Recording:
             self._file = open_parts(self.path)
             weakref.finalize(self, self._file.close)
             # Looked at before a whole line is read: what is no recording may be one line of many gigabytes.
-            if b'"record":' not in self._file.read(records.PEEK):
+            if b'"record":' not in self._file.read(records.PEEK_BYTES):
                 raise records.RecordingError(f"{path} is not a recording of mcp-tui.")
             record = records.read_record(self._line(0))
         except OSError as error:
             raise records.RecordingError(f"Cannot read {path}: {records.why(error)}.") from None
         if record is not None and record.get("record") == "session":
             self._take_header(record)
-        self.strict = self.size() <= STRICT if strict is None else strict
+        self.strict = self.size() <= STRICT_BYTES if strict is None else strict
         self.head = lru_cache(512)(self._head)
 
     @classmethod

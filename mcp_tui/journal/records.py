@@ -108,7 +108,7 @@ def why(error: OSError) -> str:
     return message[:1].lower() + message[1:]
 
 
-PEEK: Final = 4096
+PEEK_BYTES: Final = 4096
 """Bytes at the beginning of a file within which at least one record must begin."""
 
 

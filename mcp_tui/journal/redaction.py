@@ -98,7 +98,7 @@ MASK: Final = "‹redacted›"
 REDACTED_BYTES: Final = 256 * 1024
 """Bytes of a long frame that are redacted at a time."""
 
-_ANYWHERE: Final = 8
+_ANYWHERE_CHARACTERS: Final = 8
 """Characters from which on a known secret is found within words too."""
 
 _LEARNED: Final = 500
@@ -110,7 +110,7 @@ _SHORT_CHARACTERS: Final = 64
 _SHORT_TEXTS: Final = 1000
 """Short texts that are remembered to be without a secret, at most."""
 
-_SHORTEST: Final = 4
+_SHORTEST_CHARACTERS: Final = 4
 """Characters of a known secret at least: a shorter one would be found everywhere."""
 
 _MEMBER: Final = late(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
@@ -155,7 +155,7 @@ _SCHEMA: Final = late(
 )
 """Members of an object under the name of a secret that make it the JSON Schema of one, which is not secret."""
 
-_SCHEMA_HEAD: Final = 2048
+_SCHEMA_HEAD_BYTES: Final = 2048
 """Bytes at the beginning of an object within which such a member is searched."""
 
 _SPARED: Final = 500
@@ -237,12 +237,12 @@ class Redactor:
                 for needle, pattern in _SECRET_BEGINNINGS.items()
             ),
         )
-        self._know(values, _SHORTEST)
+        self._know(values, _SHORTEST_CHARACTERS)
 
     def learn(self, values: Iterable[str]) -> None:
         """Adds known values, but none of less than eight characters, and not more than :data:`_LEARNED`."""
         if len(self._values) < _LEARNED:
-            self._know(values, _ANYWHERE)
+            self._know(values, _ANYWHERE_CHARACTERS)
 
     def _know(self, values: Iterable[str], shortest: int) -> None:
         self._harmless.clear()  # what was without a secret so far may have one now
@@ -264,7 +264,7 @@ class Redactor:
             ended = late(re.escape(needle) + r"(?=[,}\s]|\Z)")
             self._finders += (_SecretFinder(needle, ended, partial(self._member, (name, value))),)
             # a text is found wherever the server repeats it; to look for a number everywhere would break other JSON
-            self._know([json.loads(value)] if value.startswith(b'"') else (), _SHORTEST)
+            self._know([json.loads(value)] if value.startswith(b'"') else (), _SHORTEST_CHARACTERS)
 
     def redact(self, raw: bytes) -> bytes:
         """Removes the secrets from bytes; returns the same object if there are none."""
@@ -364,7 +364,7 @@ class Redactor:
             scheme = _SCHEME_BYTES.match(raw, start, end)
             return self._span(raw, start if scheme is None else scheme.end(), end)
         if raw[at : at + 1] in {b"{", b"["}:
-            if raw[at] == ord("{") and self._is_schema(raw[at : at + _SCHEMA_HEAD], quote):
+            if raw[at] == ord("{") and self._is_schema(raw[at : at + _SCHEMA_HEAD_BYTES], quote):
                 return None
             end = _container_end(raw, at, quote)
             if end - at <= 2 or (not strong and raw.find(b'"', at, end) < 0):
@@ -505,7 +505,7 @@ def _container_end(raw: bytes, start: int, quote: bytes) -> int:
 
 def _known(value: str) -> _Known:
     pattern = b"".join(map(_escapable, value))
-    if len(value) < _ANYWHERE:
+    if len(value) < _ANYWHERE_CHARACTERS:
         pattern = _WORD_START + pattern + rb"(?![0-9A-Za-z])"
     return _Known(
         value=value.encode("utf-8", "surrogatepass"),

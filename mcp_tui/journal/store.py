@@ -21,7 +21,7 @@ from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import Event, Note, RequestId
 from mcp_tui.protocol.messages import Json, encode
 
-MEMORY: Final = 32 * 1024 * 1024
+PAYLOAD_BYTES: Final = 32 * 1024 * 1024
 """Bytes of payloads kept in memory."""
 
 FRAMES: Final = 225_000
@@ -30,13 +30,13 @@ FRAMES: Final = 225_000
 LOG_EVENTS: Final = 22_500
 """Events kept for the log."""
 
-LOG_MEMORY: Final = 16 * 1024 * 1024
+LOG_CHARACTERS: Final = 16 * 1024 * 1024
 """Characters of text kept for the log."""
 
-UNWRITTEN: Final = 256 * 1024
+UNWRITTEN_BYTES: Final = 256 * 1024
 """Bytes that may wait to be written, however long a turn of the event loop takes."""
 
-_OVERHEAD: Final = 64
+_OVERHEAD_BYTES: Final = 64
 """Bytes of memory that a payload takes in addition to its own."""
 
 _STORABLE: Final = (int, str, float)
@@ -74,7 +74,7 @@ class Store:
     def __init__(
         self,
         *writers: Writer | None,
-        memory: int = MEMORY,
+        memory: int = PAYLOAD_BYTES,
         soon: Callable[[Callable[[], None]], object] | None = None,
         followers: Iterable[Follower] = (),
         unseen: bool = False,
@@ -129,10 +129,10 @@ class Store:
         if not self._unseen:
             self.frames.append(at, direction, method, known, size, stream)
             self._payloads.append(raw)
-            self._payload_bytes += size + _OVERHEAD
+            self._payload_bytes += size + _OVERHEAD_BYTES
             # The newest stays even if it alone is larger: it is the one that somebody is about to look at.
             while self._payload_bytes > self._memory and len(self._payloads) > 1:
-                self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD
+                self._payload_bytes -= len(self._payloads.popleft()) + _OVERHEAD_BYTES
         if self._takers:
             head = FrameHead(self._seq, at, direction, method, known, size, stream, own)
             self._write((head, raw), size)
@@ -145,7 +145,7 @@ class Store:
         if type(event) in self._logged:
             self.log.append(event)
         if self._takers:
-            self._write(event, _OVERHEAD)
+            self._write(event, _OVERHEAD_BYTES)
 
     def learn(self, values: Iterable[str]) -> None:
         """Redacts these secrets in everything that is written from now on."""
@@ -202,7 +202,7 @@ class Store:
             self._called = True
             self._soon(self._turn)
         # A turn that reads a flood can be long. What came in it must not grow without bound until its end.
-        elif self._unwritten_bytes > UNWRITTEN:
+        elif self._unwritten_bytes > UNWRITTEN_BYTES:
             self._run(until_done=False)
 
     def _turn(self) -> None:
@@ -330,7 +330,7 @@ class EventLog(list[Event]):
     Above ``capacity`` events, or ``text`` characters in them, the oldest eighth is dropped.
     """
 
-    def __init__(self, capacity: int = LOG_EVENTS, text: int = LOG_MEMORY) -> None:
+    def __init__(self, capacity: int = LOG_EVENTS, text: int = LOG_CHARACTERS) -> None:
         super().__init__()
         self.hidden = 0
         self._capacity = capacity

@@ -30,7 +30,7 @@ from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import ClientReport, Judge, Unstartable
 from mcp_tui.judge.seen import PERSON, SIGNALS, OutputLine, Seen
-from mcp_tui.judge.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START, Held, Stage
+from mcp_tui.judge.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START_SECONDS, Held, Stage
 from mcp_tui.live.doors import reachable
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation
@@ -120,7 +120,7 @@ class HandStage(Stage):
     async def until(self, test: Callable[[], object], seconds: float = CLIENT_PATIENCE_SECONDS) -> bool:
         # a person takes as long as it takes
         return await super().until(
-            test, float("inf") if seconds in (CLIENT_PATIENCE_SECONDS, START) else seconds
+            test, float("inf") if seconds in (CLIENT_PATIENCE_SECONDS, START_SECONDS) else seconds
         )
 
     # -- one step ------------------------------------------------------------------------------------------------

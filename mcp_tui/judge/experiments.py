@@ -14,14 +14,14 @@ from typing import Final
 
 from mcp_tui.demo.frames import Object
 from mcp_tui.demo.tools import QUESTIONS
-from mcp_tui.judge.stage import NEXT, START, Held, Stage
+from mcp_tui.judge.stage import NEXT, START_SECONDS, Held, Stage
 from mcp_tui.judge.verdicts import CANCEL_SECONDS
 from mcp_tui.protocol.values import frozen
 
-MOMENT: Final = 1.0
+MOMENT_SECONDS: Final = 1.0
 """Seconds that a client has to make its next call after a cancel, and to read over HTTP what comes late."""
 
-EARLY: Final = 0.01
+EARLY_SECONDS: Final = 0.01
 """Seconds by which an answer comes before the client's limit, where both are to cross."""
 
 SIGNALLED_SECONDS: Final = 15.0
@@ -76,7 +76,7 @@ async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool 
         await stage.until(lambda: call.cancelled_at is not None or gone(), CANCEL_SECONDS)
     # The next call shows that the client has let go of this one, so what comes now cannot be taken for its answer.
     elif call.cancelled_at is not None and not at_once:
-        await stage.until(lambda: seen.nexts or gone(), MOMENT)
+        await stage.until(lambda: seen.nexts or gone(), MOMENT_SECONDS)
     if call.cancelled_at is None and seen.sign(call) is None:
         held.answer()  # nobody saw that it gave up
     elif not gone() and held.reachable:
@@ -84,7 +84,7 @@ async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool 
         act(held)
         call.answered_at = call.answered_at or seen.acted_at
         if stage.url:  # what follows comes on another connection, and may be read first
-            await stage.until(lambda: stage.is_over, MOMENT)
+            await stage.until(lambda: stage.is_over, MOMENT_SECONDS)
     stage.gate.set()
     await stage.finish()
 
@@ -113,7 +113,7 @@ async def answer_first(stage: Stage) -> None:
     """The result leaves just before the client's limit, which an earlier run has shown."""
     held = await stage.called()
     if held is not None and stage.seen.limit:
-        wait = held.seen.at + stage.seen.limit - EARLY - monotonic()
+        wait = held.seen.at + stage.seen.limit - EARLY_SECONDS - monotonic()
         await stage.until(lambda: held.seen.cancelled_at is not None or stage.is_over, max(0.0, wait))
         if held.reachable:
             stage.seen.acted_at = monotonic()
@@ -126,7 +126,7 @@ async def initialize(stage: Stage) -> None:
     """No handshake is answered."""
     stage.silent = True
     stage.gate.set()
-    await stage.until(lambda: stage.seen.requests or stage.is_over, START)
+    await stage.until(lambda: stage.seen.requests or stage.is_over, START_SECONDS)
     await stage.finish()
 
 
@@ -207,7 +207,7 @@ async def unknown_cancel(stage: Stage) -> None:
 async def many(stage: Stage) -> None:
     """Many calls are made; the server is as usual."""
     stage.gate.set()
-    await stage.until(lambda: stage.seen.nexts or stage.is_over, START)
+    await stage.until(lambda: stage.seen.nexts or stage.is_over, START_SECONDS)
     await stage.finish()
 
 

@@ -12,7 +12,7 @@ from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
 
-CAP = 8_000_000
+CLIENT_LINE_BYTES = 8_000_000
 """Bytes of a line from the client at most."""
 
 
@@ -24,7 +24,7 @@ class Eyes(Onlooker):
         self.events: list[ev.Event] = []
         self.ledger = Ledger(self, transport=transport, observes=True)
         self.observer = Observer(self.ledger)
-        self._lines = LineFramer(CAP)
+        self._lines = LineFramer(CLIENT_LINE_BYTES)
 
     def client_wrote(self, data: bytes, at: float | None = None) -> None:
         """Takes bytes of the client."""

@@ -37,10 +37,10 @@ from mcp_tui.transport.base import spawn
 CLIENTS_AT_A_TIME: Final = 3
 """Runs at a time."""
 
-LIMIT: Final = 2.0
+LIMIT_SECONDS: Final = 2.0
 """Seconds of the limit that the client is to set, unless another one is named."""
 
-PATIENT: Final = 30.0
+PATIENT_LIMIT_SECONDS: Final = 30.0
 """Seconds of the limit where the client is not to reach it."""
 
 UNABLE: Final = 77
@@ -48,7 +48,7 @@ UNABLE: Final = 77
 
 CLIENT_TIME_OVER: Final = "not run: time was over (--time S gives more)"
 
-NO_PATH: Final = 100
+SOCKET_PATH_BYTES: Final = 100
 """Bytes of a socket's path at most."""
 
 
@@ -94,7 +94,7 @@ class Judge:
     tell: Callable[[str | Finding], None] = lambda _: None
     chosen: Collection[str] = ()
     gave_up: re.Pattern[str] | None = None
-    limit: float = LIMIT
+    limit: float = LIMIT_SECONDS
     maximum: float = 0.0
     speaks: str = ""
     transport: str = "stdio"
@@ -180,7 +180,7 @@ class Judge:
             {"type": "http", "url": stage.url} if stage.url else {"command": server[0], "args": server[1:]}
         )
         config.write_text(json.dumps({"mcpServers": {"judge": entry}}))
-        limit = max(self.limit, PATIENT) if experiment.patient else self.limit
+        limit = max(self.limit, PATIENT_LIMIT_SECONDS) if experiment.patient else self.limit
         values = {
             "server": shlex.join(server),
             "url": stage.url,
@@ -270,7 +270,7 @@ def _folder() -> Path:
     """Returns a new folder for one run, whose path is short enough for a socket in it."""
     made = Path(tempfile.mkdtemp(prefix="mcp-tui-"))
     # The path of a Unix socket has 104 bytes on macOS and 108 on Linux, and the folder for temporary files may be deep.
-    if len(os.fsencode(made)) < NO_PATH - len("/judge"):
+    if len(os.fsencode(made)) < SOCKET_PATH_BYTES - len("/judge"):
         return made
     made.rmdir()
     return Path(tempfile.mkdtemp(prefix="mcp-tui-", dir="/tmp"))

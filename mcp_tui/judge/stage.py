@@ -31,7 +31,7 @@ from mcp_tui.protocol.events import Signal
 CLIENT_PATIENCE_SECONDS: Final = 30.0
 """Seconds that a client is waited for where nothing happens."""
 
-START: Final = 90.0
+START_SECONDS: Final = 90.0
 """Seconds that it has to make its call, from its own start."""
 
 LEFT_SECONDS: Final = 10.0
@@ -446,7 +446,7 @@ class Stage:
         def found() -> Held | None:
             return next((each for each in self.held if each.seen.tool == self.seen.tool), None)
 
-        await self.until(lambda: found() or self.is_over, START)
+        await self.until(lambda: found() or self.is_over, START_SECONDS)
         return found()
 
     # -- the client ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import Strength
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import shown
-from mcp_tui.protocol.responses import CROSSING
+from mcp_tui.protocol.responses import CROSSING_SECONDS
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, REVISIONS, Revision
 
 Runs = Mapping[str, Seen]
@@ -35,7 +35,7 @@ MADE_FOR_PROGRAMS: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceba
 CANCEL_SECONDS: Final = 3.0
 """Seconds that a client has to cancel after it said that it gave up."""
 
-TIE: Final = 0.1
+TIE_SECONDS: Final = 0.1
 """Seconds in which the end of stdin and a signal come at the same time: they reach a process on different ways."""
 
 FEW: Final = 10
@@ -343,7 +343,7 @@ class Judging:
             return self._passed(
                 "K-10", f"the question was not answered (watched {seen.watched:.1f} s)", *told
             )
-        if late[0] <= CROSSING:
+        if late[0] <= CROSSING_SECONDS:
             return self._unseen("K-10", f"its answer crossed the cancel ({late[0]:.2f} s after it)", *told)
         return self._broken("K-10", f"it answered {late[0]:.2f} s after the question was taken back", *told)
 
@@ -437,7 +437,7 @@ class Judging:
             closed, first = each.stdin_closed_at, min((at for at, _ in each.signals), default=each.ended_at)
             # The specification's order: stdin closed, then SIGTERM, then SIGKILL. The two reach the
             # process on different ways, so those of one moment may change places.
-            if closed is None or (first is not None and first < closed - TIE):
+            if closed is None or (first is not None and first < closed - TIE_SECONDS):
                 return self._broken("K-14", "its server was ended before its stdin was closed", *told)
         steps = (
             "stdin closed, then SIGTERM, then killed"

@@ -31,7 +31,7 @@ NOT_UNDERSTOOD: Final = {"refused": "this session does not know how to do that"}
 ANSWER_SECONDS: Final = 5.0
 """Seconds that an answer may take."""
 
-PATIENCE: Final = 0.25
+ALL_ANSWERS_SECONDS: Final = 0.25
 """Seconds that all sessions have for their answers when all are asked: a silent one must not hold up the list."""
 
 SUFFIX: Final = ".sock"
@@ -205,7 +205,7 @@ def ask(path: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
 def ask_all(wanted: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
     """Asks at every door at once; returns the answers by the names of the sessions, ``None`` for a silent one."""
     told: dict[str, dict[str, Any] | None] = {}
-    until = monotonic() + PATIENCE
+    until = monotonic() + ALL_ANSWERS_SECONDS
     with selectors.DefaultSelector() as waiting:
         for name, path in doors().items():
             try:

@@ -38,7 +38,7 @@ from mcp_tui.protocol.messages import (
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport import base
 
-EXCERPT: Final = 240
+EXCERPT_CHARACTERS: Final = 240
 """Characters of a message that evidence quotes."""
 
 DROPPED_RESULT_BYTES: Final = 16_384
@@ -47,7 +47,7 @@ DROPPED_RESULT_BYTES: Final = 16_384
 KEPT_ARRIVALS: Final = 5000
 """Maximum number of arrivals that are kept."""
 
-SLOW_START: Final = 1.0
+PROBE_SLOW_START_SECONDS: Final = 1.0
 """Seconds of connecting from which a server counts as slow to start."""
 
 HEARTBEAT_SECONDS: Final = 0.04
@@ -115,7 +115,7 @@ class Arrival:
 
 def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
     """Returns a frame as an arrival; ``raw`` is the message that holds it, alone or in a batch."""
-    text = messages.bytes_text(raw[: 4 * EXCERPT])[:EXCERPT]
+    text = messages.bytes_text(raw[: 4 * EXCERPT_CHARACTERS])[:EXCERPT_CHARACTERS]
     match frame:
         case ResponseFrame(id=id):
             of = stream if id is None or id is messages.MISSING else id
@@ -216,7 +216,7 @@ class ServerUnderTest(ProbedServer):
     @property
     def slow_to_start(self) -> bool:
         """True if a connection that an experiment left unharmed is reused for the next one."""
-        return self.connecting > SLOW_START and self.transport == "stdio"
+        return self.connecting > PROBE_SLOW_START_SECONDS and self.transport == "stdio"
 
     @property
     def patience(self) -> float:
@@ -369,7 +369,7 @@ class ProbeConnection(base.Silence):
                 and _named(frame.id, self.traces) is None
             ):
                 self._refused = message
-                text = f"error {frame.error.code} {frame.error.message[:EXCERPT]}".rstrip()
+                text = f"error {frame.error.code} {frame.error.message[:EXCERPT_CHARACTERS]}".rstrip()
                 self.not_sent(message=message, detail=text, refusal=base.RefusedResponse(status, raw))
                 return
         if raw:

@@ -25,7 +25,7 @@ from mcp_tui.transport.launching import prepare
 OWN_EXIT_SECONDS: Final = 5.0
 """Seconds that a server is given to exit by itself, beyond what its tool still takes and its start took."""
 
-LOOK: Final = 0.01
+PROCESS_LOOK_SECONDS: Final = 0.01
 """Seconds between two looks at the processes."""
 
 WRAPPER: Final = (
@@ -130,7 +130,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         while self.code is None or running(self.process.get_pid()):
             if time.monotonic() >= end:
                 return False
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(PROCESS_LOOK_SECONDS)
         return True
 
     async def close(self) -> None:

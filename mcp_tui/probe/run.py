@@ -62,13 +62,13 @@ RUN_DURATIONS: Final = 10
 RUN_GRACE_SECONDS: Final = 30.0
 """A run takes at most ten times the tool's duration and 30 s."""
 
-CLOSING: Final = 5.0
+CLOSING_SECONDS: Final = 5.0
 """Seconds of that reserved for closing connections."""
 
 CANDIDATES: Final = 3
 """Tools that are tried, each once, until one reports progress."""
 
-FOUND_LIMIT: Final = 8.0
+FOUND_TOOL_SECONDS: Final = 8.0
 """Seconds that a tool may take that the probe chose itself."""
 
 PASSED_OVER: Final = 3
@@ -272,7 +272,7 @@ class Probe:
                 await connection.open()
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
             self.tell(f"control run of {choice.name} {choice.shown()}{reasons}")
-            limit = min(self.patience if asked else FOUND_LIMIT, max(1.0, self._left(0.0)))
+            limit = min(self.patience if asked else FOUND_TOOL_SECONDS, max(1.0, self._left(0.0)))
             control, heard = await _control_run(connection, choice, limit)
             why = _useless_because(control, heard, asked=asked)
             if why:
@@ -375,7 +375,7 @@ class Probe:
     def _left(self, budget: float) -> float:
         """Returns the seconds left of a budget, or of the limit of the run if there is one; neither is endless time."""
         budget = self.limit or budget or math.inf
-        return self._began + budget - min(CLOSING, budget / 4) - time.monotonic()
+        return self._began + budget - min(CLOSING_SECONDS, budget / 4) - time.monotonic()
 
     async def _run_side_by_side(self, experiments: list[Experiment], lanes: int) -> None:
         """Runs experiments, ``lanes`` at a time."""
@@ -466,10 +466,10 @@ class Probe:
 
 # -- the control run: the tool at work, uncancelled ------------------------------------------------------------
 
-ASIDE: Final = 0.15
+ASIDE_SECONDS: Final = 0.15
 """Seconds after which another request shows whether the server answers while the tool works."""
 
-BLOCKED: Final = 0.5
+BLOCKED_SECONDS: Final = 0.5
 """Seconds from which an answer counts as held up by the tool."""
 
 
@@ -480,7 +480,7 @@ async def _control_run(
     trace = connection.call(choice.name, choice.arguments)
     await trace.leaves()
     sent = trace.sent_at
-    await connection.until(trace.over, sent + ASIDE)
+    await connection.until(trace.over, sent + ASIDE_SECONDS)
     aside = connection.echo() if not trace.over() else None
     heard = await trace.answered(sent + limit)
     ended_at = connection.now() if heard is None else heard.at
@@ -508,7 +508,7 @@ def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
     if aside is None or heard is None:
         return False
     answers = aside.responses
-    return not answers or (answers[0].at >= heard.at - 0.05 and heard.at - aside.sent_at > BLOCKED)
+    return not answers or (answers[0].at >= heard.at - 0.05 and heard.at - aside.sent_at > BLOCKED_SECONDS)
 
 
 def _useless_because(control: ControlRun, heard: Arrival | None, *, asked: bool) -> str:

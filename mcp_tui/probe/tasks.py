@@ -8,12 +8,12 @@ from typing import Final
 
 from mcp_tui.client.negotiation import CLIENT_CAPABILITIES
 from mcp_tui.probe.report import Verdict
-from mcp_tui.probe.tools import AIM
+from mcp_tui.probe.tools import AIM_SECONDS
 from mcp_tui.probe.trial import MID, NEEDS_TOOL, Trial
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.tasks import EXTENSION
 
-SOON: Final = 0.2
+UNKNOWN_TASK_SECONDS: Final = 0.2
 """Seconds after which a task of unknown duration is cancelled."""
 
 
@@ -42,8 +42,8 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
         return Verdict.NOT_OBSERVABLE, NEEDS_TOOL
     # the duration of a tool that only runs as a task is unknown, so it is cancelled soon
     known = server.choice == choice
-    length = server.control.length if known else AIM
-    middle = MID * length if known else SOON
+    length = server.control.length if known else AIM_SECONDS
+    middle = MID * length if known else UNKNOWN_TASK_SECONDS
     params: dict[str, Json] = {"name": choice.name, "arguments": choice.arguments}
     if not modern:
         params["task"] = {"ttl": 60_000}

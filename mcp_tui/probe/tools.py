@@ -14,7 +14,7 @@ from mcp_tui.protocol.messages import Json, as_object, as_text, number, shown, t
 from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
 
-AIM: Final = 2.0
+AIM_SECONDS: Final = 2.0
 """Seconds that a tool is asked to take, if an argument says how long."""
 
 BRIEF_SECONDS: Final = 0.2
@@ -329,7 +329,7 @@ def _arguments(
     if not timed:
         return {**filled, **given}, None, 0.0
     name, unit = timed[0].name, _unit(timed[0], said) or 1.0
-    long = {**filled, name: _fitted(AIM / unit, timed[0]), **given}
+    long = {**filled, name: _fitted(AIM_SECONDS / unit, timed[0]), **given}
     brief = {**long, name: _fitted(BRIEF_SECONDS / unit, timed[0])}
     longest = number(long[name]) or 0.0
     return long, brief if (number(brief[name]) or 0.0) < longest / 2 else None, longest * unit

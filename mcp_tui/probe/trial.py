@@ -31,7 +31,7 @@ NEEDS_TOOL: Final = "needs a slow tool; none found"
 HARM: Final = "calls of this tool harm each other, cancelled or not"
 """The reason why an experiment with several calls in flight shows nothing."""
 
-TRANSIT_SECONDS: Final = 0.35
+LISTENED_SECONDS: Final = 0.35
 """Seconds to listen on: for those in which a message may be in transit, and some more."""
 
 
@@ -76,7 +76,7 @@ class Trial:
     def end(self, since: float = 0.0) -> float:
         """Seconds from a call to the moment after which nothing more of it is expected."""
         control = self.control
-        quiet = judging.quiet(control) + TRANSIT_SECONDS
+        quiet = judging.quiet(control) + LISTENED_SECONDS
         if control.duration is None:
             return since + max(3.0, quiet)
         return max(control.length + max(0.5, 0.1 * control.length), since + quiet)

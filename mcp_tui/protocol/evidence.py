@@ -158,7 +158,7 @@ TRANSIT: Final = 0.3
 LEAST_QUIET_SECONDS: Final = 0.5
 """Seconds without progress that are no quiet yet, however close together the messages came."""
 
-WARM: Final = 60.0
+WARM_SECONDS: Final = 60.0
 """Seconds after the last event of a cancelled request in which its words change with time alone, at least."""
 
 FOREVER: Final = float("inf")
@@ -184,7 +184,7 @@ def is_warm(row: Request, now: float) -> bool:
 def _cools(row: Request) -> float:
     last = max((each.last_after for each in row.late), default=0.0)
     heard = max(row.signalled_at or 0.0, (row.cancel_at or row.ended_at or 0.0) + last)
-    return heard + max(WARM, quiet_after(row.longest_gap) + 1.0)
+    return heard + max(WARM_SECONDS, quiet_after(row.longest_gap) + 1.0)
 
 
 def quiet_after(longest_gap: float) -> float:

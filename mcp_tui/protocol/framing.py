@@ -19,7 +19,7 @@ RawLine = bytes
 LINE_HEAD_BYTES: Final = 64 * 1024
 """Bytes kept from the start of a line above the cap, to find the id of the message in them."""
 
-TAIL: Final = 512
+TAIL_BYTES: Final = 512
 """Bytes kept from its end: many servers write the id last."""
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -31,8 +31,8 @@ _SPARE_BYTES: Final = len(BOM) + len(b"\r")
 class Oversized:
     """A line above the cap: the bytes at its start and at its end, and the number of all.
 
-    These are at most :data:`LINE_HEAD_BYTES` and :data:`TAIL`. No byte is in both; the tail is empty where the head is the
-    whole line.
+    These are at most :data:`LINE_HEAD_BYTES` and :data:`TAIL_BYTES`. No byte is in both; the tail is empty where the head is
+    the whole line.
     """
 
     head: bytes
@@ -108,7 +108,7 @@ class LineFramer:
             return
         self._outline = None
         held = self._pending.getvalue()
-        end = TAIL + 1  # with one for a carriage return
+        end = TAIL_BYTES + 1  # with one for a carriage return
         self._tail = ((self._tail or held[-end:]) + piece[-end:])[-end:]
         if len(held) != LINE_HEAD_BYTES + len(BOM):
             self._pending = BytesIO()
@@ -120,13 +120,13 @@ class LineFramer:
             return
         held = self._pending.getvalue()
         start = len(BOM) if self._first and held.startswith(BOM) else 0
-        end = self._tail or held[-TAIL - 1 :]
+        end = self._tail or held[-TAIL_BYTES - 1 :]
         tail = end.removesuffix(b"\r")
         size = self._size - start - (len(end) - len(tail))
         line = held[start : start + (size if size <= self._cap else min(size, LINE_HEAD_BYTES))]
         if size > self._cap:
             # as far as it is not in the head
-            tail = tail[-min(TAIL, size - LINE_HEAD_BYTES) :] if size > LINE_HEAD_BYTES else b""
+            tail = tail[-min(TAIL_BYTES, size - LINE_HEAD_BYTES) :] if size > LINE_HEAD_BYTES else b""
             lines.append(Oversized(head=line, size=size, tail=tail))
         elif line and not line.isspace():
             lines.append(line)

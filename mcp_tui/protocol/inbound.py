@@ -26,7 +26,7 @@ from mcp_tui.protocol.messages import (
 )
 from mcp_tui.protocol.ports import Decisions
 from mcp_tui.protocol.requests import RUNNING, Request, State
-from mcp_tui.protocol.responses import CROSSING, EVENT_TEXT_CHARACTERS, METHOD_CHARACTERS, Responses
+from mcp_tui.protocol.responses import CROSSING_SECONDS, EVENT_TEXT_CHARACTERS, METHOD_CHARACTERS, Responses
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import LISTEN, UNTOKENED, TypedId
 from mcp_tui.protocol.tasks import Tasks
@@ -167,7 +167,7 @@ class Inbound:
             rule, what = "answer-repeated", "which was answered before"
         elif key in self._taken_back:
             after = at - self._taken_back[key]
-            if after <= CROSSING:
+            if after <= CROSSING_SECONDS:
                 return  # C-51: answer and withdrawal crossed
             rule, what = "answer-withdrawn", f"which the server took back {after:.3f} s before"
         text = f"an answer {'without an id' if id_ is messages.MISSING else f'to {shown(id_)}'}, {what}"

@@ -65,13 +65,13 @@ _UNSENT: Final = frozenset({State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLE
 OWN_ID: Final = "mcp-tui-{}"
 """The id of a request that a tap sends itself, beside those of the client that it listens to."""
 
-ACKNOWLEDGED: Final = 10.0
+ACKNOWLEDGEMENT_SECONDS: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
 
-WATCHED: Final = 60.0
+WATCHED_SECONDS: Final = 60.0
 """Seconds after the signal for which the stream of a cancelled request is kept open, for what may still come."""
 
-CONCERNED: Final = 60.0
+CONCERNED_SECONDS: Final = 60.0
 """Seconds after a cancel in which the end of the connection counts as evidence, or the grace if that is longer."""
 
 
@@ -289,7 +289,7 @@ class Ledger(Core):
         self.emit(ev.Sent(at=at, id=row.id, seq=seq))
         self.clocks.arm(row)
         if row.method == LISTEN and row.open:
-            self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGED)
+            self.deadlines.arm(Timer.ACKNOWLEDGEMENT, row.id, at + ACKNOWLEDGEMENT_SECONDS)
         owner = self._task_owner(row)
         if owner is not None and row.id in self.live:
             self.tasks.errand_written(owner, row, at, seq)
@@ -425,7 +425,7 @@ class Ledger(Core):
         waited = [id_ for id_, live in self.live.items() if not live.row.internal]
         watched = list(map(self.row, self._watched))
         unanswered = [row for row in watched if row.id not in self.live and not answered(row)]
-        waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= CONCERNED]
+        waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= CONCERNED_SECONDS]
         cancelled = [*watched, *(live.row for live in self.live.values())]
         cancels = [row.cancel_at for row in cancelled if row.cancel_at is not None]
         self.unheard(detail, at=at, expected=expected)
@@ -469,7 +469,7 @@ class Ledger(Core):
         """
         for row in list(map(self.row, self._watched)):
             since = at - (row.cancel_at or at)
-            told = not expected and since <= max(CONCERNED, self.grace)
+            told = not expected and since <= max(CONCERNED_SECONDS, self.grace)
             self._stop_watching(row, detail if told else "", at, disconnected=told, final=expected)
         if expected:
             self._watched.clear()
@@ -614,14 +614,14 @@ class Ledger(Core):
                     self.tasks.poll(id_, now)
                 case Timer.ACKNOWLEDGEMENT:
                     if self.live[id_].row.state is State.IN_FLIGHT:
-                        text = f"the subscription is not acknowledged after {ACKNOWLEDGED:g} s"
+                        text = f"the subscription is not acknowledged after {ACKNOWLEDGEMENT_SECONDS:g} s"
                         self.violation("not-acknowledged", text, now, 0, id_)
                 case Timer.LIMIT:
                     self._limit_reached(self.live[id_], now)
                 case Timer.RELEASE:
                     row = self.row(id_)
                     self.do(self.port.release, row.wire_id)
-                    self._stop_watching(row, f"mcp-tui closed its stream after {WATCHED:g} s", now)
+                    self._stop_watching(row, f"mcp-tui closed its stream after {WATCHED_SECONDS:g} s", now)
 
     def _limit_reached(self, live: Live, now: float) -> None:
         row = live.row
@@ -643,7 +643,7 @@ class Ledger(Core):
             self.settle(row, row.cancel_answer, now)
             if self.negotiated.transport == "http" and not row.task_id and row.id in self._watched:
                 # C-37: the server may leave the stream open for ever. Until then its late answer can still be seen.
-                self.deadlines.arm(Timer.RELEASE, row.id, max(now, row.signalled_at + WATCHED))
+                self.deadlines.arm(Timer.RELEASE, row.id, max(now, row.signalled_at + WATCHED_SECONDS))
             return
         if row.as_task and not row.task_id:
             self.emit(ev.CancelDelayed(at=now, id=row.id, detail=NO_TASK_ID))

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeGuard, cast
 
 from pydantic_core import from_json, to_json
 
-from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL
+from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL_BYTES
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.pieces import LARGE_BYTES, MessageOutline
 from mcp_tui.protocol.pixels import pixels
@@ -471,7 +471,7 @@ def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | 
         return _pollution(raw)
     found = _top_level(start)
     if whole and "id" not in found:
-        last = _LAST.search(raw[-TAIL:])
+        last = _LAST.search(raw[-TAIL_BYTES:])
         if last:
             found["id"] = _scalar(last.group(1))
     if not found and not (start.startswith(b"[") and b'"jsonrpc"' in start):

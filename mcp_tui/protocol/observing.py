@@ -23,7 +23,7 @@ from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object, is_request_id, shown
 from mcp_tui.protocol.requests import OPEN, Request, State
-from mcp_tui.protocol.responses import CROSSING, METHOD_CHARACTERS
+from mcp_tui.protocol.responses import CROSSING_SECONDS, METHOD_CHARACTERS
 from mcp_tui.protocol.revisions import (
     META_CAPABILITIES,
     META_CLIENT_INFO,
@@ -236,7 +236,7 @@ class Observer:
             return
         if row.state not in OPEN:
             since = at - (row.ended_at or at)
-            if row.cause is None and since > CROSSING:  # else they crossed, or it was told by the tap
+            if row.cause is None and since > CROSSING_SECONDS:  # else they crossed, or it was told by the tap
                 text = f"a cancel of {row.id!r}, which was over {since:.3f} s before"
                 self._violation("cancel-over", text, at, seq, row.id)
             return

@@ -33,7 +33,7 @@ from mcp_tui.protocol.requests import Request, State, longest_gap
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Rounds, Tasks
 
-CROSSING: Final = 1.0
+CROSSING_SECONDS: Final = 1.0
 """Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
 
 BETWEEN: Final = "abandoned: nothing to cancel"
@@ -402,12 +402,12 @@ class Responses:
         overdue = (
             core.negotiated.modern
             and not row.watching_over
-            and after > CROSSING
+            and after > CROSSING_SECONDS
             and row.signalled_at is not None
             and row.method != LISTEN
         )
         longest = longest_gap(row, at) if kind is Kind.PROGRESS else 0.0
-        known = overdue and any(e.kind is kind and e.last_after > CROSSING for e in row.late)
+        known = overdue and any(e.kind is kind and e.last_after > CROSSING_SECONDS for e in row.late)
         core.emit(
             ev.Late(
                 at=at,

@@ -35,7 +35,7 @@ POLL_SECONDS: Final = 1.0
 POLLS: Final = (0.1, 60.0)
 """The shortest and the longest interval, in seconds, whatever the server names."""
 
-AFTER: Final = 10.0
+POLLED_AFTER_SECONDS: Final = 10.0
 """Seconds after a cancel in which a task is still polled, because it may finish anyway."""
 
 POLL_LIMITS: Final = Limits(timeout=30.0, max_timeout=60.0)
@@ -504,7 +504,7 @@ class Tasks:
                 )  # or the limit would pass before the server is asked
             if row.state is not State.TASK and row.cancel_at is not None:
                 # the last look before it is unfollowed
-                after = min(after, row.cancel_at + AFTER - at)
+                after = min(after, row.cancel_at + POLLED_AFTER_SECONDS - at)
         self._core.deadlines.arm(Timer.POLL, row.id, at + after)
 
     def poll(self, id: RequestId, at: float) -> None:
@@ -525,7 +525,7 @@ class Tasks:
             return False
         over = row.task_status in ("completed", "failed", "cancelled")
         waits = row.state is State.CANCEL_REQUESTED or (row.state is State.CANCELLED and not over)
-        return waits and row.cancel_at is not None and at - row.cancel_at < AFTER
+        return waits and row.cancel_at is not None and at - row.cancel_at < POLLED_AFTER_SECONDS
 
     def _unfollow(self, row: Request) -> None:
         """Stops following a task, whose status no longer matters."""

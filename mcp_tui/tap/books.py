@@ -24,7 +24,7 @@ from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
 from mcp_tui.tap.desk import Books, Desk
 
-UNGUARDED: Final = 0.5
+UNGUARDED_SECONDS: Final = 0.5
 """Seconds that the guard of a killed tap has to end the server."""
 
 FOLDERS: Final = ("PWD", "OLDPWD")
@@ -139,7 +139,7 @@ class StdioBooks(Account):
     def killed(self, at: float) -> None:
         """Ends a server whose tap was killed, if its guard was killed too and could not."""
         self._end("the tap was killed", expected=False, at=at)
-        sleep(UNGUARDED)
+        sleep(UNGUARDED_SECONDS)
         with suppress(OSError):
             os.killpg(self._server, signal.SIGKILL)
 

@@ -31,13 +31,13 @@ from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account
 from mcp_tui.transport.addresses import readable
 
-SLICE: Final = 0.02
+SLICE_SECONDS: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
 
-STALE: Final = relay.HOLD / 2
+STALE_HOLD_SECONDS: Final = relay.HOLD / 2
 """Seconds after which a hold is too old to decide in: the relay may have given it up."""
 
-UNENDED: Final = 2.0
+UNENDED_LINE_SECONDS: Final = 2.0
 """Seconds without a byte of the server after which a line that it began is ended for the client."""
 
 
@@ -90,7 +90,7 @@ class Desk:
             while not self._over:
                 for key, _ in self._selector.select(self._wait()):
                     key.data()
-                self._work(monotonic() + SLICE)
+                self._work(monotonic() + SLICE_SECONDS)
                 self._turn()
                 # Limits only when all is read that came: an answer may be among it.
                 if not self._more:
@@ -256,7 +256,7 @@ class Desk:
         self._held = False
         now = monotonic()
         # Else the relay has let the answers go on, and one of them may be on its way here: it is asked to hold again.
-        if now - at < STALE:
+        if now - at < STALE_HOLD_SECONDS:
             for each in self._accounts:
                 each.tick(now)
             wanted, self._wanted = self._wanted, []
@@ -266,7 +266,7 @@ class Desk:
             for order in said:
                 self.order(**order)
                 self._heard = now  # a server that is told may end its line yet
-            if held == relay.WITHIN and self._told and now - self._heard >= UNENDED:
+            if held == relay.WITHIN and self._told and now - self._heard >= UNENDED_LINE_SECONDS:
                 for each in self._accounts:
                     self.order(end_line=each.line_ended(now).decode("latin-1"))
                 held = relay.AT_END

@@ -18,7 +18,7 @@ from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, Oversized
 from mcp_tui.protocol.messages import (
     Batch,
     Frame,
@@ -49,7 +49,7 @@ SESSIONS: Final = 64
 OWN_NUMBERS: Final = 1 << 31
 """The first number of an exchange of the tap's own; those of clients are smaller."""
 
-DECODED: Final = 1 << 20
+DECODED_BYTES: Final = 1 << 20
 """Bytes that are decompressed at once."""
 
 
@@ -67,7 +67,7 @@ class Copy:
         if self._size <= self._cap:
             self._data += data
         else:
-            self._tail = (self._tail + data)[-TAIL:]
+            self._tail = (self._tail + data)[-TAIL_BYTES:]
             del self._data[LINE_HEAD_BYTES:]
 
     def read(self) -> bytes | Oversized:
@@ -222,7 +222,7 @@ class Record:
             decoded = data
             data = b""
             if self._decoder is not None:
-                decoded = self._decoder.decompress(decoded, DECODED)
+                decoded = self._decoder.decompress(decoded, DECODED_BYTES)
                 data = self._decoder.unconsumed_tail
             if self._events is None:
                 self._response.append(decoded)

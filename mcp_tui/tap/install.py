@@ -31,7 +31,7 @@ from mcp_tui.journal.state import replace_file
 from mcp_tui.protocol.messages import Json, as_list
 from mcp_tui.protocol.values import frozen
 
-CONTEXT: Final = 60
+CONTEXT_CHARACTERS: Final = 60
 """Characters that are shown around a change in a long line."""
 
 
@@ -67,7 +67,7 @@ class Edit:
         start, end = min(self.spans)[0], max(stop for _, stop, _ in self.spans)
         first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
         last = len(text) if last < 0 else last
-        begin, stop = max(first, start - CONTEXT), min(last, end + CONTEXT)
+        begin, stop = max(first, start - CONTEXT_CHARACTERS), min(last, end + CONTEXT_CHARACTERS)
         yield f"{self.file}:{text.count(chr(10), 0, start) + 1}"
         cut = "…" * (begin > first), "…" * (stop < last)
         old, now = (

@@ -57,11 +57,11 @@ TOLD_LATER = (*MOVED, b"q", b"d", b"a", b"n", b"f", b"l")
 """The kinds that are of the traffic."""
 QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the books."""
-BUNDLE = 1 << 18
+BUNDLE_BYTES = 1 << 18
 """Bytes that are handed to the books at a time."""
 PIECES = 256
 """Pieces of them that are written at a time."""
-LATER = 0.1
+TOLD_LATER_SECONDS = 0.1
 """Seconds that the books are told later: nothing runs beside an answer that comes at once, or a flood that soon ends."""
 AWAKE = 20
 """Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
@@ -77,7 +77,7 @@ AT_END, WITHIN, UNREAD = range(3)
 """Where a hold is: at the end of a line, within one, or nowhere, since the client does not read."""
 SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
-REST = 0.3
+LAST_BYTES_SECONDS = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
 LAST_RECORDS_SECONDS = 0.1
 """Seconds for the last records to the books."""
@@ -205,13 +205,13 @@ class Queue:
                 elif self._closed:
                     os.close(self._sink)
                     return
-                if size < BUNDLE and not self._closed:
+                if size < BUNDLE_BYTES and not self._closed:
                     looks += 1
                     if looks > AWAKE:
                         self.asleep = True
                         self._rest()
                         self.asleep = False
-                    self._rest(LATER)
+                    self._rest(TOLD_LATER_SECONDS)
         except OSError:
             self.fail("the books ended")
 
@@ -220,7 +220,7 @@ class Queue:
         size = 0
         with self._lock:
             self._urgent = False
-            while self._records and size < BUNDLE:
+            while self._records and size < BUNDLE_BYTES:
                 kind, at, number, data = self._records.popleft()
                 self._unsent += (RECORD.pack(kind, at, number, len(data)), data)
                 size += len(data)
@@ -572,7 +572,7 @@ def wait_for_rest(direction: ByteStream) -> None:
         sleep(0.005)
         if not direction.reading:
             since = monotonic()
-        elif monotonic() - since > REST:
+        elif monotonic() - since > LAST_BYTES_SECONDS:
             return
 
 

@@ -31,7 +31,7 @@ REQUESTED_GRACE = 2.0
 """Seconds that processes left behind by a server have to exit after a SIGTERM of the client's."""
 LEFT_GRACE = 0.5
 """Seconds that they have before a SIGTERM of the guard's own, and then again before SIGKILL."""
-GIVE_UP = 5.0
+GIVE_UP_SECONDS = 5.0
 """Seconds after which the guard gives up on what SIGKILL does not end (another user's, uninterruptible)."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -250,7 +250,7 @@ class Guard:
     def kill(self) -> None:
         """Kills the server and all its descendants, those forked meanwhile too, until they are gone."""
         self.count()
-        until = monotonic() + GIVE_UP
+        until = monotonic() + GIVE_UP_SECONDS
         while monotonic() < until:
             if not (self.exited and self.reaper):  # else its number may be another's by now
                 self.group(SIGKILL)

@@ -45,13 +45,13 @@ from mcp_tui.transport.http_streams import (
 from mcp_tui.transport.standstill import Limit
 from mcp_tui.transport.targets import HttpTarget
 
-LISTENS: Final = 0.5
+LISTEN_SECONDS: Final = 0.5
 """Seconds that :meth:`HttpTransport.initialized` waits for the server's own stream, so that no early question is lost."""
 
-CONNECT_TIMEOUT: Final = 10.0
+CONNECT_SECONDS: Final = 10.0
 """Seconds for a connection, and for the first event of HTTP with SSE."""
 
-FAREWELL: Final = 1.0
+FAREWELL_SECONDS: Final = 1.0
 """Seconds that each step of :meth:`HttpTransport.close` may take; there are four."""
 
 
@@ -59,7 +59,7 @@ class HttpTransport(HttpSession):
     """A connection to one server over streamable HTTP.
 
     The target's ``headers`` go on every request, unless the protocol sets them itself. ``max_message`` is in bytes. Time
-    limits, but for :data:`CONNECT_TIMEOUT`, are the client's. ``tokens`` has the access token of each request.
+    limits, but for :data:`CONNECT_SECONDS`, are the client's. ``tokens`` has the access token of each request.
 
     Raises:
         TransportError: the URL or a header cannot be used.
@@ -71,7 +71,7 @@ class HttpTransport(HttpSession):
     def __init__(
         self, target: HttpTarget, *, max_message: int = MAX_MESSAGE, tokens: TokenSource | None = None
     ) -> None:
-        super().__init__(HttpClient(target, connect_timeout=CONNECT_TIMEOUT, tokens=tokens), max_message)
+        super().__init__(HttpClient(target, connect_timeout=CONNECT_SECONDS, tokens=tokens), max_message)
         self._target = target
         self._sendings: dict[tuple[str, RequestId | None], Sending] = {}
         """Messages on their way: a ``request`` and its ``cancel`` by the id of the request, a ``notice`` by its own."""
@@ -110,7 +110,7 @@ class HttpTransport(HttpSession):
             )
         tasks = self.drop()
         if tasks:
-            await asyncio.wait(tasks, timeout=FAREWELL)
+            await asyncio.wait(tasks, timeout=FAREWELL_SECONDS)
         if not self.over and self.session_id is not None and not self.keeps_session:
             await _at_most(self.end_session())
         await _at_most(self.http.close())
@@ -162,7 +162,7 @@ class HttpTransport(HttpSession):
         if sending.refusal is None and self._stream is None and self._usable:
             answered = asyncio.Event()
             self._stream = spawn(listen(self, answered), name="the server's own stream")
-            await _at_most(answered.wait(), LISTENS)
+            await _at_most(answered.wait(), LISTEN_SECONDS)
         return sending.refusal and sending.refusal.challenge
 
     @property
@@ -219,7 +219,7 @@ class HttpTransport(HttpSession):
         return True
 
 
-async def _at_most(awaited: Awaitable[object], seconds: float = FAREWELL) -> None:
+async def _at_most(awaited: Awaitable[object], seconds: float = FAREWELL_SECONDS) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await awaited
@@ -247,7 +247,7 @@ class SseTransport(HttpTransport):
         self._endpoint = asyncio.get_running_loop().create_future()
         self._stream = spawn(self._read(), name="the server's stream")
         try:
-            async with Limit(CONNECT_TIMEOUT):
+            async with Limit(CONNECT_SECONDS):
                 await self._endpoint
         # Also when connecting is cancelled: a stream that nobody reads would stay open.
         except BaseException as error:
@@ -255,7 +255,7 @@ class SseTransport(HttpTransport):
             await asyncio.wait([self._stream])
             await http.close()
             if isinstance(error, TimeoutError):
-                text = f"{http.address.shown} did not name an endpoint within {CONNECT_TIMEOUT:g} s"
+                text = f"{http.address.shown} did not name an endpoint within {CONNECT_SECONDS:g} s"
                 raise TransportError(text) from None
             raise
 

@@ -29,7 +29,7 @@ from mcp_tui.transport.http_errors import EXPECTED, REFUSED, cause, is_refused_o
 from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find
 from mcp_tui.transport.targets import HttpTarget
 
-IDLE: Final = 4.0
+IDLE_SECONDS: Final = 4.0
 """Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no
 connection is closed while a request is on its way."""
 
@@ -38,7 +38,9 @@ MAKING: Final = 32
 """Connections that may be made at once, for requests, and as many for urgent messages."""
 
 _KEEP_ALIVE: Final = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-_ONE_CONNECTION: Final = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE)
+_ONE_CONNECTION: Final = httpx.Limits(
+    max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE_SECONDS
+)
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -257,7 +259,7 @@ class HttpClient:
             raise
         finally:
             place.close()
-        self._idle[connection] = asyncio.get_running_loop().call_later(IDLE, self._drop, connection)
+        self._idle[connection] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._drop, connection)
         self._let_in()
         if self._make is None:
             # close() has run meanwhile, and did not know of a connection that was in use.

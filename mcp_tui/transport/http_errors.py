@@ -48,7 +48,7 @@ _LOST_SESSION: Final = re.compile(
     re.IGNORECASE,
 )
 """A session, and that it is gone, in one clause."""
-_SAID: Final = 4096
+_REASON_BYTES: Final = 4096
 """Bytes of a refusal in which its reason is looked for."""
 _MARKUP: Final = re.compile(r"<!--.*?-->|<(script|style|head)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 """What is no text of an HTML page."""
@@ -227,7 +227,7 @@ def is_session_over(said: RefusedResponse, id: RequestId | None = None) -> bool:
 
 def names_lost_session(said: RefusedResponse) -> bool:
     """Returns whether a refusal seems to say that the session is gone."""
-    text = said.body[:_SAID].decode("utf-8", "replace")
+    text = said.body[:_REASON_BYTES].decode("utf-8", "replace")
     return said.status in (400, 401, 404, 409, 410, 500) and _LOST_SESSION.search(text) is not None
 
 
@@ -243,7 +243,7 @@ def error_message(body: bytes, headers: Mapping[str, str], *, pages: bool = Fals
     """
     kind, text = media_type(headers), bytes_text(body)
     if pages and "html" in kind:
-        return readable(" ".join(html.unescape(_MARKUP.sub(" ", text[:_SAID])).split()))
+        return readable(" ".join(html.unescape(_MARKUP.sub(" ", text[:_REASON_BYTES])).split()))
     if kind not in ("text/plain", "" if pages else "text/plain") and not kind.endswith("json"):
         return ""
     with contextlib.suppress(ValueError):

@@ -51,9 +51,9 @@ from mcp_tui.transport.http_streams import (
 )
 from mcp_tui.transport.standstill import Limit
 
-ERROR_BODY: Final = 1 << 20
+ERROR_BODY_BYTES: Final = 1 << 20
 """Bytes that are read of an error response in search of a JSON-RPC message."""
-OVERTAKEN: Final = 0.1
+OVERTAKEN_SECONDS: Final = 0.1
 """Seconds that a cancel waits for the server to accept the request that it names."""
 
 _UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
@@ -208,14 +208,14 @@ class SharedExchange(Sending):
     urgent = False
 
     async def flushed(self) -> bool:
-        """Waits until the server has it, for :data:`OVERTAKEN` seconds at most once the last byte has left.
+        """Waits until the server has it, for :data:`OVERTAKEN_SECONDS` seconds at most once the last byte has left.
 
         C-05: its cancel is a POST on another connection, and would name an unknown id if it were read first.
         """
         left = await super().flushed()
         if left:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(OVERTAKEN):
+                async with asyncio.timeout(OVERTAKEN_SECONDS):
                     await self.received.wait()
         return left
 
@@ -407,7 +407,7 @@ class Exchange(Sending):
 
     async def _error(self, response: httpx.Response) -> None:
         """Delivers the JSON-RPC message of a status from 400 on: negotiation keys on it."""
-        body = await read_head(response.aiter_raw(), min(self._session.cap, ERROR_BODY))
+        body = await read_head(response.aiter_raw(), min(self._session.cap, ERROR_BODY_BYTES))
         frame = messages.parse(body)
         answer = frame if isinstance(frame, ResponseFrame) and frame.id == self._id else None
         # A server of 2026-07-28 says so with HTTP 404, too: that does not end a session.

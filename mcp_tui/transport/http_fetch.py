@@ -27,7 +27,7 @@ from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
 from mcp_tui.transport.standstill import Limit
 from mcp_tui.transport.targets import VERIFIED, HttpTarget, Tls
 
-MAX_BODY: Final = 512 * 1024
+DOCUMENT_BYTES: Final = 512 * 1024
 """Bytes of a document; metadata and tokens have a few thousand."""
 
 FETCH_SECONDS: Final = 15.0
@@ -189,10 +189,10 @@ async def _exchange(client: HttpClient, form: bytes | None, headers: Mapping[str
     async with client.request(method, {"Accept": "application/json", **headers}, form, ip=ip) as response:
         if encoding := foreign_encoding(response.headers):
             raise httpx.DecodingError(f"the answer is compressed ({readable(encoding)})")
-        body = await read_body(response.aiter_raw(), MAX_BODY, Turn())
+        body = await read_body(response.aiter_raw(), DOCUMENT_BYTES, Turn())
         if isinstance(body, Oversized):
             shown = client.address.shown
             raise TransportError(
-                f"the answer of {shown} is larger than {MAX_BODY // 1024} kB, so it is not read"
+                f"the answer of {shown} is larger than {DOCUMENT_BYTES // 1024} kB, so it is not read"
             )
         return Fetched(response.status_code, response.headers, body)

@@ -54,13 +54,13 @@ LONGEST_RETRY_SECONDS: Final = 30.0
 """Seconds to which that grows while it brings nothing."""
 ATTEMPTS: Final = 6
 """Attempts in a row that bring nothing, after which a stream is given up."""
-STEADY: Final = 5.0
+STEADY_SECONDS: Final = 5.0
 """Seconds after which a stream that stayed open was not opened in vain, even if it was quiet."""
 
-_LONGEST_ID: Final = 8192
+_EVENT_ID_CHARACTERS: Final = 8192
 _REMEMBERED: Final = 1024
 """Events of a stream, the newest, that a resumed stream may repeat."""
-_SMALL: Final = 64 * 1024
+_SMALL_BYTES: Final = 64 * 1024
 
 
 class Deliver(Protocol):
@@ -227,7 +227,7 @@ class Cursor:
         is_new = bool(event.id) and (event.id, hash(event.data)) not in self._before
         if event.data or (is_new and self.polls and self._retry >= SHORTEST_RETRY_SECONDS):
             self.in_vain = 0
-        if not event.id or len(event.id) > _LONGEST_ID:
+        if not event.id or len(event.id) > _EVENT_ID_CHARACTERS:
             return True
         self.last_id = event.id
         # With its data: an event without an id has the last one before it, so an id alone may stand for several events.
@@ -336,10 +336,10 @@ def check_encoding(response: httpx.Response) -> None:
 
 def answers(raw: bytes) -> bool:
     """Returns whether a message is, or holds, a response. A large one is judged by its first kilobyte."""
-    head = raw if len(raw) <= _SMALL else raw[:1024]
+    head = raw if len(raw) <= _SMALL_BYTES else raw[:1024]
     if b'"result"' not in head and b'"error"' not in head:
         return False
-    if len(raw) > _SMALL:
+    if len(raw) > _SMALL_BYTES:
         return b'"method"' not in head
     return not isinstance(messages.parse(raw), (RequestFrame, NotificationFrame))
 
@@ -372,7 +372,7 @@ async def read_on(
     except EXPECTED as error:
         return cause(error), None
     finally:
-        if clock() - opened_at >= STEADY:
+        if clock() - opened_at >= STEADY_SECONDS:
             cursor.in_vain = 0
     return "", None
 

@@ -19,9 +19,9 @@ LATE_SECONDS: Final = 0.1
 CATCH_UP_TURNS: Final = 1000
 """Turns of the loop in which all that was ready is read: a full socket takes less than half of them."""
 
-AT_MOST: Final = 2.0
-"""Seconds that this may take if a server never stops sending; :data:`FEWEST` turns are taken all the same."""
-FEWEST: Final = 100
+CATCH_UP_SECONDS: Final = 2.0
+"""Seconds that this may take if a server never stops sending; :data:`FEWEST_TURNS` turns are taken all the same."""
+FEWEST_TURNS: Final = 100
 
 
 def _no_matter(_: float) -> None:
@@ -54,11 +54,11 @@ class Alarm:
         else:
             # Many turns, not one: a reader hands on a few milliseconds of messages in each, and the answer may be the last
             # of them.
-            self._handle = self._loop.call_soon(self._read, CATCH_UP_TURNS, now + AT_MOST)
+            self._handle = self._loop.call_soon(self._read, CATCH_UP_TURNS, now + CATCH_UP_SECONDS)
             self._late(now - self._when)
 
     def _read(self, turns: int, until: float) -> None:
-        if turns and (turns > CATCH_UP_TURNS - FEWEST or self._loop.time() < until):
+        if turns and (turns > CATCH_UP_TURNS - FEWEST_TURNS or self._loop.time() < until):
             self._handle = self._loop.call_soon(self._read, turns - 1, until)
         else:
             self._ring()

@@ -37,7 +37,7 @@ HURRIED_GRACE: Final = 0.5
 
 STDOUT_GRACE: Final = 1.0
 """Seconds that a server may go on running after it closed its stdout."""
-DRAIN: Final = 5.0
+DRAIN_SECONDS: Final = 5.0
 """Seconds for the last lines of a server that exited; its guard ends what holds its pipes open within one."""
 LAST_LINES_SECONDS: Final = 0.25
 """The same for a server that was ended by us."""
@@ -288,7 +288,7 @@ class StdioTransport(LineWriter, Transport):
                 await _first(exited, asked, seconds=STDOUT_GRACE)
             if exited.done():
                 # C-41: its last lines may still lie in the pipes, and an answer among them counts.
-                await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN)
+                await _first(asyncio.gather(*self._readers), asked, seconds=DRAIN_SECONDS)
             if asked.done():
                 await self._end(process, sink)
                 await self._finish(process, "server did not end")

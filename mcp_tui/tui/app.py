@@ -47,7 +47,7 @@ AIMED: Final = 64
 QUIT_SECONDS: Final = 0.5
 """Seconds that the servers have if a person presses the key to quit twice: cancels leave first, the guards do the rest."""
 
-SIGNAL_PATIENCE: Final = 2.5
+SIGNAL_SECONDS: Final = 2.5
 """Seconds that they have after a signal: two to end by themselves, and a moment after SIGTERM."""
 
 EMPTY_MODE: Final = "empty"
@@ -607,5 +607,5 @@ class WorkbenchApp(Host, inherit_bindings=False):
         loop = self._loop
         if loop is None or not loop.is_running() or not self.is_running:
             return False
-        loop.call_soon_threadsafe(self.leave, status, SIGNAL_PATIENCE)
+        loop.call_soon_threadsafe(self.leave, status, SIGNAL_SECONDS)
         return True

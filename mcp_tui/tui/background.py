@@ -19,7 +19,7 @@ from mcp_tui.protocol.patterns import late
 
 BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 
-AWAITED: Final = 2.0
+AWAITED_SECONDS: Final = 2.0
 """Seconds in which a single escape may be the begin of an answer, and is kept for a moment."""
 
 _COLOUR_ANSWER: Final = late(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
@@ -47,7 +47,7 @@ class Answers:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._until = now() + AWAITED
+        self._until = now() + AWAITED_SECONDS
         self._kept = ""
         self.light: bool | None = None
         """Whether the background is light, as soon as the terminal said it."""

@@ -12,10 +12,10 @@ from mcp_tui.tui.view.text import SafeText, words
 SEEN_SECONDS: Final = 0.7
 """Seconds without a key after which a person has seen the screen."""
 
-REPEAT: Final = 0.25
+REPEAT_SECONDS: Final = 0.25
 """Seconds between two repetitions of a request by a held key."""
 
-MOVING: Final = 0.3
+MOVING_SECONDS: Final = 0.3
 """Seconds within which a key has moved the cursor."""
 
 
@@ -93,7 +93,7 @@ class KeyGuard:
         if (target, ended) == self._target:
             return
         same, self._target = self._target[0] == target, (target, ended)
-        if same or self.now() - self._moved > MOVING:
+        if same or self.now() - self._moved > MOVING_SECONDS:
             self._changed = self.now()
         # An arrow shows that the person saw where the cursor went. A letter, such as
         # one that filters, shows nothing of that.
@@ -125,7 +125,7 @@ class KeyGuard:
     def may_repeat(self) -> bool:
         """Returns whether a key may repeat a request now; a held key comes far more often."""
         now = self.now()
-        if now - self._repeated < REPEAT:
+        if now - self._repeated < REPEAT_SECONDS:
             return False
         self._repeated = now
         return True

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from mcp_tui.live.serving import Doorkeeper
     from mcp_tui.protocol.states import Limits
 
-ASK: Final = 10.0
+ASK_SECONDS: Final = 10.0
 """Seconds between the timeout of a request and its cancel, in which a person is asked."""
 
 RECENT_COMMANDS: Final = 20
 """Commands of the palette that are remembered."""
 
-MORE: Final = 30.0
+MORE_SECONDS: Final = 30.0
 """Seconds that ``+`` and *Wait 30 s more* give."""
 
 

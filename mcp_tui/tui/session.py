@@ -31,7 +31,7 @@ from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
 from mcp_tui.transport.errors import TransportError, sentence, within
 from mcp_tui.tui.keys import hint, key_of
-from mcp_tui.tui.preferences import ASK
+from mcp_tui.tui.preferences import ASK_SECONDS
 from mcp_tui.tui.questions import Question, respond
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.badges import LATE
@@ -448,7 +448,7 @@ class Session:
     def limits_of(self, tool: str) -> Limits:
         """Returns the limits of a call of a tool, or of any other request for an empty name."""
         if self._limits_of is None:
-            return replace(self.client.settings.limits, ask=ASK)
+            return replace(self.client.settings.limits, ask=ASK_SECONDS)
         return self._limits_of(tool)
 
 

@@ -25,7 +25,7 @@ SHAKEN = ["server/discover", "initialize", "notifications/initialized"]
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence is taken for silence after a fraction of a second."""
-    monkeypatch.setattr(connecting, "PROBE_WAIT", 0.3)
+    monkeypatch.setattr(connecting, "PROBE_SECONDS", 0.3)
     monkeypatch.setattr(connecting, "LATE_WAIT", 0.3)
 
 
@@ -99,7 +99,7 @@ async def test_a_probe_that_is_answered_after_the_fallback_began(
 async def test_an_error_to_nobody_is_the_answer_to_the_probe_and_no_fault(
     mode: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(connecting, "PROBE_WAIT", 10 * HANG)  # nothing is waited out
+    monkeypatch.setattr(connecting, "PROBE_SECONDS", 10 * HANG)  # nothing is waited out
     async with connected(scripted(mode)) as (made, told):
         assert made.revision is not None
         assert made.revision.name == OLD
@@ -111,7 +111,7 @@ async def test_an_error_to_nobody_is_the_answer_to_the_probe_and_no_fault(
 async def test_a_slow_start_with_a_forced_modern_revision_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(connecting, "PROBE_WAIT", 0.0)
+    monkeypatch.setattr(connecting, "PROBE_SECONDS", 0.0)
     release = tmp_path / "release"
     target = replace(scripted("slow-start"), env={"RELEASE": str(release)})
     made, told = client(target, ClientSettings(protocol=NEW, connect_timeout=HANG))

@@ -230,7 +230,7 @@ def test_every_cut_of_a_journal_can_be_read_and_read_on(tmp_path: Path) -> None:
 def test_a_damaged_call_in_a_long_journal_hides_its_own_cancel_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_tui.journal.recording.STRICT", 0)
+    monkeypatch.setattr("mcp_tui.journal.recording.STRICT_BYTES", 0)
     writer = journal(tmp_path)
     write(writer, cancel(6), settled(6), cancel(7), settled(7))
     writer.close()

@@ -31,7 +31,7 @@ BROKEN = b'{"jsonrpc":"2.0","id":1,"result":"\xff\xfe"}'
 def loosely(path: Path, monkeypatch: pytest.MonkeyPatch) -> Recording:
     """As a long recording is read: by the beginnings and the ends of its lines."""
     with monkeypatch.context() as patch:
-        patch.setattr(recordings, "STRICT", 0)
+        patch.setattr(recordings, "STRICT_BYTES", 0)
         patch.setattr(recordings, "READ_BYTES", 2000)
         recording = Recording(path)
         for _ in recording.scan():

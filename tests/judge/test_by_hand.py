@@ -104,7 +104,7 @@ class Played:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "CANCEL_SECONDS", 0.05)
-    monkeypatch.setattr(experiments, "MOMENT", 0.05)
+    monkeypatch.setattr(experiments, "MOMENT_SECONDS", 0.05)
 
 
 def verdicts(report: ClientReport | None, *rules: str) -> dict[str, Verdict]:

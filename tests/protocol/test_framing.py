@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, LineFramer, Oversized, RawLine
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, LineFramer, Oversized, RawLine
 
 MB = 1 << 20
 BOM = b"\xef\xbb\xbf"
@@ -29,7 +29,9 @@ def expected(stream: bytes, cap: int) -> list[RawLine | Oversized]:
         if len(content) > cap:
             lines.append(
                 Oversized(
-                    head=content[:LINE_HEAD_BYTES], size=len(content), tail=content[LINE_HEAD_BYTES:][-TAIL:]
+                    head=content[:LINE_HEAD_BYTES],
+                    size=len(content),
+                    tail=content[LINE_HEAD_BYTES:][-TAIL_BYTES:],
                 )
             )
         elif content.strip():
@@ -69,11 +71,11 @@ def test_the_unfinished_last_line_comes_at_the_end() -> None:
     assert framer.close() == []
 
 
-@pytest.mark.parametrize("beyond", [1, 2, TAIL - 1, TAIL, TAIL + 1, 3 * TAIL])
+@pytest.mark.parametrize("beyond", [1, 2, TAIL_BYTES - 1, TAIL_BYTES, TAIL_BYTES + 1, 3 * TAIL_BYTES])
 @pytest.mark.parametrize("piece", [61, 500, LINE_HEAD_BYTES, 1 << 20])
 def test_head_and_tail_of_a_line_above_the_cap_share_no_byte(beyond: int, piece: int) -> None:
     line = bytes(33 + at % 90 for at in range(LINE_HEAD_BYTES + beyond))
-    large = Oversized(head=line[:LINE_HEAD_BYTES], size=len(line), tail=line[LINE_HEAD_BYTES:][-TAIL:])
+    large = Oversized(head=line[:LINE_HEAD_BYTES], size=len(line), tail=line[LINE_HEAD_BYTES:][-TAIL_BYTES:])
     for start, end in product([b"", BOM], [b"\n", b"\r\n", b""]):
         stream = start + line + end
         pieces = [stream[at : at + piece] for at in range(0, len(stream), piece)]
@@ -92,5 +94,5 @@ def test_an_endless_line_takes_no_more_memory_than_the_cap() -> None:
         tracemalloc.stop()
     assert held < 4 * LINE_HEAD_BYTES
     assert peak < 6 * MB
-    large = Oversized(head=b"q" * LINE_HEAD_BYTES, size=64 * MB, tail=b"q" * TAIL)
+    large = Oversized(head=b"q" * LINE_HEAD_BYTES, size=64 * MB, tail=b"q" * TAIL_BYTES)
     assert framer.feed(b"\n{}\n") == [large, b"{}"]

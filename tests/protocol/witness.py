@@ -29,7 +29,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.requests import RUNNING, TERMINAL, Book, Request, State
-from mcp_tui.protocol.tasks import AFTER
+from mcp_tui.protocol.tasks import POLLED_AFTER_SECONDS
 from tests.protocol.recorded import Action, RecordedLedger
 
 Key = tuple[type, RequestId]
@@ -370,7 +370,7 @@ class Witness:
         if row.state is not State.CANCELLED or row.cancel_at is None:
             return False
         errands = {each.row.parent for each in self.ledger.live.values()}
-        return row.id in errands or self.now - row.cancel_at < 2 * AFTER
+        return row.id in errands or self.now - row.cancel_at < 2 * POLLED_AFTER_SECONDS
 
     def closes(self) -> None:
         """The connection closed."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL, Oversized
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, Oversized
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_bodies import EVENT_FIELD_BYTES, EventStream, ServerEvent, read_body
 
@@ -87,7 +87,7 @@ async def test_a_strange_retry_is_a_wait_that_can_be_waited(value: bytes):
 
 
 @pytest.mark.parametrize("cap", [1000, LINE_HEAD_BYTES, LINE_HEAD_BYTES + 100_000])
-@pytest.mark.parametrize("beyond", [TAIL, 200_000])
+@pytest.mark.parametrize("beyond", [TAIL_BYTES, 200_000])
 @pytest.mark.parametrize("size", [700, 65_536, 1 << 20])
 async def test_an_event_above_the_cap_is_reported_with_its_head_and_its_tail(
     cap: int, beyond: int, size: int
@@ -99,7 +99,7 @@ async def test_an_event_above_the_cap_is_reported_with_its_head_and_its_tail(
     assert isinstance(large, Oversized)
     assert large.head == data[: len(large.head)]
     assert len(large.head) >= min(LINE_HEAD_BYTES, len(data)) - len(b"data: ")
-    assert 0 < len(large.tail) <= TAIL
+    assert 0 < len(large.tail) <= TAIL_BYTES
     assert data.endswith(large.tail)
     assert large.size >= len(data)
 

@@ -109,7 +109,7 @@ async def test_an_address_without_such_a_stream(status: int, kind: str, error: t
 
 
 async def test_a_cancel_does_not_overtake_its_request(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(http_exchanges, "OVERTAKEN", HANG)
+    monkeypatch.setattr(http_exchanges, "OVERTAKEN_SECONDS", HANG)
     before: list[str] = []
     signalled = asyncio.Event()
 

@@ -17,7 +17,7 @@ from tests.tui.driving import Driven, driving
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A probe is given up after a fraction of a second."""
-    monkeypatch.setattr(connecting, "PROBE_WAIT", 0.3)
+    monkeypatch.setattr(connecting, "PROBE_SECONDS", 0.3)
 
 
 async def shown(driven: Driven, *said: str) -> None:

@@ -131,7 +131,7 @@ async def test_what_goes_wrong_with_a_command_is_said(monkeypatch: pytest.Monkey
 async def test_a_command_that_never_stops_printing_is_cut_and_that_is_said() -> None:
     text, problem = await drafted((*PYTHON, "while True: print('x' * 100_000, end='')"), {})
     assert problem.endswith("wrote more than 1.0 MB. The rest was dropped.")
-    assert len(text) == interaction.OUTPUT
+    assert len(text) == interaction.OUTPUT_BYTES
     assert json.dumps(text).isascii()
 
 

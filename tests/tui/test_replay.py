@@ -238,7 +238,7 @@ async def test_nothing_that_a_server_wrote_reaches_the_terminal_as_it_was(tmp_pa
 async def test_a_long_recording_shows_what_is_read_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recordings, "STRICT", 0)
+    monkeypatch.setattr(recordings, "STRICT_BYTES", 0)
     monkeypatch.setattr(recordings, "READ_BYTES", 20_000)
     monkeypatch.setattr("mcp_tui.tui.screens.replay.READING_SECONDS", 0.0)
     path = tmp_path / "long.jsonl"

@@ -19,7 +19,7 @@ from mcp_tui.config.files import shipped_folder
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.background import AWAITED, Answers, Background
+from mcp_tui.tui.background import AWAITED_SECONDS, Answers, Background
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.themes import (
     AUTO,
@@ -356,7 +356,7 @@ def test_keys_that_only_look_like_an_answer_come_as_soon_as_nothing_follows():
     answers = Answers(now=lambda: now)
     assert (answers.typed("x\x1b"), answers.typed("")) == ("x", "\x1b")
     assert (answers.typed("\x1b]1"), answers.typed("2")) == ("", "\x1b]12")
-    now = AWAITED + 1
+    now = AWAITED_SECONDS + 1
     assert answers.typed("\x1b") == "\x1b"  # an escape is not held up for good
     assert answers.typed("\x1b[200~" + "1;" * 3000) == "\x1b[200~" + "1;" * 3000
 

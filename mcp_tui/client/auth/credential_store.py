@@ -29,10 +29,10 @@ STORE_NAME: Final = "sign-ins.json"
 SERVICE: Final = "mcp-tui"
 """The name under which a keyring has our secrets."""
 
-RENEWING: Final = 30.0
+RENEWAL_SECONDS: Final = 30.0
 """Seconds for which another mcp-tui may renew a token, before this one does so too."""
 
-_MAX: Final = 8 * 1024 * 1024
+_STORE_BYTES: Final = 8 * 1024 * 1024
 
 _SECRETS: Final = {
     "registration": ("client_secret", "private_key", "idp_client_secret"),
@@ -163,7 +163,7 @@ class CredentialStore:
 
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
-        """Keeps every other mcp-tui from renewing a token meanwhile, for :data:`RENEWING` seconds at most.
+        """Keeps every other mcp-tui from renewing a token meanwhile, for :data:`RENEWAL_SECONDS` seconds at most.
 
         A refresh token serves once, and a server may take its second use for a theft and revoke all (RFC 9700, 4.14.2).
         """
@@ -171,7 +171,7 @@ class CredentialStore:
             with suppress(OSError):
                 # A TimeoutError is an OSError, too: whoever holds the lock for longer is not waited for.
                 lock = stack.enter_context(self._lock_file(".renewing")).fileno()
-                async with asyncio.timeout(RENEWING):
+                async with asyncio.timeout(RENEWAL_SECONDS):
                     while not is_alone(lock):  # noqa: ASYNC110 - another process tells nothing
                         await asyncio.sleep(0.05)
             yield
@@ -192,7 +192,7 @@ class CredentialStore:
 
     def _entries(self) -> dict[str, Json]:
         try:
-            return as_object(read_json(read_start(self.path, _MAX)))
+            return as_object(read_json(read_start(self.path, _STORE_BYTES)))
         except (OSError, ValueError):
             return {}
 

@@ -64,7 +64,7 @@ _WRONG_REDIRECT: Final = "invalid_redirect_uri"
 _PASSING_CODES: Final = ("temporarily_unavailable", "server_error", "slow_down")
 """Errors that may be over the next time."""
 
-ASSERTION_LIFE: Final = 60
+ASSERTION_SECONDS: Final = 60
 """Seconds for which a signed assertion is valid; it is made for one request."""
 
 VARIABLE_PREFIX: Final = "env:"
@@ -152,7 +152,7 @@ def signed_assertion(client_id: str, private_key: str, algorithm: str, issuer: s
         "sub": client_id,
         "aud": issuer,
         "iat": now,
-        "exp": now + ASSERTION_LIFE,
+        "exp": now + ASSERTION_SECONDS,
         "jti": secrets.token_urlsafe(16),
     }
     try:

@@ -18,24 +18,24 @@ from mcp_tui.protocol.evidence import TIMEOUTS
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
 from mcp_tui.tui.keys import OVERDUE_REQUESTS, REASON, bindings, hint
-from mcp_tui.tui.preferences import MORE
+from mcp_tui.tui.preferences import MORE_SECONDS
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.badges import OVERDUE, badge
 from mcp_tui.tui.view.durations import elapsed, moment
-from mcp_tui.tui.view.rows import BAR, bar, info, listed, plural, request
+from mcp_tui.tui.view.rows import BAR_CELLS, bar, info, listed, plural, request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, one_line, safe, words
 from mcp_tui.tui.widgets.line_input import LineInput
 
-LENGTH: Final = 500
+TYPED_CHARACTERS: Final = 500
 """Characters of a reason, at most."""
 
 
 class ReasonInput(LineInput):
-    """A one-line field of at most :data:`LENGTH` visible characters, whatever is typed or pasted."""
+    """A one-line field of at most :data:`TYPED_CHARACTERS` visible characters, whatever is typed or pasted."""
 
     def replace(self, text: str, start: int, end: int) -> None:
         start, end = sorted((max(0, start), min(len(self.value), end)))
-        room = max(0, LENGTH - len(self.value) + end - start)
+        room = max(0, TYPED_CHARACTERS - len(self.value) + end - start)
         super().replace(one_line(text)[:room], start, end)
 
 
@@ -56,7 +56,7 @@ class ReasonField(Horizontal):
 
     def put(self, text: str) -> None:
         """Replaces the whole text."""
-        self.input.replace(text, 0, LENGTH)
+        self.input.replace(text, 0, TYPED_CHARACTERS)
 
     def recall(self, step: int) -> None:
         """Shows an earlier reason; past the latest one, the draft that was typed before."""
@@ -320,7 +320,7 @@ class TimeoutScreen(Dialog[None]):
         when = self._when(first, now, words(" s"))
         said: list[Piece] = [(safe("Cancels {}automatically {}", which, when), "bold $warning")]
         if self.app.timers != "off":
-            said += [words("  "), (bar(share, 2 * BAR), "$warning")]
+            said += [words("  "), (bar(share, 2 * BAR_CELLS), "$warning")]
         self.say(self._countdown, *said)
 
     def _when(self, row: Request, now: float, unit: SafeText) -> SafeText:
@@ -366,7 +366,7 @@ class TimeoutScreen(Dialog[None]):
                 # C-21, a timeout and a person at the same moment: the limit ran out first, so it is the cause.
                 self.client.cancel(row.id, Cause.TIMEOUT, edited or row.timeout_reason)
             else:
-                self.client.extend(row.id, MORE if choice == "wait_30" else None)
+                self.client.extend(row.id, MORE_SECONDS if choice == "wait_30" else None)
         self.tick()
 
 

@@ -32,10 +32,10 @@ from mcp_tui.tui.widgets.line_input import LineInput
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Input as AskedInput
 
-LOW: Final = 16
+LOW_LINES: Final = 16
 """Lines of a terminal below which a dialog has no blank lines around its content."""
 
-REACHED: Final = 0.2
+REACHED_SECONDS: Final = 0.2
 """Seconds that a key waits, at most, until the keys before it have reached their field."""
 
 Hint = tuple[LiteralString, str]
@@ -70,7 +70,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     """
 
     app = getters.app(Host)
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW, "-high")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW_LINES, "-high")]
     BINDINGS = bindings(DIALOG)
 
     HINTS: ClassVar[Sequence[Hint]] = ()
@@ -198,7 +198,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         reached = asyncio.Event()
         with suppress(TimeoutError):
             if widget.call_later(reached.set):
-                async with asyncio.timeout(REACHED):
+                async with asyncio.timeout(REACHED_SECONDS):
                     await reached.wait()
 
     def action_close(self) -> None:

@@ -34,7 +34,7 @@ from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.keys import LINK, QUESTION, bindings, key_of
 from mcp_tui.tui.questions import Question
-from mcp_tui.tui.screens.dialog import LOW, Dialog, Hint, KeyButton, Piece, place
+from mcp_tui.tui.screens.dialog import LOW_LINES, Dialog, Hint, KeyButton, Piece, place
 from mcp_tui.tui.view.detail import Section, label
 from mcp_tui.tui.view.durations import elapsed, size
 from mcp_tui.tui.view.lines import Line, line
@@ -177,7 +177,8 @@ class InteractionScreen(Dialog[Answer | None]):
 
     def _share_room(self) -> None:
         """Divides the room between the server's words and the control; the keys always stay in sight."""
-        room = self.size.height - (5 if self.size.height < LOW else 7) - max(1, self._key_line.size.height)
+        around = 5 if self.size.height < LOW_LINES else 7
+        room = self.size.height - around - max(1, self._key_line.size.height)
         share = max(2, room if self._control is None else room // 2)
         self._said_by_it.styles.max_height = share
         if self._control is not None:
@@ -466,7 +467,7 @@ DECLINED: Final[dict[str, Answer]] = {
 SAMPLING_SECONDS: Final = 120.0
 """Seconds that the command for sampling may take."""
 
-OUTPUT: Final = 1_000_000
+OUTPUT_BYTES: Final = 1_000_000
 """Bytes that its output may have."""
 
 
@@ -490,7 +491,7 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
             process.stdin.write(json.dumps(params).encode())
             process.stdin.close()  # once all is written
             try:
-                out = await process.stdout.readexactly(OUTPUT + 1)
+                out = await process.stdout.readexactly(OUTPUT_BYTES + 1)
             except asyncio.IncompleteReadError as end:
                 out = end.partial
                 await process.wait()
@@ -501,9 +502,9 @@ async def drafted(command: Sequence[str], params: dict[str, Json]) -> tuple[str,
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # with all that it started
             await process.wait()
-    if len(out) > OUTPUT:
-        cut = out[:OUTPUT].decode("utf-8", "replace").strip()
-        return cut, f"{command[0]} wrote more than {size(OUTPUT)}. The rest was dropped."
+    if len(out) > OUTPUT_BYTES:
+        cut = out[:OUTPUT_BYTES].decode("utf-8", "replace").strip()
+        return cut, f"{command[0]} wrote more than {size(OUTPUT_BYTES)}. The rest was dropped."
     if process.returncode:
         return "", f"{command[0]} ended with {process.returncode}"
     return out.decode("utf-8", "replace").strip(), ""

@@ -35,13 +35,13 @@ TABS: Final = {
 }
 """The panes in the order of their keys and tabs."""
 
-FRAME: Final = 6
+FRAME_CELLS: Final = 6
 """Cells of a border beside its title."""
 
 WIDE_CELLS: Final = 170
 """Cells from which on the catalogue has a column of its own; on a narrower screen it is one of the tabs."""
 
-BESIDE: Final = 100
+BESIDE_CELLS: Final = 100
 """Cells from which on the detail is beside the tabs; on a narrower screen it is one of them."""
 
 STEP: Final = 0.02
@@ -53,7 +53,7 @@ class LayoutScreen(Screen[None]):
 
     app = getters.app(Host)
     ESCAPE_TO_MINIMIZE = False  # esc closes what was opened last: a filter before the zoom
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE, "-beside"), (WIDE_CELLS, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (BESIDE_CELLS, "-beside"), (WIDE_CELLS, "-wide")]
 
     panes: dict[str, Canvas]
     """The widgets of the panes by name."""
@@ -265,7 +265,7 @@ def _step(cells: int) -> int:
 
 
 def _columns(width: int) -> int:
-    return 1 + (width >= BESIDE) + (width >= WIDE_CELLS)
+    return 1 + (width >= BESIDE_CELLS) + (width >= WIDE_CELLS)
 
 
 class TabTitles:
@@ -312,7 +312,7 @@ class TabTitles:
         If there is no room, they get shorter: without counts, closer together, with a short name, then with keys as names.
         """
         names = self._sharing(active)
-        room = self._rooms.get(names, 0) - FRAME
+        room = self._rooms.get(names, 0) - FRAME_CELLS
         labels: dict[str, SafeText] = {}
         between: LiteralString = " "
         by_key = {name: key_of(f"view.pane-{place}") for place, name in enumerate(TABS, 1)}

@@ -127,7 +127,7 @@ class FilteredDialog(Dialog[Found | None]):
             self.dismiss(None)
 
 
-_STAMP: Final = len("2026-11-21T031500")
+_STAMP_CHARACTERS: Final = len("2026-11-21T031500")
 
 
 class RecordingsScreen(FilteredDialog[RecordedSession]):
@@ -177,7 +177,7 @@ class RecordingsScreen(FilteredDialog[RecordedSession]):
 
     def _line(self, session: RecordedSession, cells: int) -> Line:
         """Returns the line of a session: its start, server, size, and number of cancellations."""
-        stamp = session.name[:_STAMP]
+        stamp = session.name[:_STAMP_CHARACTERS]
         time = f"{stamp[:10]} {stamp[11:13]}:{stamp[13:15]}:{stamp[15:17]}"
         cancelled = sum(not each["internal"] for each in session.cancellations)
         said = safe("{:,} cancelled", cancelled) if cancelled else NOTHING
@@ -201,7 +201,7 @@ class RecordingsScreen(FilteredDialog[RecordedSession]):
 
 def _session(journal: Journal) -> RecordedSession:
     """Returns what the name of a journal says about its session."""
-    stamp, server = journal.name[:_STAMP], journal.name[_STAMP + 1 :].rpartition("-")[0]
+    stamp, server = journal.name[:_STAMP_CHARACTERS], journal.name[_STAMP_CHARACTERS + 1 :].rpartition("-")[0]
     try:
         wall = datetime.strptime(stamp, "%Y-%m-%dT%H%M%S").replace(tzinfo=UTC).timestamp()
     except ValueError:
@@ -220,7 +220,7 @@ def _session(journal: Journal) -> RecordedSession:
 _FITTED_LOG_LINES: Final = 200
 """Newest cancellations that the columns are fitted to."""
 
-_WIDE: Final = 100
+_WIDE_CELLS: Final = 100
 """Cells from which on a line shows the server."""
 
 
@@ -264,7 +264,7 @@ class HistoryScreen(FilteredDialog[LoggedCancellation]):
 
     def _line(self, entry: LoggedCancellation, cells: int) -> Line:
         day = fit(clean(clock.local_stamp(entry.wall)[:10]), 10)
-        server = fit(brief(entry.server), 18) if cells >= _WIDE else NOTHING
+        server = fit(brief(entry.server), 18) if cells >= _WIDE_CELLS else NOTHING
         before = join((day, server), "  ")
         made = self._columns.line(logged(entry), cells - len(before) - 2)
         return Line(((safe("{}  ", before), "muted"), *made.segments))

@@ -32,17 +32,17 @@ from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, s
 from mcp_tui.tui.widgets.canvas import Bar
 from mcp_tui.tui.widgets.line_input import LineInput
 
-SLOWEST: Final = 0.25
-FASTEST: Final = 64.0
+SLOWEST_SPEED: Final = 0.25
+FASTEST_SPEED: Final = 64.0
 """Playback speeds, relative to real time."""
 
 READING_SECONDS: Final = 0.05
 """Seconds of reading before the screen is updated."""
 
-WHILE_READING: Final = 0.5
+REDRAWN_SECONDS: Final = 0.5
 """Seconds between two updates of the screen while a recording is read, because drawing slows down reading."""
 
-GROWN: Final = 0.2
+GROWN_SECONDS: Final = 0.2
 """Seconds between two checks whether the file has grown."""
 
 
@@ -168,11 +168,11 @@ class Playback:
     def before_look(self) -> bool:
         """Moves to the current position; returns false if it is too early to draw it."""
         now = time.monotonic()
-        if self.read is not None and self._drawn and now - self._drawn < WHILE_READING:
+        if self.read is not None and self._drawn and now - self._drawn < REDRAWN_SECONDS:
             return False
         self._drawn = now
         self._play()
-        if self.read is None and now - self._looked_at > GROWN:
+        if self.read is None and now - self._looked_at > GROWN_SECONDS:
             self._looked_at = now
             if self.replay.grown():
                 self.start_reading()
@@ -252,7 +252,7 @@ class Playback:
 
     def change_speed(self, step: int) -> None:
         """Plays faster or slower."""
-        self.speed = max(SLOWEST, min(FASTEST, self.speed * 2.0**step))
+        self.speed = max(SLOWEST_SPEED, min(FASTEST_SPEED, self.speed * 2.0**step))
         self._screen.tell(safe("speed {:g}×", self.speed), "muted", seconds=2)
         self._screen.look()
 

@@ -29,7 +29,7 @@ _UPDATED_CANCELLATIONS: Final = 100
 FITTED_CANCELLATIONS: Final = 1000
 """The newest cancellations, which the columns are fitted to when the width changes."""
 
-_BOTH: Final = 120
+_BOTH_CELLS: Final = 120
 """Cells from which on a line has a column for the signal even if other columns are cut."""
 
 
@@ -115,7 +115,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
         """Returns a line in columns; a narrow one has the signal only until there is an aftermath."""
         layout = self.fit((*_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH), cells)
-        if layout.cut and cells < _BOTH:
+        if layout.cut and cells < _BOTH_CELLS:
             layout = self.fit((*_CANCELLATION_COLUMNS, _EITHER), cells)
         return Line(layout.pieces(shown), key)
 

@@ -29,7 +29,7 @@ TITLES: Final = {
 VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
 """The verb for an entry of each list of the catalogue."""
 
-HINT: Final = 5
+HINT_CELLS: Final = 5
 """Cells below which the arguments of an entry are left out in favour of its name."""
 
 
@@ -241,7 +241,7 @@ class Catalogue:
             problem = self._problems.get(row) or NOTHING
             said = safe("  {}", problem) if problem else NOTHING
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
-        if room - 4 - self.longest < HINT:
+        if room - 4 - self.longest < HINT_CELLS:
             return line(words("  "), fit(row.label, max(8, room - 2)), key=row)
         # a longer one takes the room of its hint
         name = fit(row.label, max(self.longest, min(width(row.label), room - 2)))

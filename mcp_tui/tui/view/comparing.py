@@ -19,13 +19,13 @@ from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
-DIFFERENCES_MOST: Final = 500
+DIFFERENCE_LINES: Final = 500
 """Lines of differences that are shown, and made at all."""
 
 ITEMS_MOST: Final = 2000
 """Items of an array, or lines of a text, that are aligned; longer ones are compared place by place."""
 
-WORDS_MOST: Final = 400
+COMPARED_CHARACTERS: Final = 400
 """Characters of a line that is compared word by word: aligning takes the square of their number."""
 
 COMPARED_LEVELS: Final = 100
@@ -103,10 +103,10 @@ def _compared(before: Json, after: Json) -> Iterator[Line]:
         lines = text_differences(before, after) if before != after else iter(())
     else:
         lines = starmap(_difference, json_differences(before, after))
-    shown = [*islice(lines, DIFFERENCES_MOST)]
+    shown = [*islice(lines, DIFFERENCE_LINES)]
     yield from shown or [line((words("the same"), "success"))]
     if next(lines, None) is not None:
-        yield line((safe("… more than {:,} lines differ", DIFFERENCES_MOST), "muted"))
+        yield line((safe("… more than {:,} lines differ", DIFFERENCE_LINES), "muted"))
 
 
 def _difference(path: str, old: Json, new: Json) -> Line:
@@ -213,7 +213,7 @@ def _added(text: str) -> Line:
 
 def _words(before: str, after: str) -> Iterator[Line]:
     """Yields two lines with the words that differ in a tone of their own."""
-    if max(len(before), len(after)) > WORDS_MOST:
+    if max(len(before), len(after)) > COMPARED_CHARACTERS:
         yield from (_removed(before), _added(after))
         return
     old, new = (re.findall(r"\s+|\w+|[^\s\w]", each) for each in (before, after))

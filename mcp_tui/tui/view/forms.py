@@ -153,7 +153,7 @@ def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
 # -- arguments as text -----------------------------------------------------------------------------------------
 
 
-EDITABLE: Final = 100_000
+EDITABLE_CHARACTERS: Final = 100_000
 """Characters of arguments that the editor takes."""
 
 
@@ -161,12 +161,12 @@ def editable(arguments: dict[str, Json]) -> str:
     """Returns ``arguments`` as JSON in which every character can be seen.
 
     Raises:
-        ValueError: more than :data:`EDITABLE` characters, or not JSON.
+        ValueError: more than :data:`EDITABLE_CHARACTERS` characters, or not JSON.
     """
     text = written(arguments)
     if not text:
         raise ValueError("The defaults are not JSON that can be edited")
-    if len(text) > EDITABLE:
+    if len(text) > EDITABLE_CHARACTERS:
         raise ValueError(f"The defaults are too long to edit ({len(text):,} characters)")
     return "".join(each if each == "\n" or clean(each) == each else json.dumps(each)[1:-1] for each in text)
 

@@ -15,10 +15,10 @@ from mcp_tui.tui.view.text import SafeText, brief, fit, join, safe, width, words
 SAMPLED_ITEMS: Final = 200
 """Items of an array that decide whether it is a table, and how wide its columns are."""
 
-WIDEST_COLUMN: Final = 120
+WIDEST_COLUMN_CELLS: Final = 120
 """Cells of a column, at most."""
 
-NARROWEST_COLUMN: Final = 6
+NARROWEST_COLUMN_CELLS: Final = 6
 """Cells that a column keeps while others have to give way."""
 
 COLUMNS_MOST: Final = 40
@@ -44,7 +44,7 @@ class JsonTable:
         named = Counter(name for row in sample for name in row)
         self._names = [*islice(named, COLUMNS_MOST)]
         self._wanted = [
-            min(WIDEST_COLUMN, max(width(brief(name)), *(width(_cell(row, name)) for row in sample)))
+            min(WIDEST_COLUMN_CELLS, max(width(brief(name)), *(width(_cell(row, name)) for row in sample)))
             for name in self._names
         ]
         self._numbers = [
@@ -65,7 +65,7 @@ class JsonTable:
             widths and sum(widths) + len(GAP) * (len(widths) - 1) + (6 if self._hidden(widths) else 0) > cells
         ):
             widest = max(range(len(widths)), key=widths.__getitem__)
-            if widths[widest] > NARROWEST_COLUMN:
+            if widths[widest] > NARROWEST_COLUMN_CELLS:
                 widths[widest] -= 1
             elif len(widths) > 1:
                 widths.pop()

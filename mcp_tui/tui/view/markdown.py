@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-MARKDOWN_MOST: Final = 16 * 1024
+MARKDOWN_CHARACTERS: Final = 16 * 1024
 """Characters of a text that is drawn as Markdown: the parser takes the square of what a hostile one has of brackets."""
 
 _SIGNS: Final = late(
@@ -42,7 +42,7 @@ the text is hostile, and the search must not go back over it."""
 
 def is_markdown(text: str, mime: str = "") -> bool:
     """Returns whether a text is Markdown, by its type or by signs that plain text seldom has."""
-    if len(text) > MARKDOWN_MOST:
+    if len(text) > MARKDOWN_CHARACTERS:
         return False
     return mime.partition(";")[0].strip().lower() == "text/markdown" or _SIGNS.search(text) is not None
 

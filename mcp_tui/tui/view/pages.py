@@ -28,7 +28,7 @@ TEXT_CHARACTERS: Final = 32 * 1024 * 1024
 KIDS: Final = 500
 """Members that a container shows at once; if it has more, it shows ranges."""
 
-OPENED: Final = 400
+UNFOLDED_LINES: Final = 400
 """Lines of JSON that are unfolded at first."""
 
 FOUND: Final = 10_000
@@ -140,7 +140,7 @@ class JsonPage:
         while waiting:
             node = waiting.popleft()
             size = _size(node.value)
-            room = node is self._root or len(self._nodes) + min(KIDS, size) <= OPENED
+            room = node is self._root or len(self._nodes) + min(KIDS, size) <= UNFOLDED_LINES
             if room and size and not node.ranged and node.table is None:
                 self._unfold(node)
                 waiting.extend(node.kids)

@@ -24,7 +24,7 @@ WARN_AT: Final = 0.8
 SILENCE_SECONDS: Final = 2.0
 """Seconds of silence from the server after which a row says so."""
 
-BAR: Final = 10
+BAR_CELLS: Final = 10
 """Cells of a progress bar."""
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
@@ -187,7 +187,7 @@ def _percent(done: float | None, total: float | None) -> int | None:
     return int(100 * min(1.0, max(0.0, done / total)))
 
 
-def bar(share: float, cells: int = BAR) -> SafeText:
+def bar(share: float, cells: int = BAR_CELLS) -> SafeText:
     """Returns a bar of ``cells`` cells, filled by ``share`` to an eighth of a cell."""
     eighths = int(min(1.0, max(0.0, share)) * cells * 8)
     full, rest = divmod(eighths, 8)

@@ -116,7 +116,7 @@ LINK_GLYPHS: Final = {
 WANT: Final = 16
 """The most cells for a notice of another server in a narrow bar."""
 
-ROOM: Final = 72
+ROOM_CELLS: Final = 72
 """Cells below which there is no room for such a notice."""
 
 BAR_NAME_CELLS: Final = 24
@@ -129,7 +129,7 @@ SHORT_BAR_CELLS: Final = 120
 def server_bar(facts: ServerFacts, cells: int) -> Segments:
     """Returns the bar: the server on the left, the counts that are not zero on the right."""
     wide = cells >= SHORT_BAR_CELLS
-    if cells < ROOM and facts.around.wants:
+    if cells < ROOM_CELLS and facts.around.wants:
         facts = replace(facts, around=replace(facts.around, wants=()))
     right = _counts(facts, wide=wide)
     taken = sum(width(text) for text, _ in right)

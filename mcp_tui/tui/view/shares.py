@@ -13,7 +13,7 @@ Border = Literal["requests", "catalogue", "tabs"]
 LEAST_SHARE: Final = 0.1
 """The least share of a pane."""
 
-REQUESTS_LEAST: Final = 8
+REQUESTS_LEAST_LINES: Final = 8
 """Lines of the requests, at least, their border included."""
 
 REQUESTS_MOST: Final = 45
@@ -22,8 +22,8 @@ REQUESTS_MOST: Final = 45
 REQUESTS_MOST_NARROW: Final = 55
 """The same where the detail is one of the tabs."""
 
-CATALOGUE_LEAST: Final = 26
-CATALOGUE_MOST: Final = 30
+CATALOGUE_LEAST_CELLS: Final = 26
+CATALOGUE_MOST_CELLS: Final = 30
 """Cells of the catalogue by itself."""
 
 SIDES_MOST: Final = 45
@@ -50,13 +50,13 @@ class Shares:
         if self.requests is not None:
             return max(3, min(screen - 3, round(self.requests * screen)))
         most = (REQUESTS_MOST_NARROW if narrow else REQUESTS_MOST) * screen // 100
-        return max(min(REQUESTS_LEAST, most), min(lines, most))
+        return max(min(REQUESTS_LEAST_LINES, most), min(lines, most))
 
     def catalogue_width(self, screen: int, cells: int) -> int:
         """Returns the cells for the catalogue; ``cells`` are what its longest name needs."""
         if self.catalogue is not None:
             return round(self.catalogue * screen)
-        return min(CATALOGUE_MOST, max(CATALOGUE_LEAST, cells))
+        return min(CATALOGUE_MOST_CELLS, max(CATALOGUE_LEAST_CELLS, cells))
 
     def tabs_width(self, screen: int, catalogue: int = 0) -> int:
         """Returns the cells for the tabs, beside a catalogue of so many that is always shown."""

@@ -43,7 +43,7 @@ from mcp_tui.tui.widgets.editor import Editor
 EDITED_CHARACTERS: Final = 50_000
 """Characters of a field that can be edited; longer text is sent unchanged."""
 
-LABEL: Final = 22
+LABEL_CELLS: Final = 22
 """Cells of a label, at most."""
 
 _NO_ARGUMENTS: Final = words("This takes no arguments.")
@@ -347,7 +347,7 @@ class Form(Vertical):
         fields = self.layout_.fields_of(self._draft)
         fields = fields if choice is None else (choice, *fields)
         labels = (_named(each) for each in fields if each.kind is not FieldKind.OBJECT)
-        label = min(LABEL, max(map(width, labels), default=0)) + 2
+        label = min(LABEL_CELLS, max(map(width, labels), default=0)) + 2
         shown: list[Widget] = []
         for each in fields:
             if each.kind is FieldKind.OBJECT:

@@ -14,7 +14,7 @@ from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import ListCanvas, Numbers, marked, selected_text
 
-_SHIFT: Final = 8
+_SHIFT_CELLS: Final = 8
 """Cells that one key scrolls to the side."""
 
 
@@ -209,10 +209,10 @@ class LineList(ListCanvas):
             self.put_cursor(next((line for line in lines if self.about(line) is not None), -1))
 
     def action_shift_left(self) -> None:
-        self._move_sideways(-_SHIFT)
+        self._move_sideways(-_SHIFT_CELLS)
 
     def action_shift_right(self) -> None:
-        self._move_sideways(_SHIFT)
+        self._move_sideways(_SHIFT_CELLS)
 
     def _move_sideways(self, cells: int) -> None:
         texts = (self._line(self._numbers.key(line)).text for line in self.in_view())

@@ -29,7 +29,7 @@ TENTHS_SECONDS: Final = 10.0
 RESORTED: Final = 1.0
 """Seconds between automatic sorts while the cursor is at the top."""
 
-_GUTTER: Final = 3
+_GUTTER_CELLS: Final = 3
 """Cells before the first column: the cursor, the glyph, and the mark."""
 
 _MEASURED_ROWS: Final = 4096
@@ -74,7 +74,7 @@ class RowPainter:
         if not grown and (width, running) == (self._width, self._running) and self._measured:
             return False
         self._width, self._running = width, running
-        made = self._widths.fit(COLUMNS, width - _GUTTER, running=running)
+        made = self._widths.fit(COLUMNS, width - _GUTTER_CELLS, running=running)
         moved = made != self.layout
         if moved:
             self.layout = made
@@ -86,7 +86,7 @@ class RowPainter:
 
     def header(self) -> Strip:
         """Returns the titles of the columns."""
-        return self._canvas.strip(((words(" " * _GUTTER), ""), *self.layout.header()))
+        return self._canvas.strip(((words(" " * _GUTTER_CELLS), ""), *self.layout.header()))
 
     def strip(self, item: Item, now: float, *, selected: bool, marked: bool, still: bool = False) -> Strip:
         """Returns the line of an item; with ``still``, nothing counts down."""
@@ -269,7 +269,7 @@ class RequestTable(ListCanvas):
         if live and now - self._drawn_at >= (0.1 if young else 1.0):
             self._drawn_at = now
             self._measure()
-            self._repaint([line for line, _ in live], left=_GUTTER + self._painter.layout.live_at)
+            self._repaint([line for line, _ in live], left=_GUTTER_CELLS + self._painter.layout.live_at)
 
     def _repaint(self, lines: list[int], *, left: int = 0) -> None:
         """Draws lines again, from the cell ``left`` on."""

@@ -12,7 +12,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
-from mcp_tui.tui.screens.cancel_dialogs import LENGTH, ReasonScreen
+from mcp_tui.tui.screens.cancel_dialogs import TYPED_CHARACTERS, ReasonScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import book, cancelled, completed, started
 from tests.tui.screens.host import UNANSWERED, Host, look, showing
@@ -90,7 +90,7 @@ async def test_a_reason_is_one_line_of_visible_text_within_its_length():
         await pilot.press("y", "enter")
         await pilot.pause()
         assert host.answer.startswith("a b[2Jc" + "xx")
-        assert len(host.answer) == LENGTH
+        assert len(host.answer) == TYPED_CHARACTERS
         assert host.answer.isprintable()
 
 

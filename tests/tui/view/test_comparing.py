@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view.comparing import (
     ABSENT,
-    DIFFERENCES_MOST,
+    DIFFERENCE_LINES,
     Side,
     comparison,
     json_differences,
@@ -96,7 +96,7 @@ def test_large_texts_are_compared_up_to_a_bound_and_said_to_go_on():
         result: Json = {"result": {"content": [{"type": "text", "text": text}]}}
         sides.append(Side(row(started()), {"request": {}, "response": result}))
     *shown, last = comparison(*sides, now=9.0)[2].lines
-    assert len(shown) == DIFFERENCES_MOST
+    assert len(shown) == DIFFERENCE_LINES
     assert last.text == "… more than 500 lines differ"
     long = [each.text for each in text_differences("a " * 1000, "b " * 1000)]
     assert [each[:4] for each in long] == ["− a ", "+ b "]

@@ -7,7 +7,7 @@ import pytest
 from mcp_tui.client.forms import Field, FieldEntry, FormLayout, Given, parsed
 from mcp_tui.client.schemas import mistake
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.forms import EDITABLE, about, bounds, editable, kind, vacant, veiled
+from mcp_tui.tui.view.forms import EDITABLE_CHARACTERS, about, bounds, editable, kind, vacant, veiled
 from mcp_tui.tui.view.text import clean
 from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
@@ -103,7 +103,7 @@ def test_editable_text_shows_every_character_and_means_the_same(name: str):
 
 def test_what_cannot_be_edited_says_so():
     with pytest.raises(ValueError, match="too long"):
-        editable({"x": "y" * EDITABLE})
+        editable({"x": "y" * EDITABLE_CHARACTERS})
     deep: Json = {}
     for _ in range(100_000):
         deep = {"x": deep}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.tui.view.markdown import MARKDOWN_MOST, MarkdownLines, is_markdown, narrowed
+from mcp_tui.tui.view.markdown import MARKDOWN_CHARACTERS, MarkdownLines, is_markdown, narrowed
 from mcp_tui.tui.view.text import width
 from tests.cases import cases
 
@@ -84,7 +84,7 @@ def test_plain_text_is_not_taken_for_markdown(text: str, found: bool):
 
 @pytest.mark.parametrize("piece", ["[", "![", "\n", " ", "-", "|", "[a](", ":- ", "*a_ "])
 def test_a_text_of_one_sign_again_and_again_is_plain_text(piece: str):
-    text = piece * (MARKDOWN_MOST // len(piece))
+    text = piece * (MARKDOWN_CHARACTERS // len(piece))
     assert not is_markdown(text)  # a search that went back over what it had seen took minutes
     assert all(width(line.text) <= 80 for line in MarkdownLines(text, 80).lines)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.tui.preferences import MORE
+from mcp_tui.tui.preferences import MORE_SECONDS
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.session import Session
@@ -28,7 +28,7 @@ class OverdueRequests:
     def extend(self) -> None:
         """Gives the selected request 30 seconds more."""
         row = self._table.selected
-        if row is not None and self._session.client.extend(row.id, MORE):
+        if row is not None and self._session.client.extend(row.id, MORE_SECONDS):
             self._screen.tell(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
         else:
             self._screen.refuse(words("Only a running request can get more time"))
