@@ -61,9 +61,10 @@ class CompressedPipe:
         self._count(self._pipe.passes(decoded))
         return data
 
-    def say(self, message: bytes) -> bytes | None:
-        """Says something to the client between two events; returns what passes now, ``None`` if that cannot be done."""
-        return self._encode(self._pipe.say(message)) if self._begin() else None
+    def say(self, message: bytes, *, last: bool) -> bytes | None:
+        """Says something to the client; returns what passes now, ``None`` if that cannot be done."""
+        said = self._pipe.say(message, last=last) if self._begin() else None
+        return None if said is None else self._encode(said)
 
     def close(self) -> bytes:
         """Returns the end of a stream that the tap compresses."""

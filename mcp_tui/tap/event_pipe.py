@@ -15,13 +15,18 @@ FIRST_BYTES: Final = 64 * 1024
 """Bytes of a first event that is waited for."""
 
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
-_BLANK_LINES: Final = re.compile(rb"\n\n|\r\r|\n\r\n")
-"""The end of an event: the end of a line and a blank line."""
+_BLANK: Final = (b"\n\n", b"\r\r", b"\n\r\n", b"\n\r")
+"""The end of an event: the end of a line and a blank line, of which a line feed may still come."""
+_BLANK_LINES: Final = re.compile(b"|".join(_BLANK))
+
+CUT: Final = b"event: cut-short\n\n"
+"""What ends an event that has passed in part."""
 
 
 def as_event(message: bytes) -> bytes:
     """Returns a message as an event of its own."""
-    return b"event: message\ndata: %b\n\n" % message.strip()
+    lines = b" ".join(message.splitlines())
+    return b"event: message\ndata: %b\n\n" % lines.strip()
 
 
 def fields_of(event: bytes) -> tuple[bytes, bytes, bool]:
@@ -50,7 +55,7 @@ def with_data(event: bytes, data: bytes) -> bytes:
 class EventPipe:
     """Hands the bytes of a stream on as they come. Only while there is something to look for, it waits for whole events.
 
-    ``first`` may change the first event; what is ``kept`` back does not pass.
+    ``first`` may change the first event with data; what is ``kept`` back does not pass.
     """
 
     def __init__(
@@ -58,76 +63,87 @@ class EventPipe:
     ) -> None:
         self._kept = kept
         self._first = first
-        self._tail = b""
-        """The last bytes that passed."""
-        self._held = b""
-        self._waiting: list[bytes] = []
+        self._event = bytearray()
+        """What has come of an event: only its end, if it is too long."""
+        self._passed = 0
+        """How much of that has passed; if it is nothing, the event is held until it is whole."""
+        self._too_long = False
 
     @property
     def looks(self) -> bool:
         """Whether there is something to look for in what comes."""
-        return bool(self._kept() or self._first or self._held or self._waiting)
-
-    @property
-    def _open(self) -> bool:
-        """Whether an event has passed in part."""
-        return bool(self._tail) and not self._tail.endswith((b"\n\n", b"\r\r", b"\n\r\n"))
+        return bool(self._kept() or self._first or (self._event and not self._passed))
 
     def feed(self, data: bytes) -> bytes:
         """Takes what the server sent; returns what passes now."""
         if not self.looks:
             return self.passes(data)
-        self._held += data
+        start = max(0, len(self._event) - 2)  # the blank line may have begun in what came before
+        self._event += data
         kept = self._kept()
         passed: list[bytes] = []
-        # The blank line that ends an event may have begun in bytes that passed already.
-        while found := _BLANK_LINES.search((before := self._tail[-2:] if self._open else b"") + self._held):
-            cut = found.end() - len(before)
-            event, self._held = self._held[:cut], self._held[cut:]
-            if not before:
-                event = self._looked_at(event, kept)
-            self._passing(passed, event)
-            while self._waiting:
-                self._passing(passed, self._waiting.pop(0))
-        if self._open or len(self._held) > (FIRST_BYTES if self._first else EVENT_BYTES):
+        while found := _BLANK_LINES.search(self._event, start):
+            event = bytes(self._event[: found.end()])
+            passed.append(event[self._passed :] if self._passed else self._looked_at(event, kept))
+            self._over(found.end())
+            start = 0
+        if self._passed or len(self._event) > (FIRST_BYTES if self._first else EVENT_BYTES):
             self._first = None
-            self._passing(passed, self._held)
-            self._held = b""
+            passed.append(bytes(self._event[self._passed :]))
+            self._goes_on()
         return b"".join(passed)
 
     def passes(self, data: bytes) -> bytes:
         """Takes what passes as it is."""
-        self._tail = (self._tail + data)[-3:]
+        start = max(0, len(self._event) - 2)
+        self._event += data
+        # Looked for from behind, and most pieces end with an event.
+        if self._event.endswith(_BLANK) or bytes(self._event[:3]) in (b"\n", b"\r\n"):
+            self._over(len(self._event))
+        else:
+            found = ((self._event.rfind(each, start), len(each)) for each in _BLANK)
+            self._over(max((at + size for at, size in found if at >= 0), default=0))
+        self._goes_on()
         return data
 
-    def _passing(self, passed: list[bytes], data: bytes) -> None:
-        passed.append(self.passes(data))
+    def _over(self, end: int) -> None:
+        """Forgets what ends here."""
+        if end:
+            del self._event[:end]
+            self._passed, self._too_long = 0, False
+
+    def _goes_on(self) -> None:
+        """Notes that all has passed that came of an event."""
+        if len(self._event) > EVENT_BYTES:
+            del self._event[:-2]
+            self._too_long = True
+        self._passed = len(self._event)
 
     def _looked_at(self, event: bytes, kept: KeptBack | None) -> bytes:
-        if self._first is not None:
+        data = fields_of(event)[1] if self._first or kept else b""
+        if self._first is not None and data:
             event, self._first = self._first(event), None
-        if kept:
-            data = fields_of(event)[1]
-            left = kept.sift(data) if data else data
+        elif kept and data:
+            left = kept.sift(data)
             if left != data:
                 return with_data(event, left.strip())
         return event
 
-    def say(self, message: bytes) -> bytes:
-        """Says something to the client between two events; returns what passes now."""
-        event = as_event(message)
-        if self._open:
-            self._waiting.append(event)
-            return b""
-        self._tail = event[-3:]
-        return event
+    def say(self, message: bytes, *, last: bool) -> bytes | None:
+        """Says something to the client; returns what passes now, ``None`` if that cannot be done.
+
+        An event that has passed in part is ended as one of a kind that no client knows. It passes whole once the rest
+        comes, unless this is the ``last`` that passes.
+        """
+        if self._too_long and not last:
+            return None
+        lead = b"\n" if self._passed and not self._event.endswith((b"\n", b"\r")) else b""
+        cut = lead + CUT if self._passed else b""
+        self._passed = 0
+        if last:
+            self._event.clear()
+        return cut + as_event(message)
 
     def close(self) -> bytes:
-        """Returns what was held when the stream ended.
-
-        An event that has passed in part is ended for what is still to be said: its rest will not come.
-        """
-        held, self._held = self._held, b""
-        said, self._waiting = self._waiting, []
-        # Whatever line end it has in part, this is a blank line.
-        return b"".join((b"\n\n", *said)) if said else held
+        """Returns what was held when the stream ended."""
+        return b"" if self._passed else bytes(self._event)

@@ -35,7 +35,7 @@ import h11
 
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
-from mcp_tui.tap.event_pipe import EventPipe, fields_of, with_data
+from mcp_tui.tap.event_pipe import EventPipe, as_event, fields_of, with_data
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, hear, start_books, tell, widen
@@ -180,8 +180,8 @@ class ClientConnection(asyncio.Protocol):
         if not is_local(headers):
             self.refuse(403, "Only requests from this machine are passed on: Host or Origin is another one.")
         # A whole URL is for a proxy to anywhere, and this one has a token for one server.
-        elif not head.target.startswith(b"/"):
-            self.refuse(400, "The target of a request must begin with a slash.")
+        elif not head.target.startswith(b"/") or b"#" in head.target:
+            self.refuse(400, "The target of a request must be a path, with a query or without.")
         else:
             if self._http.they_are_waiting_for_100_continue:
                 self._send(h11.InformationalResponse(status_code=100, headers=[]))
@@ -258,7 +258,7 @@ class ProxiedExchange:
         # The server has a host of its own, and Expect is answered by the tap.
         self.headers = end_to_end(given, b"host", b"expect")
         self.address = tap.address_of(head.target)
-        self.kept_back: KeptBack | None = None
+        self.kept_back = tap.kept_in.get(headers.get(b"mcp-session-id", b"").decode("latin-1"))
         """What is kept back in its session."""
         self._connection = connection
         self._opens_stream = self.method == "GET" and b"mcp-session-id" not in headers
@@ -336,9 +336,9 @@ class ProxiedExchange:
             why = client.failure_text(error)
             if self.listens and not self._begun:
                 self._connection.refuse(502, f"{why[:1].upper()}{why[1:]}.")
-            elif self.listens:
-                self._connection.close()
         finally:
+            if self.listens:
+                self._connection.close()
             del self.tap.exchanges[self.number]
             self._put(b"n", why.encode())
 
@@ -351,8 +351,15 @@ class ProxiedExchange:
         # Booked and handed on only outside of a hold: what the books have read when they decide is all that the client has.
         self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
         encoding = foreign_encoding(response.headers)
-        streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
+        # To a stream of a known length nothing can be added.
+        streams = (
+            media_type(response.headers) == EVENT_STREAM_TYPE
+            and (not encoding or encoding in WRAPPED)
+            and "content-length" not in response.headers
+        )
         converted = self._pipe is not None and (encoding or not streams)
+        answers = converted and not encoding and media_type(response.headers) == JSON_TYPE
+        answer: list[bytes] = []
         if self._pipe is None and streams:
             pipe = EventPipe(lambda: self.kept_back, self._named if self._opens_stream else None)
             self._pipe = CompressedPipe(pipe, encoding) if encoding else pipe
@@ -367,8 +374,11 @@ class ProxiedExchange:
             if self.listens and not converted:
                 self._connection.send(data if self._pipe is None else self._pipe.feed(data))
                 await self._connection.drain()
+            elif answers:
+                answer.append(data)
         await self.tap.free.wait()
         if self.listens and self._pipe is not None:
+            self._connection.send(self._pipe.feed(as_event(b"".join(answer))) if answer else b"")
             self._connection.send(self._pipe.close())
         if self.listens:
             self._connection.end()
@@ -393,7 +403,7 @@ class ProxiedExchange:
             if self._pipe is None:
                 self._begun, self._pipe = True, EventPipe(lambda: self.kept_back)
                 connection.begin(200, [(b"Content-Type", EVENT_STREAM_TYPE.encode())])
-            said = self._pipe.say(message)
+            said = self._pipe.say(message, last=last)
             if said is None:
                 connection.close()
                 return
@@ -432,6 +442,8 @@ class HttpTap:
         self._begin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
         self._kept_back: dict[int, KeptBack] = {}
         """What is kept back, by the number of a session."""
+        self.kept_in: dict[str, KeptBack] = {}
+        """The same by ``Mcp-Session-Id``: a stream that is resumed may begin with what is kept back."""
         self._hold: asyncio.TimerHandle | None = None
 
     def address_of(self, target: bytes) -> Address:
@@ -506,10 +518,13 @@ class HttpTap:
                 self.exchanges[number].kept_back = kept
         if "keep" in order:
             kept.add(order["keep"], order.get("token"))
+            if order["named"]:
+                self.kept_in[order["named"]] = kept
         elif "pass" in order:
             kept.discard(order["pass"])
         elif "over" in order:
             del self._kept_back[order["session"]]
+            self.kept_in = {name: each for name, each in self.kept_in.items() if each is not kept}
 
     def _post(self, order: dict[str, Any]) -> None:
         """Sends a message of the tap's own."""

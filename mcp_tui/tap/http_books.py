@@ -207,7 +207,7 @@ class Record:
         if media_type(headers) == EVENT_STREAM_TYPE:
             self._events = EventBlocks(EVENT_BYTES)
             if self.session is not None and self.method == "GET":
-                self.session.stream = self
+                self.session.opens(self)
         session, named = self.session, headers.get("mcp-session-id", "")
         if session is not None and named and not session.id and 200 <= status < 300:
             session.id = named
@@ -222,7 +222,11 @@ class Record:
             decoded = data
             data = b""
             if self._decoder is not None:
-                decoded = self._decoder.decompress(decoded, DECODED_BYTES)
+                try:
+                    decoded = self._decoder.decompress(decoded, DECODED_BYTES)
+                except zlib.error:
+                    self._missed = True
+                    return
                 data = self._decoder.unconsumed_tail
             if self._events is None:
                 self._response.append(decoded)
@@ -246,7 +250,7 @@ class Record:
         if session is None or session.over:
             return
         # C-43: the stream of a batch belongs to none of its requests alone.
-        stream = self.wires[0] if len(self.wires) == 1 and self is not session.stream else None
+        stream = self.wires[0] if len(self.wires) == 1 else None
         if isinstance(raw, Oversized):
             session.ledger.responses.too_large(raw.head, raw.size, at=at, tail=raw.tail, stream=stream)
         else:
@@ -320,8 +324,8 @@ class Record:
 
     def _session_over(self, session: TappedSession, at: float) -> None:
         """Ends the session if this exchange did."""
-        if session.stream is self:
-            session.stream = None
+        if self in session.streams:
+            session.streams.remove(self)
             if session.ledger.negotiated.transport == "sse":
                 who = "client" if self._client_left else "server"
                 session.close(f"the {who} closed the event stream", expected=self._client_left, at=at)

@@ -44,8 +44,10 @@ class TappedSession(Account):
         """The exchanges of open requests, by their last ids."""
         self.id = ""
         """The ``Mcp-Session-Id``."""
-        self.stream: Record | None = None
-        """The stream that belongs to no request."""
+        self.streams: list[Record] = []
+        """The open streams that belong to no request."""
+        self._untold: list[str] = []
+        """What the client is told on the next one: it waits, but has no stream."""
         self.target = b""
         """Where its messages go."""
         self.headers: list[tuple[bytes, bytes]] = []
@@ -72,14 +74,23 @@ class TappedSession(Account):
     def becomes_sse(self, stream: Record, target: bytes) -> None:
         """Notes that it is one over HTTP+SSE."""
         self.ledger.negotiated = Negotiated(transport="sse")
-        self.stream, self.target = stream, target
+        self.target = target
+        self.opens(stream)
+
+    def opens(self, stream: Record) -> None:
+        """Notes a stream that belongs to no request."""
+        self.streams.append(stream)
+        for each in self._untold:
+            self.desk.tell(exchange=stream.number, tell=each, last=False)
+        self._untold.clear()
 
     # -- what is kept back -------------------------------------------------------------------------------------
 
     def _kept_back(self, id: object, token: object) -> dict[str, Any]:
         """Returns the order to keep an answer back from now on, wherever in the session it comes."""
         self.keeps_back = True
-        return {"session": self.number, "of": [*self.books.open_in(self)], "keep": id, "token": token}
+        of = [*self.books.open_in(self)]
+        return {"session": self.number, "named": self.id, "of": of, "keep": id, "token": token}
 
     def let_pass(self, id: object) -> None:
         """Lets the answer to a request pass again."""
@@ -115,7 +126,7 @@ class TappedSession(Account):
         record.wires = () if id is None else (id,)
 
     def answer_client(self, row: Request, told: dict[str, Json]) -> None:
-        """Answers by the exchange that the client waits for, or by a stream that is open."""
+        """Answers by the exchange that the client waits for, or by a stream that is open, or will be."""
         raw = messages.encode(told)
         self.store.frame("in", raw, at=monotonic(), id=messages.storable_id(told["id"]), own=True)
         kept: dict[str, Any] = {}
@@ -127,7 +138,9 @@ class TappedSession(Account):
             last = not any(each != row.wire_id and each in self.exchanges for each in exchange.wires)
             exchange.listens = not last
         else:
-            exchange = self.stream
+            exchange = self.streams[-1] if self.streams else None
+        if exchange is None:
+            self._untold.append(raw.decode())
         number = 0 if exchange is None else exchange.number
         self.desk.tell(**kept, exchange=number, tell=raw.decode(), last=last)
 

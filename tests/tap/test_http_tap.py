@@ -15,7 +15,9 @@ from contextlib import asynccontextmanager, suppress
 from threading import Thread
 from typing import Any, Final
 
+import httpx
 import pytest
+from httpx_sse import EventSource
 
 from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
@@ -27,7 +29,7 @@ from mcp_tui.tap import relay
 from mcp_tui.tap.books import begun
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.desk import Desk
-from mcp_tui.tap.event_pipe import EventPipe, as_event
+from mcp_tui.tap.event_pipe import CUT, EventPipe, as_event
 from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.kept_back import KeptBack
@@ -175,6 +177,17 @@ def _stateful(work: Script) -> Script:
             await work(call)
         else:
             await call.respond(202 if call.method == "POST" else 200)
+
+    return script
+
+
+def _batched(work: Script) -> Script:
+    async def script(call: Call) -> None:
+        if isinstance(call.message if call.body else None, list) or call.rpc != "initialize":
+            await work(call)
+        else:
+            headers = {"Mcp-Session-Id": "s-1"}
+            await call.answer({"protocolVersion": "2025-03-26", "capabilities": {}}, headers)
 
     return script
 
@@ -432,7 +445,32 @@ async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, cut:
         text = decoder.decompress(await peer.body())
     assert (decoder.eof, decoder.unused_data) == (True, b"")
     passed, _, last = text.rpartition(b"event: message\ndata: ")
-    assert (passed, json.loads(last)["error"]["code"]) == (note + b"\n\n" * (cut == -9), -32001)
+    assert (passed, json.loads(last)["error"]["code"]) == (note + (b"\n" + CUT) * (cut == -9), -32001)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize("is_late", [True, False])
+def test_an_event_that_has_passed_in_part_is_ended_for_what_is_said(end: bytes, is_late: bool):
+    event = b'id: 1%bdata: {"id":7,"result":"aaa"}%b%b' % (end, end, end)
+    for cut in range(1, len(event) - len(end) + 1):
+        kept = KeptBack()
+        pipe = EventPipe(lambda kept=kept: kept)
+        assert pipe.feed(event + event[:cut]) == event + event[:cut]
+        kept.add(7 if is_late else 8, None)
+        said = pipe.say(b"said", last=False) or b""
+        assert pipe.feed(event[cut:] + event) == (b"id: 1\n\n" if is_late else event) + event
+        # What a client takes for messages: no part of one is among them.
+        stream = httpx.Response(
+            200, headers={"Content-Type": "text/event-stream"}, content=event[:cut] + said
+        )
+        messages = [each for each in EventSource(stream).iter_sse() if each.event == "message" and each.data]
+        assert [each.data for each in messages] == ["said"]
+
+
+def test_the_endpoint_is_found_behind_what_has_no_data():
+    pipe = EventPipe(lambda: None, lambda event: event.replace(b"server", b"tap"))
+    passed = pipe.feed(b": hello\n\nretry: 9\n\nevent: endpoint\ndata: server\n\ndata: server\n\n")
+    assert passed == b": hello\n\nretry: 9\n\nevent: endpoint\ndata: tap\n\ndata: server\n\n"
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -448,7 +486,7 @@ def test_a_compressed_stream_is_sifted_from_the_end_of_a_block(size: int):
         if id == 2:
             kept.add(3, None)
         if id == 4:
-            passed += decoder.decompress(pipe.say(b"said") or b"")
+            passed += decoder.decompress(pipe.say(b"said", last=False) or b"")
         data = encoder.compress(event) + encoder.flush(zlib.Z_SYNC_FLUSH)
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
         passed += b"".join(decoder.decompress(pipe.feed(piece)) for piece in pieces)
@@ -462,7 +500,7 @@ def test_within_a_block_nothing_is_said():
     pipe = CompressedPipe(EventPipe(KeptBack), "gzip")
     encoder = zlib.compressobj(wbits=31)
     pipe.feed((encoder.compress(as_event(b"1" * 999)) + encoder.flush(zlib.Z_SYNC_FLUSH))[:-9])
-    assert pipe.say(b"said") is None
+    assert pipe.say(b"said", last=True) is None
 
 
 @pytest.mark.sends_anything
@@ -546,6 +584,80 @@ async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back()
             await streams[0].event({"jsonrpc": "2.0", "id": id, "result": {}})
         assert b'"x"' in await stream.chunk()
     assert [each.kind for each in _of(ev.Late)] == [ev.Kind.RESULT]
+
+
+async def test_the_rest_of_a_batch_is_answered_after_one_of_it_was_cancelled():
+    goes_on = asyncio.Event()
+
+    async def script(call: Call) -> None:
+        await goes_on.wait()
+        answers: list[Any] = [{"jsonrpc": "2.0", "id": id, "result": {}} for id in (1, 2)]
+        await call.respond(200, json.dumps(answers, indent=1).encode(), "application/json")
+
+    async with _tapped(_batched(script)) as tap:
+        await tap.shake_hands()
+        peer = await tap.connect()
+        calls = [
+            {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "x"}} for id in (1, 2)
+        ]
+        peer.send("POST", json.dumps(calls).encode(), Mcp_Session_Id="s-1")
+        await _at_door({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
+        await peer.head()
+        assert json.loads((await peer.chunk()).partition(b"data: ")[2])["error"]["code"] == -32800
+        goes_on.set()
+        assert json.loads((await peer.body()).partition(b"data: ")[2]) == [
+            {"jsonrpc": "2.0", "id": 2, "result": {}}
+        ]
+
+
+async def test_a_client_that_waits_without_a_stream_is_told_on_the_next_one():
+    async def script(call: Call) -> None:
+        if call.method == "GET":
+            await call.stream()
+            await call.event({"jsonrpc": "2.0", "id": 1, "result": {}}, id="e-2")
+            await call.disconnected()
+        elif call.rpc == "tools/call":
+            await call.stream()
+            await call.event(b"", id="e-1", retry=10)
+            await call.end()
+        else:
+            await call.respond(202)
+
+    async with _tapped(_batched(script)) as tap:
+        await tap.shake_hands()
+        peer = await tap.call(1)
+        await peer.head()
+        assert (await peer.body()).startswith(b"id: e-1\n")
+        await _at_door({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
+        peer.send("GET", Last_Event_ID="e-1", Mcp_Session_Id="s-1")
+        await peer.head()
+        assert (
+            await peer.chunk() == b"id: e-2\n\n"
+        )  # the late answer is kept back, and not what to resume from
+        assert json.loads((await peer.chunk()).partition(b"data: ")[2])["error"]["code"] == -32800
+
+
+@pytest.mark.parametrize("media", ["application/json", "text/event-stream"])
+async def test_what_cannot_be_decompressed_passes_and_ends_no_books(media: str):
+    async def work(call: Call) -> None:
+        await call.respond(200, b"no gzip", media, {"Content-Encoding": "gzip"})
+
+    async with _tapped(served("2026-07-28", work)) as tap:
+        peer = await tap.call(1, modern=True)
+        await peer.head()
+        assert await peer.body() == b"no gzip"
+    assert any("is not recorded" in each.text for each in _of(ev.Note))
+
+
+async def test_a_length_beside_chunks_does_not_pass():
+    async def work(call: Call) -> None:
+        await call.head(200, {"Content-Length": "99", "Transfer-Encoding": "chunked"})
+        await call.raw(b"2\r\n{}\r\n0\r\n\r\n")
+
+    async with _tapped(served("2026-07-28", work)) as tap:
+        peer = await tap.call(1, modern=True)
+        await peer.head()
+        assert ("content-length" in peer.headers, await peer.body()) == (False, b"{}")
 
 
 async def test_a_stored_sign_in_is_used_and_renewed():
