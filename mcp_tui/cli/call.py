@@ -20,7 +20,7 @@ from mcp_tui.client.catalogue import ListFailed, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_SECONDS, is_leaving
 from mcp_tui.client.parameters import schema_of, template_schema, usage
 from mcp_tui.client.results import violation
-from mcp_tui.client.templates import TemplateError, expand
+from mcp_tui.client.uri_templates import TemplateError, expand
 from mcp_tui.config.files import guess
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.ledger import CancelOutcome

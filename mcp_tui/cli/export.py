@@ -47,7 +47,7 @@ from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.cancellations import cancellation
 from mcp_tui.tui.view.copies import exported, issue
 from mcp_tui.tui.view.detail import code, facts, fence, history
-from mcp_tui.tui.view.headless import recorded_target, redactor
+from mcp_tui.tui.view.shell_command import recorded_target, redactor
 from mcp_tui.tui.view.text import brief, clean, pretty
 
 EXPORT_COLUMNS: Final = (

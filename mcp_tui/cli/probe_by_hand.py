@@ -15,7 +15,7 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.probe import finding_line, reported
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.journal.state import state_folder
+from mcp_tui.journal.state_folder import state_folder
 from mcp_tui.judge.by_hand import HandJudge
 from mcp_tui.judge.run import Unstartable
 from mcp_tui.probe.report import Finding

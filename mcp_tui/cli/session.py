@@ -24,7 +24,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import Printer, uncalled
 from mcp_tui.cli.target import in_force, required, settings
-from mcp_tui.client import Client, opening
+from mcp_tui.client import Client, session_store
 from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_SECONDS
 from mcp_tui.client.connecting import downloading
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
@@ -406,7 +406,7 @@ def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = 
     if record and beside:
         path = Path(record)
         record = str(path.parent / f"{path.stem}-{beside}{path.suffix}")
-    store = opening.open_store(
+    store = session_store.open_store(
         where,
         journal=journal.keep and not options.no_journal,
         record=record,

@@ -170,7 +170,7 @@ def _left_running(log: EventLog) -> list[str]:
 
 def preferences() -> Preferences:
     """Returns the settings and the last look of the screen."""
-    from mcp_tui.journal.state import state_folder
+    from mcp_tui.journal.state_folder import state_folder
     from mcp_tui.tui.preferences import Look, Preferences
 
     found, chosen = loaded(), replace(in_force(told=False), ascii=plain())

@@ -8,7 +8,7 @@ from itertools import islice, product
 from typing import Final
 
 from mcp_tui.client.schemas import Schema
-from mcp_tui.client.templates import Expression, parse
+from mcp_tui.client.uri_templates import Expression, parse
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in, texts_in
 from mcp_tui.protocol.values import frozen
 

@@ -15,7 +15,7 @@ from typing import Final, cast
 from mcp_tui import clock
 from mcp_tui.client.ports import Caller
 from mcp_tui.journal.files import make_private
-from mcp_tui.journal.state import state_folder
+from mcp_tui.journal.state_folder import state_folder
 from mcp_tui.protocol import events as ev
 
 DAY: Final = 86400.0

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_tui.journal.state import open_without_waiting, replace_file
+from mcp_tui.journal.state_folder import open_without_waiting, replace_file
 
 CONFIG_FILE_BYTES: Final = 32 * 1024 * 1024
 """A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
@@ -94,7 +94,7 @@ def read_own(path: Path, most: int) -> Any:
 
 
 def write_own(path: Path, value: object) -> None:
-    """Replaces a file of ours with a value as JSON, as :func:`~mcp_tui.journal.state.replace_file` does.
+    """Replaces a file of ours with a value as JSON, as :func:`~mcp_tui.journal.state_folder.replace_file` does.
 
     Raises:
         ConfigError: it cannot be written.

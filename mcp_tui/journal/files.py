@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp_tui import clock
 from mcp_tui.journal.records import RecordingError, read_record, why
-from mcp_tui.journal.state import make_folders, open_without_waiting, state_folder
+from mcp_tui.journal.state_folder import make_folders, open_without_waiting, state_folder
 from mcp_tui.protocol.messages import Json, as_text
 from mcp_tui.protocol.patterns import late
 

@@ -21,7 +21,7 @@ from mcp_tui.journal.files import Journal, is_held, journals, read_start
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, decode_event, encode_event
-from mcp_tui.journal.state import replace_file
+from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.evidence import Outcome

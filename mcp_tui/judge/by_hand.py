@@ -24,7 +24,7 @@ from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.demo.calls import Call
 from mcp_tui.demo.http import HttpServer
 from mcp_tui.journal.files import make_private
-from mcp_tui.journal.state import replace_file
+from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.judge import verdicts
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
 from mcp_tui.judge.rules import CLIENT_RULES
@@ -148,8 +148,8 @@ class HandStage(Stage):
             talk.number = number
         seen.servers = [each.seen for each in self.talks]
         seen.sessions = [each for each in self.seen.sessions if each.deleted_at is None]
-        for eyes in (*(talk.eyes for talk in self.talks), *self._overheard):
-            eyes.events.clear()
+        for observed in (*(talk.observed for talk in self.talks), *self._overheard):
+            observed.events.clear()
         self.seen, self.held, self.arguments = seen, [], experiment.arguments or {}
         self.deaf = self.silent = self.skipped = self._declined = False
         self.gate, self._expects, self._signal = asyncio.Event(), None, ""
@@ -169,10 +169,10 @@ class HandStage(Stage):
     def _taken(self) -> Seen:
         """Returns what was seen until now, of which later messages change nothing."""
         seen = self.seen
-        for eyes in (*(talk.eyes for talk in self.talks), *self._overheard):
-            seen.events += [each for each in eyes.events if isinstance(each, Violation)]
-            seen.client = eyes.observer.client or seen.client
-            seen.revision = eyes.revision or seen.revision
+        for observed in (*(talk.observed for talk in self.talks), *self._overheard):
+            seen.events += [each for each in observed.events if isinstance(each, Violation)]
+            seen.client = observed.observer.client or seen.client
+            seen.revision = observed.revision or seen.revision
         return copy.deepcopy(seen)
 
     async def called(self) -> Held | None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 
 from mcp_tui import __version__
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.opening import shown
+from mcp_tui.client.session_store import shown
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.judge import verdicts

@@ -22,7 +22,7 @@ from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.server import LineChannel
 from mcp_tui.demo.tools import TOOLS, Run
 from mcp_tui.judge import stub
-from mcp_tui.judge.eyes import Eyes
+from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSession
 from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
@@ -82,19 +82,19 @@ class Held:
 
 
 class Overheard(Channel):
-    """The channel of a request over HTTP, of which the eyes see everything."""
+    """The channel of a request over HTTP, all of which is observed."""
 
-    def __init__(self, channel: Channel, eyes: Eyes) -> None:
+    def __init__(self, channel: Channel, observed: ObservedConnection) -> None:
         super().__init__()
         self.gone = channel.gone
         self.drain = channel.drain
         self.end = channel.end
-        self.number = eyes.number
+        self.number = observed.number
         self._channel = channel
-        self._eyes = eyes
+        self._observed = observed
 
     def send(self, frame: Object) -> bool:
-        self._eyes.server_wrote(frames.encode(frame))
+        self._observed.server_wrote(frames.encode(frame))
         return self._channel.send(frame)
 
 
@@ -123,7 +123,7 @@ class Talk(LineChannel):
         super().__init__(stage.setting)
         self.number = number
         self.seen = SeenServer(began=monotonic())
-        self.eyes = Eyes()
+        self.observed = ObservedConnection()
         self._stage = stage
         self._writer = writer
 
@@ -147,7 +147,7 @@ class Talk(LineChannel):
             case b"o":
                 # The demo server handles a message within take(), so what it does now is about this connection.
                 self._stage.speaking = self.number
-                self.eyes.client_wrote(data)
+                self.observed.client_wrote(data)
                 self.take(data)
             case b"c":
                 self.seen.stdin_closed_at = monotonic()
@@ -160,7 +160,7 @@ class Talk(LineChannel):
 
     def send(self, frame: Object) -> bool:
         raw = frames.encode(frame)
-        self.eyes.server_wrote(raw)
+        self.observed.server_wrote(raw)
         if self._writer.is_closing():
             return False
         self._writer.write(raw + b"\n")
@@ -236,11 +236,11 @@ class Stage:
         self.url = ""
         self.speaking = 0
         """The number of the connection whose message is being handled."""
-        self._sessions: dict[str, Eyes] = {}
+        self._sessions: dict[str, ObservedConnection] = {}
         """What is seen of each HTTP session; without an id, of what opens one and of all in 2026-07-28."""
-        self._opened: dict[str, Eyes] = {}
+        self._opened: dict[str, ObservedConnection] = {}
         """What is seen of each session that was opened and that no message of the client has named yet."""
-        self._overheard: list[Eyes] = []
+        self._overheard: list[ObservedConnection] = []
         own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
         self.setting = Setting(
             log=WatchingLog(self),
@@ -304,12 +304,12 @@ class Stage:
     def posted(self, frame: Object, session: str) -> None:
         """Takes a message that came over HTTP."""
         if frame.get("method") == "initialize":
-            self._sessions[session] = self._new_eyes()
-        eyes = self._session(session)
-        self.speaking = eyes.number
-        eyes.client_wrote(frames.encode(frame) + b"\n")
+            self._sessions[session] = self._new_observed()
+        observed = self._session(session)
+        self.speaking = observed.number
+        observed.client_wrote(frames.encode(frame) + b"\n")
 
-    def _session(self, session: str) -> Eyes:
+    def _session(self, session: str) -> ObservedConnection:
         """Returns what sees the messages that name an HTTP session, or none: what names a foreign one is seen alone."""
         if session not in self._sessions:
             opened = self._opened.pop(session, None)
@@ -317,11 +317,11 @@ class Stage:
                 self.seen.sessions.append(SeenSession(opened.number, monotonic()))
                 if self._sessions.get("") is opened:
                     del self._sessions[""]
-            self._sessions[session] = opened or self._new_eyes()
+            self._sessions[session] = opened or self._new_observed()
         return self._sessions[session]
 
-    def _new_eyes(self) -> Eyes:
-        self._overheard.append(Eyes("http", len(self._overheard)))
+    def _new_observed(self) -> ObservedConnection:
+        self._overheard.append(ObservedConnection("http", len(self._overheard)))
         return self._overheard[-1]
 
     def _through(self, frame: Object, channel: Channel) -> Channel | None:
@@ -330,10 +330,10 @@ class Stage:
             return None
         if not self._overheard:
             return channel
-        eyes = self._overheard[self.speaking]  # a message is handled as soon as it was posted
+        observed = self._overheard[self.speaking]  # a message is handled as soon as it was posted
         if isinstance(channel, HttpResponse) and channel.session:
-            self._opened[channel.session] = eyes
-        return Overheard(channel, eyes)
+            self._opened[channel.session] = observed
+        return Overheard(channel, observed)
 
     async def _abandoned(self, channel: Channel) -> None:
         """Notes that the client waits for its last handshake no more."""
@@ -369,8 +369,8 @@ class Stage:
         if name == "cancelled":
             self._cancelled(fields["id"], _SIGNALS_OF_WAYS.get(fields["how"]), fields["reason"])
             if fields["how"] == "stream_closed":
-                for eyes in self._overheard:
-                    eyes.client_left(fields["id"])
+                for observed in self._overheard:
+                    observed.client_left(fields["id"])
         elif name == "disconnected":
             for each in self.held:
                 if not each.reachable and each.seen.answered_at is None:
@@ -523,10 +523,10 @@ class Stage:
         for talk in self.talks:
             talk.seen.left = talk.seen.ended_at is None and not self.seen.stopped
             talk.kill()
-        for eyes in (*(talk.eyes for talk in self.talks), *self._overheard):
-            self.seen.events += eyes.events
-            self.seen.client = eyes.observer.client or self.seen.client
-            self.seen.revision = eyes.revision or self.seen.revision
+        for observed in (*(talk.observed for talk in self.talks), *self._overheard):
+            self.seen.events += observed.events
+            self.seen.client = observed.observer.client or self.seen.client
+            self.seen.revision = observed.revision or self.seen.revision
         if self._listener is not None:
             self._listener.close()
         if self._process is not None:

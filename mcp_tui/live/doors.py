@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, cast
 
-from mcp_tui.journal.state import state_folder
+from mcp_tui.journal.state_folder import state_folder
 
 QUESTION_BYTES: Final = 65536
 """Bytes of a question at most."""

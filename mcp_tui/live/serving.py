@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui import __version__
 from mcp_tui.client.client import DEFAULT_REASON, is_leaving
-from mcp_tui.client.opening import shown
+from mcp_tui.client.session_store import shown
 from mcp_tui.live.doors import ANSWER_SECONDS, NOT_UNDERSTOOD, REASON_CHARACTERS, Door
 from mcp_tui.live.summary import named, not_cancelled, summary
 from mcp_tui.protocol.events import Cause, Connected, Event

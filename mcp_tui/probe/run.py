@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_tui import __version__
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
-from mcp_tui.client.opening import shown
+from mcp_tui.client.session_store import shown
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store

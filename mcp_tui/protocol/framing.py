@@ -9,8 +9,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Final
 
+from mcp_tui.protocol.large_messages import MessageOutline
 from mcp_tui.protocol.patterns import late
-from mcp_tui.protocol.pieces import MessageOutline
 from mcp_tui.protocol.values import fact
 
 RawLine = bytes

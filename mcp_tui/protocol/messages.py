@@ -20,8 +20,8 @@ from typing import Any, Final, TypeGuard, cast
 from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL_BYTES
+from mcp_tui.protocol.large_messages import LARGE_BYTES, MessageOutline
 from mcp_tui.protocol.patterns import late
-from mcp_tui.protocol.pieces import LARGE_BYTES, MessageOutline
 from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.units import OUT_OF_RANGE

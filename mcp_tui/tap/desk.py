@@ -18,7 +18,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from mcp_tui.client.opening import open_store
+from mcp_tui.client.session_store import open_store
 from mcp_tui.client.settings import Target
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.records import RecordingError

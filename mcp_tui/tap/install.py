@@ -27,7 +27,7 @@ from mcp_tui.config.definitions import Definition, behind_tap
 from mcp_tui.config.documents import Document, Member
 from mcp_tui.config.files import ConfigError, data_folder, read_bytes, why
 from mcp_tui.config.sources import REGISTRY
-from mcp_tui.journal.state import replace_file
+from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.protocol.messages import Json, as_list
 from mcp_tui.protocol.values import frozen
 

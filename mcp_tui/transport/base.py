@@ -13,7 +13,7 @@ from dataclasses import field
 from math import inf
 from typing import Any, ClassVar, Final, Protocol
 
-from mcp_tui.protocol.pieces import LARGE_BYTES, PIECE_BYTES, MessageOutline
+from mcp_tui.protocol.large_messages import LARGE_BYTES, PIECE_BYTES, MessageOutline
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen

@@ -12,7 +12,7 @@ import httpx
 from httpx_sse import EventSource
 
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, LineFramer, Oversized
-from mcp_tui.protocol.pieces import MessageOutline
+from mcp_tui.protocol.large_messages import MessageOutline
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED

@@ -16,8 +16,8 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
+from mcp_tui.protocol.large_messages import MessageOutline
 from mcp_tui.protocol.messages import ResponseFrame
-from mcp_tui.protocol.pieces import MessageOutline
 from mcp_tui.transport.base import NEW_SESSION, Outgoing, RefusedResponse, spawn
 from mcp_tui.transport.http_bodies import (
     EVENT_STREAM_TYPE,

@@ -18,12 +18,12 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.timer import Timer
 
-from mcp_tui.tui.background import Background
 from mcp_tui.tui.garbage import Collector
 from mcp_tui.tui.host import FRAME_STYLES, STYLES, Host, Offer
 from mcp_tui.tui.keys import CANCELS, EVERYWHERE, bindings, hint, names_in, scopes_of, use
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, Opening
+from mcp_tui.tui.terminal_background import Background
 from mcp_tui.tui.themes import AUTO, first_theme, load_themes, shown, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 
@@ -311,7 +311,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def open(self, target: Target) -> Awaitable[None] | None:
         """Opens a workbench on a server, over the others, and connects it; or says why not, and asks for another."""
         from mcp_tui.transport.errors import sentence
-        from mcp_tui.tui.view.server import title
+        from mcp_tui.tui.view.server_bar import title
 
         limits = self.preferences.limits
         assert self._client is not None  # without it, no server can be picked

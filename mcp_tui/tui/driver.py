@@ -22,10 +22,10 @@ from textual.events import Key
 from textual.message import Message
 
 from mcp_tui.transport.base import Turn
-from mcp_tui.tui.background import BACKGROUND_QUERY, Answers, Background
-from mcp_tui.tui.frames import Cells, is_frame
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.restore import reset
+from mcp_tui.tui.screen_changes import Cells, is_frame
+from mcp_tui.tui.terminal_background import BACKGROUND_QUERY, Answers, Background
 
 UNDRAWN_CHARACTERS: Final = 64 * 1024
 """Characters that may wait for the terminal, a few frames; what is drawn beyond them is dropped."""

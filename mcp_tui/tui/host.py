@@ -16,10 +16,10 @@ from textual.keys import key_to_character
 from textual.screen import Screen
 
 from mcp_tui.config.settings import Timers
-from mcp_tui.tui.background import assumed_light
 from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.programs import Programs
+from mcp_tui.tui.terminal_background import assumed_light
 from mcp_tui.tui.themes import AUTO, automatic
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief
 from mcp_tui.tui.widgets.canvas import AsciiTwins

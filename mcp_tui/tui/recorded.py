@@ -22,9 +22,9 @@ from mcp_tui.tui.view.badges import GOING_ON, badge
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, fact_lines
-from mcp_tui.tui.view.headless import recorded_target, redactor
 from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line
-from mcp_tui.tui.view.server import Counts, Link, ServerFacts
+from mcp_tui.tui.view.server_bar import Counts, Link, ServerFacts
+from mcp_tui.tui.view.shell_command import recorded_target, redactor
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.view.timeline import RecordedSpans
 from mcp_tui.tui.view.wire import log_line, parsed, wire_line

@@ -13,7 +13,7 @@ from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGED_LISTS, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
 from mcp_tui.client.connecting import downloading
-from mcp_tui.client.opening import shown
+from mcp_tui.client.session_store import shown
 from mcp_tui.client.settings import Offers, StdioTarget
 from mcp_tui.client.task_store import TaskStore
 from mcp_tui.config.settings import DEFAULTS, Settings
@@ -38,11 +38,11 @@ from mcp_tui.tui.view.badges import LATE
 from mcp_tui.tui.view.cancellations import Cancellations
 from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
-from mcp_tui.tui.view.headless import redactor
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.outline import put
 from mcp_tui.tui.view.rows import first_steps, plural, request, waits_to_cancel
-from mcp_tui.tui.view.server import ALONE, LINK_GLYPHS, Around, Counts, Link, ServerFacts, title
+from mcp_tui.tui.view.server_bar import ALONE, LINK_GLYPHS, Around, Counts, Link, ServerFacts, title
+from mcp_tui.tui.view.shell_command import redactor
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.view.wire import log_lines, wire_lines

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.official import problems
+from mcp_tui.client.official_schema import problems
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import REVISIONS
 

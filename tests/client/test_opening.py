@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.opening import open_store, shown
+from mcp_tui.client.session_store import open_store, shown
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.records import RecordingError

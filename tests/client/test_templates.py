@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.templates import TemplateError, Value, expand
+from mcp_tui.client.uri_templates import TemplateError, Value, expand
 from tests.cases import cases
 
 VALUES: dict[str, Value] = {

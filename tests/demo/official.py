@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from mcp_tui.client.official import problems
+from mcp_tui.client.official_schema import problems
 from tests.frames_sent import judge
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 from unittest.mock import patch
 
-from mcp_tui.client import templates
+from mcp_tui.client import uri_templates
 from mcp_tui.client.forms import FormLayout
 from mcp_tui.client.schemas import Schema
 from mcp_tui.config import settings
@@ -24,7 +24,7 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.protocol import messages, pieces
+from mcp_tui.protocol import large_messages, messages
 from mcp_tui.protocol.framing import LineFramer
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import Turn
@@ -75,7 +75,7 @@ def large(data: bytes) -> None:
     """A message that is read in pieces is the frame that it is when it is read whole."""
     # no large message is searched for repeated members
     own = patch.multiple(messages, LARGE_BYTES=0, DUPLICATES_BYTES=0)
-    with patch.multiple(pieces, LARGE_BYTES=0, PIECE_BYTES=16), own:
+    with patch.multiple(large_messages, LARGE_BYTES=0, PIECE_BYTES=16), own:
         frame, whole = messages.parse(data), messages.parse(data, b"")
         if isinstance(frame, messages.ResponseFrame) and frame.raw:
             frame = replace(frame, outline=frame.result, raw=b"")
@@ -99,9 +99,9 @@ def stream(data: bytes) -> None:
 def template(data: bytes) -> None:
     """Expanded, it holds no brace and nothing outside of ASCII."""
     text = data.decode("utf-8", "replace")
-    expressions = [each for each in templates.parse(text) if isinstance(each, templates.Expression)]
+    expressions = [each for each in uri_templates.parse(text) if isinstance(each, uri_templates.Expression)]
     values = {each.name: f"a/ü {{{each.name}}}" for part in expressions for each in part.variables}
-    made = templates.expand(text, values)
+    made = uri_templates.expand(text, values)
     assert made.isascii()
     assert "{" not in made
 
@@ -204,7 +204,7 @@ def targets(folder: Path) -> Iterator[Target]:
         "texts", lambda data: texts(data.decode("utf-8", "surrogateescape")), (hostile, result.encode()), 150
     )
     uris = (b"file:///{path}/x{?q*,lang:3}{#frag}", b"demo://{+base}{/seg*}{;p}{.ext}{&more}")
-    yield Target("template", template, uris, 120, (templates.TemplateError,))
+    yield Target("template", template, uris, 120, (uri_templates.TemplateError,))
     schema = {
         "type": "object", "required": ["a"], "$defs": {"n": {"type": "integer", "minimum": 1}}, "additionalProperties": False,
         "properties": {

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
-from mcp_tui.judge.eyes import Eyes
+from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.run import ClientReport
 from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSession
@@ -108,7 +108,7 @@ def test_a_stop_that_comes_with_the_limit_was_seen_by_nobody():
 
 def talked(*frames: dict[str, Any], name: str = "limit", handshake: bool = True) -> Seen:
     """A run in which these messages passed, a second apart; those with a result or an error are the server's."""
-    eyes = Eyes()
+    observed = ObservedConnection()
     opening: tuple[dict[str, Any], ...] = (INITIALIZE, INITIALIZED) if handshake else ()
     for at, frame in enumerate((*opening, *frames), 10):
         raw = json.dumps(
@@ -116,10 +116,10 @@ def talked(*frames: dict[str, Any], name: str = "limit", handshake: bool = True)
         ).encode()
         theirs = frame.get("by") == "server" or "result" in frame or "error" in frame
         if theirs:
-            eyes.server_wrote(raw, at)
+            observed.server_wrote(raw, at)
         else:
-            eyes.client_wrote(raw + b"\n", at)
-    return run(name, call(), events=eyes.events)
+            observed.client_wrote(raw + b"\n", at)
+    return run(name, call(), events=observed.events)
 
 
 def called(id: Any, token: Any = None, **params: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import MenuScreen
-from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.server_bar import Link
 from tests.client.connected import scripted
 from tests.client.test_bars import MODERN
 from tests.client.test_reconnecting import Sessions

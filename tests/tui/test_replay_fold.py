@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.opening import shown as where
+from mcp_tui.client.session_store import shown as where
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header

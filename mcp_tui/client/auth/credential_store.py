@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final
 from mcp_tui.client.auth.discovery import scopes_in
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
 from mcp_tui.journal.files import is_alone, make_private, read_start
-from mcp_tui.journal.state import replace_file, state_folder
+from mcp_tui.journal.state_folder import replace_file, state_folder
 from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.values import fact

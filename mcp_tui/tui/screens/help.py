@@ -11,7 +11,7 @@ from mcp_tui.tui.view import badges
 from mcp_tui.tui.view.badges import FROM_SERVER, Badge
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.server import COUNTERS, LINK_GLYPHS
+from mcp_tui.tui.view.server_bar import COUNTERS, LINK_GLYPHS
 from mcp_tui.tui.view.text import SafeText, clean, fit, safe, width, words
 
 WITH_REQUESTS: Final = frozenset({"workbench", "recording"})

@@ -13,7 +13,7 @@ from mcp_tui.tui.screens.dialog import Dialog, Piece
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.view import durations
 from mcp_tui.tui.view.badges import GOING_ON, LOST
-from mcp_tui.tui.view.server import COUNTERS, LINK_GLYPHS, Link, ServerFacts
+from mcp_tui.tui.view.server_bar import COUNTERS, LINK_GLYPHS, Link, ServerFacts
 from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
 
 KEYED_SERVERS: Final = 9

@@ -21,7 +21,7 @@ from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.outline import row_key
-from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.server_bar import Link
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 from mcp_tui.tui.widgets.detail_pane import Detail

@@ -17,7 +17,7 @@ from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.server_bar import Link
 from mcp_tui.tui.view.text import NOTHING, SafeText, words
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Final
 
 from mcp_tui.client.parameters import schema_of, usage, variants
 from mcp_tui.client.schemas import Schema
-from mcp_tui.client.templates import TemplateError
+from mcp_tui.client.uri_templates import TemplateError
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.tui.view.detail import Section, fact

@@ -14,8 +14,8 @@ from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.view.badges import badge
 from mcp_tui.tui.view.detail import JSON_CHARACTERS, code, facts, fence, history
-from mcp_tui.tui.view.headless import headless_command
 from mcp_tui.tui.view.rows import request
+from mcp_tui.tui.view.shell_command import headless_command
 from mcp_tui.tui.view.text import pretty, words
 from mcp_tui.tui.view.wire import parsed
 

@@ -75,7 +75,7 @@ def sections(
         now: monotonic seconds.
         payloads: made by :func:`params_sections`, :func:`late_sections`, and :func:`answer_sections`; they are
             expensive, so make them once.
-        command: made by :func:`mcp_tui.tui.view.headless.headless_command`.
+        command: made by :func:`mcp_tui.tui.view.shell_command.headless_command`.
         advice: what a person can do about the request.
         server_requests: the server's requests that belong to it.
         logged: the number of log messages that came while it ran.

@@ -11,7 +11,7 @@ from textual import events
 from textual.strip import Strip
 
 from mcp_tui.tui.keys import Key, in_footer, keys
-from mcp_tui.tui.view.server import ServerFacts, server_bar
+from mcp_tui.tui.view.server_bar import ServerFacts, server_bar
 from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 

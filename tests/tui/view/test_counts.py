@@ -30,7 +30,7 @@ from mcp_tui.tui.view.filters import parse
 from mcp_tui.tui.view.lines import FilteredLines
 from mcp_tui.tui.view.outline import Outline
 from mcp_tui.tui.view.rows import counted, empty_state
-from mcp_tui.tui.view.server import Counts
+from mcp_tui.tui.view.server_bar import Counts
 from mcp_tui.tui.view.text import clean, words
 from mcp_tui.tui.view.wire import log_lines, wire_lines
 from mcp_tui.tui.widgets.line_list import LineList

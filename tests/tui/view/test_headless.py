@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.journal.redaction import MASK, Redactor
-from mcp_tui.tui.view.headless import headless_command, redactor
+from mcp_tui.tui.view.shell_command import headless_command, redactor
 from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless
 

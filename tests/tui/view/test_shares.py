@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcp_tui.tui.view.shares import LEAST_SHARE, Border, Shares, shares
+from mcp_tui.tui.view.pane_sizes import LEAST_SHARE, Border, Shares, shares
 from tests.cases import cases
 
 BORDERS: list[Border] = ["requests", "catalogue", "tabs"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_tui.client.completion import Completer
 from mcp_tui.client.results import check_results
-from mcp_tui.client.templates import TemplateError, Value, expand, parse
+from mcp_tui.client.uri_templates import TemplateError, Value, expand, parse
 from mcp_tui.config import saved
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import SAVED_NAME_CHARACTERS, SavedCall, SavedServer, SecretArguments
@@ -27,7 +27,7 @@ from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.rows import repetitions, request
-from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.server_bar import Link
 from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 

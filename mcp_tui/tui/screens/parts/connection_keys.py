@@ -18,7 +18,7 @@ from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
 from mcp_tui.tui.view.rows import plural
-from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.server_bar import Link
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
@@ -118,7 +118,7 @@ class ConnectionKeys:
 
     async def probe(self, entry: Entry | None) -> None:
         """Opens the probe on this server, for the tool under the cursor of the catalogue if there is one."""
-        from mcp_tui.client.opening import open_store
+        from mcp_tui.client.session_store import open_store
         from mcp_tui.probe.run import Probe, Tell
         from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates
         from mcp_tui.tui.screens.probe import ProbeScreen

@@ -34,9 +34,9 @@ from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.view import copies, detail, durations
 from mcp_tui.tui.view.catalogue import Entry, entry_sections
 from mcp_tui.tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
-from mcp_tui.tui.view.headless import headless_command, hidden
 from mcp_tui.tui.view.lines import Line, line
 from mcp_tui.tui.view.rows import logged, request
+from mcp_tui.tui.view.shell_command import headless_command, hidden
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, paragraphs, safe, words
 from mcp_tui.tui.view.wire import JSON_FRAME_BYTES, frame_sections, parsed, reason, wire_line
 from mcp_tui.tui.widgets.detail_pane import Detail
@@ -274,7 +274,7 @@ class Messages:
         raw = None if head.size > most or not revision else self._scene.payload(head.seq)
         if raw is None or len(raw) > most:
             return None
-        from mcp_tui.client.official import problems
+        from mcp_tui.client.official_schema import problems
 
         try:
             message = read_json(raw)

@@ -19,7 +19,7 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.changes import ListedEntries, answer_changes, list_changes
 from mcp_tui.tui.view.comparing import Side
 from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.server import Link
+from mcp_tui.tui.view.server_bar import Link
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, join, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.protocol import messages, pieces
+from mcp_tui.protocol import large_messages, messages
 from mcp_tui.protocol.framing import LineFramer
+from mcp_tui.protocol.large_messages import LARGE_BYTES, MessageOutline
 from mcp_tui.protocol.messages import ResponseFrame, parse
-from mcp_tui.protocol.pieces import LARGE_BYTES, MessageOutline
 
 TEXT = st.text('ab"\\/\n\tü€😀,:[]{} 0', max_size=30)
 VALUES = st.recursive(
@@ -33,7 +33,7 @@ MESSAGES = st.fixed_dictionaries(
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "LARGE_BYTES", 0)
+    monkeypatch.setattr(large_messages, "LARGE_BYTES", 0)
     monkeypatch.setattr(messages, "LARGE_BYTES", 0)
 
 
@@ -114,7 +114,7 @@ def check(raw: bytes, random: Random) -> bool:
 def test_pieces_and_the_whole_mean_the_same(message: Any, size: int, broken: bool, random: Random):
     raw = written(message, random).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE_BYTES", size)
+        patch.setattr(large_messages, "PIECE_BYTES", size)
         check(mutated(raw, random) if broken else raw, random)
 
 
@@ -128,7 +128,7 @@ def test_pieces_and_the_whole_mean_the_same(message: Any, size: int, broken: boo
 )  # fmt: skip
 def test_what_is_not_json_is_not_made_so_by_a_cut(items: bytes, monkeypatch: pytest.MonkeyPatch):
     for size in range(2, 40):
-        monkeypatch.setattr(pieces, "PIECE_BYTES", size)
+        monkeypatch.setattr(large_messages, "PIECE_BYTES", size)
         assert not check(b'{"id":1,"jsonrpc":"2.0","result":{"content":' + items + b"}}", Random(size))
 
 
@@ -140,7 +140,7 @@ def test_what_is_not_json_is_not_made_so_by_a_cut(items: bytes, monkeypatch: pyt
     ],
 )  # fmt: skip
 def test_whatever_is_long_is_read_in_pieces(text: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(large_messages, "PIECE_BYTES", 1000)
     start = b'{"result":{"isError":true,"content":[{"text":"first"},["a",["'
     raw = start + (text * 20_000).encode() + b'"]]],"_meta":{"a":1}},"jsonrpc":"2.0","id":"last"}'
     made = outlined(raw, Random(0))

@@ -16,7 +16,7 @@ CLIENT_LINE_BYTES = 8_000_000
 """Bytes of a line from the client at most."""
 
 
-class Eyes(Onlooker):
+class ObservedConnection(Onlooker):
     """The events of one connection, in order. ``number`` tells it from the others of a run."""
 
     def __init__(self, transport: str = "stdio", number: int = 0) -> None:
