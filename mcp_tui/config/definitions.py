@@ -36,6 +36,9 @@ _TRANSPORT_WORDS: Final = {
 }
 """The names that tools give to transports, in lower case with hyphens, and ours."""
 
+URLS: Final = ("httpUrl", "serverUrl", "url")
+"""Members that hold a server's URL, the first counts."""
+
 _ENTRY_MEMBERS: Final = (
     "name", "description", "title", "type", "transport", "disabled", "enabled", "gallery", "version",
 )  # fmt: skip
@@ -418,7 +421,7 @@ def _is_tap(words: list[str]) -> bool:
 
 def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
     kind = _kind(reader)
-    url = reader.text("httpUrl") or reader.text("serverUrl") or reader.text("url")
+    url = next((text for each in URLS if (text := reader.text(each))), ())
     command = reader.get("command")
     if isinstance(command, dict):  # Zed's older form: command = {path, args, env}
         inner = as_object(command)

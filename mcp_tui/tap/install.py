@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_tui import clock
-from mcp_tui.config.definitions import Definition, behind_tap
+from mcp_tui.config.definitions import URLS, Definition, behind_tap
 from mcp_tui.config.documents import Document, Member
 from mcp_tui.config.files import ConfigError, data_folder, read_bytes, why
 from mcp_tui.config.sources import REGISTRY
@@ -89,7 +89,7 @@ class Edit:
         stamp = clock.utc_stamp(clock.wall()).replace(":", "")
         kept = data_folder() / "backups" / f"{stamp}-{file.name.lstrip('.')}"
         try:
-            if not os.access(file, os.W_OK):
+            if file.exists() and not os.access(file, os.W_OK):
                 raise ConfigError(f"{file}: cannot be written (read-only)")
             # The copy first, then the look whether the file is still the same, right before it is replaced.
             replace_file(kept, self.old)
@@ -133,9 +133,13 @@ class ConfigEntry:
             raise NotEditable(f"Cannot edit server {server.name!r} ({server.place}): {said}.", [])
         if launch.transport != "stdio":
             url = server.shown(launch.url)
+            member = next(each for each in URLS if server.fields.get(each))
+            path = url.partition("://")[2].partition("?")[0].partition("/")[2]
+            address = json.dumps(f"http://127.0.0.1:7000/{path}")
+            line = f"{member} = {address}" if server.file.suffix == ".toml" else f'"{member}": {address}'
             raise NotEditable(
                 f"Server {server.name!r} ({server.place}) has a URL. Start a tap, and put its address there:",
-                [f"mcp-tui tap --http 7000 {shlex.quote(url)}", '"url": "http://127.0.0.1:7000/mcp"'],
+                [f"mcp-tui tap --http 7000 {shlex.quote(url)}", line],
             )
         self.raw = read_bytes(server.file)
         try:

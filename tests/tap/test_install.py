@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from mcp_tui.config.definitions import Definition
+from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import REGISTRY
 from mcp_tui.tap.install import ConfigEntry, NotEditable, options
@@ -168,6 +169,10 @@ def test_a_tap_that_somebody_else_wrote_is_taken_out(text: str, after: str, tmp_
             ["mcp-tui tap --http 7000 https://h/mcp", '"url": "http://127.0.0.1:7000/mcp"'],
         ),
         (
+            '{"serverUrl": "https://h/a/sse?key=v"}',
+            ["mcp-tui tap --http 7000 'https://h/a/sse?key=v'", '"serverUrl": "http://127.0.0.1:7000/a/sse"'],
+        ),
+        (
             '{"command": "x", "args": null}',
             [f'"command": "{PROGRAM}",', '"args": ["tap", "--name=a", "--", "x"]'],
         ),
@@ -177,7 +182,7 @@ def test_a_tap_that_somebody_else_wrote_is_taken_out(text: str, after: str, tmp_
         ),
         ("{}", []),
     ],
-    ids=["url", "args are null", "a comment would be lost", "no command"],
+    ids=["url", "the client's own name for a url", "args are null", "a comment would be lost", "no command"],
 )
 def test_what_cannot_be_edited_is_refused_with_the_lines(definition: str, lines: list[str], tmp_path: Path):
     file = tmp_path / "mcp.json"
@@ -188,6 +193,25 @@ def test_what_cannot_be_edited_is_refused_with_the_lines(definition: str, lines:
             PROGRAM, ["--name=a"]
         )
     assert refused.value.lines == lines
+
+
+def test_the_lines_for_a_file_of_toml_are_toml(tmp_path: Path):
+    file = tmp_path / "config.toml"
+    file.write_text('[mcp_servers.a]\nurl = "https://h"\n')
+    (server,) = discover(surroundings(tmp_path, tmp_path), file).servers
+    with pytest.raises(NotEditable) as refused:
+        ConfigEntry(server)
+    assert refused.value.lines[1] == 'url = "http://127.0.0.1:7000/"'
+
+
+def test_a_file_that_is_gone_is_not_said_to_be_read_only(tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    file.write_text(FILES["plain"])
+    (server,) = _servers(file, tmp_path)
+    edit = ConfigEntry(server).install(PROGRAM, [])
+    file.unlink()
+    with pytest.raises(ConfigError, match="No such file"):
+        edit.write()
 
 
 def test_the_commands_show_the_change_and_keep_mode_and_link(tmp_path: Path):
