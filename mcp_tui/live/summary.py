@@ -48,7 +48,7 @@ def _in_flight(row: Request, now: float) -> dict[str, Any]:
 def named(ledger: Ledger, text: str) -> Request | None:
     """Returns the request that a person means by its id: one in flight, or else one that is over."""
     for live in ledger.live.values():
-        if str(live.row.id) == text:
+        if live.row.open and str(live.row.id) == text:
             return live.row
     number = integer_id(text)
     return ledger.book.get(text) or (None if number is None else ledger.book.get(number))

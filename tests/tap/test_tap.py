@@ -298,6 +298,10 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         assert (done.status, done.out) == (0, f"Cancelled {named}.\n")
         assert client.read()["error"] == {"code": -32800, "message": "cancelled by a person: it hangs"}
         control.wait("cancelled", id="7", reason="it hangs")
+        client.call(7, "stubborn", seconds=600)
+        wait(lambda: any(each["id"] == 7 for each in json.loads(run("ps", "--json").out)))
+        assert run("cancel", named).status == 0
+        assert client.read()["id"] == 7
         assert run("cancel", named).status == 7
         assert run("cancel", f"{row['session']}/8").status == 2
         door = doors()[row["session"]]
