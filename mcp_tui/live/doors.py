@@ -147,7 +147,8 @@ def doors() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for place in folders():
         with suppress(OSError):
-            for each in sorted(place.glob(f"*{SUFFIX}")):
+            # somebody else's is no session of ours, whatever it answers
+            for each in sorted(place.glob(f"*{SUFFIX}")) if place.stat().st_uid == os.getuid() else ():
                 found.setdefault(each.stem, each)
     return found
 

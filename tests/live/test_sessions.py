@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mcp_tui.live.doors import Door, doors
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
@@ -65,3 +67,12 @@ def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
     assert [each.stat().st_mode & 0o777 for each in (path, path.parent)] == [0o600, 0o700]
     door.close()
     assert not list(Path(path.parent).iterdir())
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_holds_no_sessions_of_ours():
+    door = Door("0123456789ab")
+    (path,) = doors().values()
+    os.chown(path.parent, 65534, 65534)
+    assert not doors()
+    door.close()
