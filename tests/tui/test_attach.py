@@ -56,3 +56,24 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
         await shown.until(lambda: "has ended" in shown.text())
         await shown.press("X")
         await shown.until(lambda: f"({name}) has ended" in shown.text())
+
+
+async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(control: Control, tmp_path: Path):
+    client = Client(control.demo(), store=Store(Writer(tmp_path / "session.jsonl")))
+    door = Doorkeeper(client, "workbench")
+    await client.connect()
+    rows = [client.ledger.row(client.call_tool("silent", {})) for _ in range(2)]
+    ((name, path),) = doors().items()
+    session = Running.of(name, path, await asyncio.to_thread(ask, path, {"ask": "list"}) or {})
+    app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.recording)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        shown = Attached(app, pilot)
+        await shown.until(lambda: (at := shown.bench.table.selected) and at.id == rows[1].id)
+        await shown.press("j")
+        newest = client.ledger.row(client.call_tool("silent", {}))
+        await shown.until(lambda: shown.bench.recorded.book.get(newest.id) is not None)
+        assert (at := shown.bench.table.selected)
+        assert at.id == rows[0].id
+    door.close()
+    await client.close()
+    client.store.close()

@@ -182,7 +182,9 @@ class Playback:
     def after_look(self) -> None:
         """Keeps the cursor on the newest request while the file is read, unless the user moved it."""
         row = self._screen.table.selected
-        if self.read is not None and self.at_end and (row is None or self._newest in {None, row.id}):
+        if self._newest is None and row is not None:
+            self._newest = row.id
+        if self.read is not None and self.at_end and (row is None or row.id == self._newest):
             self._screen.table.action_newest()
             row = self._screen.table.selected
             self._newest = None if row is None else row.id
