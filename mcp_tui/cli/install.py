@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.options import options_of
 from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
 from mcp_tui.cli.target import require_consent
 from mcp_tui.config import consent
@@ -13,6 +15,12 @@ from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sources import REGISTRY
 from mcp_tui.tap.install import ConfigEntry, NotEditable, options, own_path
 from mcp_tui.tui.view.text import clean
+
+FITS: Final = frozenset({"install", "uninstall", "status", "config", "yes", "json"})
+"""Options that go with each of the three."""
+
+LIMITS: Final = ("timeout", "max_timeout", "name")
+"""Options that are written into the file."""
 
 
 def run(given: Words) -> int:
@@ -25,6 +33,11 @@ def run(given: Words) -> int:
     names = [each for each in (chosen.install, chosen.uninstall) if each is not None]
     if len(names) + chosen.status != 1 or given.command or given.words or given.url:
         raise Failure("Use one of: tap --install NAME, tap --uninstall NAME, tap --status, tap -- COMMAND.")
+    does = "--status" if chosen.status else "--install" if chosen.install is not None else "--uninstall"
+    fits = {*FITS, *LIMITS} if does == "--install" else FITS
+    for option in options_of("tap"):
+        if option.dest not in fits and getattr(chosen, option.dest) != option.default:
+            raise Failure(f"{option.names[-1]} does not go with {does}.")
     config = Path(chosen.config) if chosen.config else None
     if chosen.status:
         return _status(config, as_json=chosen.json)
