@@ -11,7 +11,7 @@ from mcp_tui.cli import session as sessions
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.info import tell_failed
 from mcp_tui.cli.output import Exit, Failure, table
-from mcp_tui.cli.reports import Case, Result
+from mcp_tui.cli.reports import ReportCase, SarifResult
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
 from mcp_tui.client.catalogue_changes import Catalogue, Change, Rank, changes
@@ -77,14 +77,14 @@ async def catalogue_of(session: HeadlessSession, take: Callable[[Lists], object]
 
 
 @frozen
-class Lock:
+class LockFile:
     """A lock file that was read."""
 
     catalogue: Catalogue
     descriptions: bool
 
 
-def read_lock(name: str) -> Lock:
+def read_lock(name: str) -> LockFile:
     """Reads a lock file.
 
     Raises:
@@ -101,7 +101,7 @@ def read_lock(name: str) -> Lock:
             f"{name!r} is not a lock file of this version. Write one with mcp-tui snapshot -o LOCK."
         )
     entries = {kind: {key: as_object(each) for key, each in as_object(value[kind]).items()} for kind in LISTS}
-    return Lock(entries, descriptions=value.get("descriptions") is not False)
+    return LockFile(entries, descriptions=value.get("descriptions") is not False)
 
 
 @frozen
@@ -113,7 +113,7 @@ class CatalogueCheck:
     strict: bool
 
     @classmethod
-    def of(cls, name: str, lock: Lock, lists: Lists, *, strict: bool) -> CatalogueCheck:
+    def of(cls, name: str, lock: LockFile, lists: Lists, *, strict: bool) -> CatalogueCheck:
         """Compares lists with a lock file, by their descriptions only where it has them."""
         now = normal_catalogue(lists, descriptions=lock.descriptions)
         # in the file, numbers that JSON cannot have are texts
@@ -153,15 +153,15 @@ class CatalogueCheck:
             "differences": [each.fields() for each in self.differences],
         }
 
-    def case(self) -> Case:
+    def case(self) -> ReportCase:
         """The check as a test case."""
         kind, verdict = ("", "") if self.holds else ("failure", "catalogue")
-        return Case(self.name, kind, verdict, self.sentence, [_line(each) for each in self.differences])
+        return ReportCase(self.name, kind, verdict, self.sentence, [_line(each) for each in self.differences])
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[SarifResult]:
         """The differences as results of a code scan."""
         return [
-            Result(f"catalogue {each.rank.value}", _LEVELS[each.rank], _line(each), self.lock)
+            SarifResult(f"catalogue {each.rank.value}", _LEVELS[each.rank], _line(each), self.lock)
             for each in self.differences
         ]
 

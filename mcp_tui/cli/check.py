@@ -17,7 +17,7 @@ from mcp_tui.cli.catalogue import CatalogueCheck, Lists, catalogue_of, read_lock
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
-from mcp_tui.cli.reports import Case, Result
+from mcp_tui.cli.reports import ReportCase, SarifResult
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
@@ -31,7 +31,7 @@ from mcp_tui.tui.view.text import SafeText, brief, clean, join
 
 
 @frozen
-class Match:
+class MatchedRow:
     """A row that a filter matches. ``until`` is the end of its recording, ``wall`` the epoch at which it began."""
 
     session: str
@@ -95,8 +95,8 @@ class Assertion:
     option: str
     filter: str
     within: float | None = None
-    matches: list[Match] = field(default_factory=list[Match])
-    slow: list[Match] = field(default_factory=list[Match])
+    matches: list[MatchedRow] = field(default_factory=list[MatchedRow])
+    slow: list[MatchedRow] = field(default_factory=list[MatchedRow])
 
     @property
     def holds(self) -> bool:
@@ -104,7 +104,7 @@ class Assertion:
         return bool(self.matches) == (self.option == "expect")
 
     @property
-    def broken_by(self) -> list[Match]:
+    def broken_by(self) -> list[MatchedRow]:
         """The rows that break it."""
         return [] if self.holds else self.slow if self.option == "expect" else self.matches
 
@@ -113,7 +113,7 @@ class Assertion:
         """The assertion as it was typed."""
         return f"--{self.option} {self.filter}"
 
-    def take(self, match: Match, filter: Filter) -> None:
+    def take(self, match: MatchedRow, filter: Filter) -> None:
         """Takes in a row, if it matches."""
         if filter.matches(match.row):
             ended = match.seconds
@@ -252,7 +252,7 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
     for row in _rows(findings, RecordedBook.whole(recording), internal=internal):
         findings.requests += 1
         at = row.at if isinstance(row, ServerRequest) else row.called_at
-        match = Match(name, file, row, until, origin + at)
+        match = MatchedRow(name, file, row, until, origin + at)
         for assertion, filter in zip(findings.assertions, filters, strict=True):
             assertion.take(match, filter)
 
@@ -297,10 +297,10 @@ def fields(findings: Findings) -> dict[str, Any]:
     }
 
 
-def cases(findings: Findings) -> list[Case]:
+def cases(findings: Findings) -> list[ReportCase]:
     """Returns the findings as test cases."""
     made = [
-        Case(
+        ReportCase(
             each.name,
             "" if each.holds else "failure",
             "" if each.holds else each.option,
@@ -309,21 +309,21 @@ def cases(findings: Findings) -> list[Case]:
         )
         for each in findings.assertions
     ]
-    unread = [Case(file, "failure", "unreadable", text) for file, text in findings.problems.items()]
+    unread = [ReportCase(file, "failure", "unreadable", text) for file, text in findings.problems.items()]
     return [*made, *unread, *([] if findings.catalogue is None else [findings.catalogue.case()])]
 
 
-def results(findings: Findings) -> list[Result]:
+def results(findings: Findings) -> list[SarifResult]:
     """Returns what is wrong as results of a code scan: a row each, or the expectation that no row met."""
-    made = [Result("unreadable", "error", text, file) for file, text in findings.problems.items()]
+    made = [SarifResult("unreadable", "error", text, file) for file, text in findings.problems.items()]
     for each in findings.assertions:
-        broken = [Result(each.name, "error", _line(match), match.file) for match in each.broken_by]
+        broken = [SarifResult(each.name, "error", _line(match), match.file) for match in each.broken_by]
         if not each.holds and not broken:
             sentence = each.sentence(findings.requests)
-            broken = [Result(each.name, "error", sentence, file) for file in findings.files[:1]]
+            broken = [SarifResult(each.name, "error", sentence, file) for file in findings.files[:1]]
         made += broken
     return made if findings.catalogue is None else [*made, *findings.catalogue.results()]
 
 
-def _line(match: Match) -> str:
+def _line(match: MatchedRow) -> str:
     return "  ".join(match.cells())

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcp_tui.cli import reports
 from mcp_tui.cli.grammar import PAIR, Words
 from mcp_tui.cli.output import Exit, Failure, colourful, dump, out
-from mcp_tui.cli.reports import Case
+from mcp_tui.cli.reports import ReportCase
 from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
 from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target
@@ -99,7 +99,7 @@ async def _run(
         before=before,
         limit=options.time or 0.0,
         heartbeat=Path(options.heartbeat) if options.heartbeat else None,
-        tell=Told(command),
+        tell=ProgressPrinter(command),
     )
     try:
         return await reported(command, probe.run(), "Running calls were cancelled and the servers stopped.")
@@ -139,7 +139,7 @@ def status(report: Report, *, strict: bool) -> Exit:
 # -- what is told ------------------------------------------------------------------------------------------------
 
 
-class Told:
+class ProgressPrinter:
     """Prints the steps and findings of a run as they come."""
 
     def __init__(self, command: Headless) -> None:
@@ -191,12 +191,12 @@ def junit(report: Report, *, strict: bool) -> bytes:
     """
     revision = report.info.revision
 
-    def case(rule: Rule, clause: Clause, finding: Finding) -> Case:
+    def case(rule: Rule, clause: Clause, finding: Finding) -> ReportCase:
         broken = is_broken(clause, finding, strict=strict)
         kind = "failure" if broken else "skipped" if finding.verdict in _SKIPPED else ""
         told = [f"{clause.level.value}: {clause.text(rule.of(revision).name)}"]
         told += [view.evidence_line(each) for each in finding.evidence]
-        return Case(f"{rule.id} {rule.title}", kind, finding.verdict.value, finding.sentence, told)
+        return ReportCase(f"{rule.id} {rule.title}", kind, finding.verdict.value, finding.sentence, told)
 
     return reports.junit(
         "probe",

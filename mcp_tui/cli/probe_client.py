@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out
-from mcp_tui.cli.probe import Told, reported
+from mcp_tui.cli.probe import ProgressPrinter, reported
 from mcp_tui.cli.reports import refuse_files
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
@@ -86,7 +86,7 @@ def run(given: Words) -> int:
 
 async def _run(given: Words, judge: Judge, began: float) -> int:
     command = Headless(given, StdioTarget(command=tuple(judge.command)), began)
-    judge.tell = Told(command)
+    judge.tell = ProgressPrinter(command)
     try:
         return await reported(command, judge.run(), "The client and its servers were ended.")
     except Unstartable as error:

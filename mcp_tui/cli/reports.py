@@ -17,7 +17,7 @@ from mcp_tui.tui.view.text import clean
 
 
 @frozen
-class Case:
+class ReportCase:
     """One check of a report. ``kind`` is ``failure``, ``skipped``, or empty where it holds; ``type`` is its verdict."""
 
     name: str
@@ -28,7 +28,7 @@ class Case:
 
 
 @frozen
-class Result:
+class SarifResult:
     """One result of a SARIF report: what is wrong with ``file``. ``level`` is ``error``, ``warning``, or ``note``."""
 
     rule: str
@@ -71,7 +71,7 @@ def write(option: str, name: str, data: bytes) -> None:
 
 def junit(
     name: str,
-    cases: Sequence[Case],
+    cases: Sequence[ReportCase],
     *,
     properties: Iterable[tuple[str, str]] = (),
     seconds: float = 0.0,
@@ -110,7 +110,7 @@ def junit(
     return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
 
 
-def sarif(results: Sequence[Result]) -> dict[str, object]:
+def sarif(results: Sequence[SarifResult]) -> dict[str, object]:
     """Returns a SARIF 2.1.0 log of one run. A file below the current folder is named from there."""
     rules = list(dict.fromkeys(clean(each.rule) for each in results))
     driver = {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_tui.protocol.messages import Json
 
 
-class Within:
+class NumberBounds:
     """Bounds of a number (``ge``, ``gt``, ``le``) as pydantic asks an annotation for them.
 
     Its own constraints would have to be loaded at every start, also where no file is there to be checked.
@@ -38,7 +38,7 @@ class Within:
         return {**schema(source), **self._bounds}
 
 
-class Local:
+class LoopbackOnly:
     """Has pydantic refuse a redirect URI that is not on this machine."""
 
     def __get_pydantic_core_schema__(self, source: Any, schema: Callable[[Any], dict[str, Any]]) -> Any:
@@ -54,7 +54,7 @@ class Local:
         return uri
 
 
-Seconds = Annotated[float, Within(ge=0, le=1e8)]
+Seconds = Annotated[float, NumberBounds(ge=0, le=1e8)]
 """From 0 up; 0 means none."""
 
 OnTimeout = Literal["ask", "cancel"]
@@ -80,7 +80,7 @@ class RequestLimits(SettingsTable):
     timeout: Seconds = 60.0
     max_timeout: Seconds = 600.0
     connect_timeout: Seconds = 30.0
-    max_message: Annotated[float, Within(gt=0, le=1e5)] = 128.0
+    max_message: Annotated[float, NumberBounds(gt=0, le=1e5)] = 128.0
     on_timeout: OnTimeout = "ask"
 
 
@@ -105,8 +105,8 @@ class JournalSettings(SettingsTable):
     """``[journal]``: whether it is kept, for how many days, and how many megabytes of all journals; 0 means no limit."""
 
     keep: bool = True
-    days: Annotated[int, Within(ge=0, le=36_500)] = 30
-    size: Annotated[int, Within(ge=0, le=10_000_000)] = 2000
+    days: Annotated[int, NumberBounds(ge=0, le=36_500)] = 30
+    size: Annotated[int, NumberBounds(ge=0, le=10_000_000)] = 2000
 
 
 @fact
@@ -123,7 +123,7 @@ class AuthSettings(SettingsTable):
 
     storage: Literal["auto", "keyring", "file"] = "auto"
     client_url: str = ""
-    redirect_uri: Annotated[str, Local()] = ""
+    redirect_uri: Annotated[str, LoopbackOnly()] = ""
 
 
 @fact

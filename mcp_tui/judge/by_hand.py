@@ -30,7 +30,7 @@ from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import ClientReport, Judge, Unstartable
 from mcp_tui.judge.seen import PERSON, SIGNALS, OutputLine, Seen
-from mcp_tui.judge.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START_SECONDS, Held, Stage
+from mcp_tui.judge.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START_SECONDS, HeldCall, Stage
 from mcp_tui.live.doors import reachable
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation
@@ -175,7 +175,7 @@ class HandStage(Stage):
             seen.revision = observed.revision or seen.revision
         return copy.deepcopy(seen)
 
-    async def called(self) -> Held | None:
+    async def called(self) -> HeldCall | None:
         """Waits for the call that the step is about, and says what to do then."""
         held = await super().called()
         if held is None or self.is_over:
@@ -297,7 +297,7 @@ def _asked(experiment: ClientExperiment) -> str:
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptRun:
     """What an interrupted run leaves: what was seen, what each run broke, which runs were skipped, and the port."""
 
     runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
@@ -307,7 +307,7 @@ class Kept:
     date: str = ""
 
     @classmethod
-    def read(cls, path: Path) -> Kept:
+    def read(cls, path: Path) -> KeptRun:
         """Returns what is kept; nothing if it cannot be read."""
         try:
             kept = TypeAdapter(cls).validate_json(path.read_bytes())
@@ -322,7 +322,7 @@ class Kept:
         broken = {name: list(seen.violations()) for name, seen in self.runs.items()}
         runs = {name: replace(seen, events=[]) for name, seen in self.runs.items()}
         kept = replace(self, runs=runs, broken=broken)
-        replace_file(path, TypeAdapter(Kept).dump_json(kept))
+        replace_file(path, TypeAdapter(KeptRun).dump_json(kept))
 
 
 @dataclass(eq=False)
@@ -369,9 +369,9 @@ class HandJudge(Judge):
         return sorted(made, key=lambda each: each.name in RESTARTING)
 
     async def _run(self) -> ClientReport:
-        kept, began = Kept.read(self._path), monotonic()
+        kept, began = KeptRun.read(self._path), monotonic()
         if self.restarts:
-            kept = Kept(port=kept.port)
+            kept = KeptRun(port=kept.port)
         kept.date = kept.date or utc_stamp(wall())
         self.runs = kept.runs
         stage = self.stage = HandStage(self.folder, speaks=self.speaks, say=self.say)
@@ -408,10 +408,10 @@ class HandJudge(Judge):
             if each.experiment in kept.skipped and rule not in report.findings:
                 report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, "not run: it was skipped")
         # The port stays after the run is done, because it stands in the config of the program.
-        Kept(port=kept.port).write(self._path)
+        KeptRun(port=kept.port).write(self._path)
         return report
 
-    def _introduce(self, stage: HandStage, wanted: Sequence[ClientExperiment], kept: Kept) -> None:
+    def _introduce(self, stage: HandStage, wanted: Sequence[ClientExperiment], kept: KeptRun) -> None:
         entry: dict[str, Any] = {"type": "http", "url": stage.url}
         if not stage.url:
             program, *words = self.server

@@ -14,7 +14,7 @@ from typing import Final
 
 from mcp_tui.demo.frames import Object
 from mcp_tui.demo.tools import QUESTIONS
-from mcp_tui.judge.stage import NEXT, START_SECONDS, Held, Stage
+from mcp_tui.judge.stage import NEXT, START_SECONDS, HeldCall, Stage
 from mcp_tui.judge.verdicts import CANCEL_SECONDS
 from mcp_tui.protocol.values import frozen
 
@@ -57,7 +57,7 @@ class ClientExperiment:
         return self.key or self.name
 
 
-async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool = False) -> None:
+async def _given_up(stage: Stage, act: Callable[[HeldCall], None], *, at_once: bool = False) -> None:
     """Waits until the call is given up, acts, and lets the client go on."""
     held = await stage.called()
     if held is None:
@@ -91,13 +91,13 @@ async def _given_up(stage: Stage, act: Callable[[Held], None], *, at_once: bool 
 
 async def late_result(stage: Stage) -> None:
     """The result comes after the client gave up."""
-    await _given_up(stage, Held.answer)
+    await _given_up(stage, HeldCall.answer)
 
 
 async def late_progress(stage: Stage) -> None:
     """Progress comes after the client gave up, and no result."""
 
-    def act(held: Held) -> None:
+    def act(held: HeldCall) -> None:
         for step in (1, 2, 3):
             held.report(step)
 
@@ -106,7 +106,7 @@ async def late_progress(stage: Stage) -> None:
 
 async def cancel_first(stage: Stage) -> None:
     """The result leaves at the moment in which the cancel comes."""
-    await _given_up(stage, Held.answer, at_once=True)
+    await _given_up(stage, HeldCall.answer, at_once=True)
 
 
 async def answer_first(stage: Stage) -> None:
@@ -168,7 +168,7 @@ async def question(stage: Stage) -> None:
     await stage.finish()
 
 
-async def _ask_twice(stage: Stage, held: Held, method: str, params: Object) -> None:
+async def _ask_twice(stage: Stage, held: HeldCall, method: str, params: Object) -> None:
     seen, call = stage.seen, held.call
     seen.asked_at = monotonic()
     first = stage.spawn(_asked(held, method, params))
@@ -188,7 +188,7 @@ async def _ask_twice(stage: Stage, held: Held, method: str, params: Object) -> N
     second.cancel()
 
 
-async def _asked(held: Held, method: str, params: Object) -> None:
+async def _asked(held: HeldCall, method: str, params: Object) -> None:
     await held.call.ask(method, params)
 
 

@@ -29,7 +29,7 @@ from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, ClientExperiment
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.seen import Seen
 from mcp_tui.judge.stage import Stage
-from mcp_tui.probe.report import Calls, Finding, Report, Verdict
+from mcp_tui.probe.report import CalledTool, Finding, Report, Verdict
 from mcp_tui.probe.rules import Rule
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import spawn
@@ -281,11 +281,11 @@ async def _end(stage: Stage) -> None:
     shutil.rmtree(stage.folder, ignore_errors=True)
 
 
-def _calls(runs: dict[str, Seen]) -> tuple[Calls, ...]:
+def _calls(runs: dict[str, Seen]) -> tuple[CalledTool, ...]:
     """Returns which tools the client called, and how often."""
     counts = Counter(each.tool for seen in runs.values() for each in (*seen.calls, *seen.nexts))
     none: dict[str, Json] = {}
-    return tuple(Calls(tool, none, times) for tool, times in counts.items())
+    return tuple(CalledTool(tool, none, times) for tool, times in counts.items())
 
 
 def _notes(runs: dict[str, Seen]) -> list[str]:

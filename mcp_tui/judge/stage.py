@@ -57,7 +57,7 @@ _SIGNALS_OF_WAYS: Final = {
 }
 
 
-class Held:
+class HeldCall:
     """A call that is answered when the judge likes."""
 
     def __init__(self, call: Call, seen: SeenCall) -> None:
@@ -116,7 +116,7 @@ class WatchingLog(DemoLog):
         self._stage.logged(name, fields)
 
 
-class Talk(LineChannel):
+class StubProcess(LineChannel):
     """One process that the client started as its server, with everything that passes through it."""
 
     def __init__(self, stage: Stage, number: int, writer: asyncio.StreamWriter) -> None:
@@ -223,8 +223,8 @@ class Stage:
         self.silent = False
         self.gate = asyncio.Event()
         """Set when the next call may be answered."""
-        self.held: list[Held] = []
-        self.talks: list[Talk] = []
+        self.held: list[HeldCall] = []
+        self.talks: list[StubProcess] = []
         self.arguments = arguments
         self._speaks = speaks
         self._pattern = gave_up
@@ -296,7 +296,7 @@ class Stage:
         self._listener = await asyncio.start_unix_server(self._connected, self.folder / "judge")
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talk = Talk(self, len(self.talks), writer)
+        talk = StubProcess(self, len(self.talks), writer)
         self.talks.append(talk)
         self.seen.servers.append(talk.seen)
         await talk.run(reader)
@@ -404,13 +404,13 @@ class Stage:
 
     def _seen(self, call: Call) -> SeenCall:
         # a task has no channel
-        number = call.channel.number if isinstance(call.channel, (Talk, Overheard)) else self.speaking
+        number = call.channel.number if isinstance(call.channel, (StubProcess, Overheard)) else self.speaking
         return SeenCall(
             call.tool, monotonic(), number, call.id, reports=call.reports, is_task=isinstance(call, Task)
         )
 
-    def _held(self, call: Call) -> Held:
-        held = Held(call, self._seen(call))
+    def _held(self, call: Call) -> HeldCall:
+        held = HeldCall(call, self._seen(call))
         self.held.append(held)
         self.seen.calls.append(held.seen)
         self.news()
@@ -440,10 +440,10 @@ class Stage:
     async def _add(self, call: Call, **given: Any) -> None:
         await TOOLS[NEXT].run(call, **given)
 
-    async def called(self) -> Held | None:
+    async def called(self) -> HeldCall | None:
         """Waits for the call that the experiment is about; ``None`` if it does not come."""
 
-        def found() -> Held | None:
+        def found() -> HeldCall | None:
             return next((each for each in self.held if each.seen.tool == self.seen.tool), None)
 
         await self.until(lambda: found() or self.is_over, START_SECONDS)

@@ -73,7 +73,7 @@ def is_broken(clause: Clause, finding: Finding, *, strict: bool = False) -> bool
 
 
 @frozen
-class Calls:
+class CalledTool:
     """A tool that was called, its arguments, and the number of calls."""
 
     tool: str
@@ -113,7 +113,7 @@ class Report:
     arguments: dict[str, Json] = field(default_factory=dict[str, Json])
     duration: float | None = None
     seconds: float = 0.0
-    calls: tuple[Calls, ...] = ()
+    calls: tuple[CalledTool, ...] = ()
     findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
     notes: list[str] = field(default_factory=list[str])
     no_tool: str = ""

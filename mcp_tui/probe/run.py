@@ -38,7 +38,7 @@ from mcp_tui.probe.connection import (
 )
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
 from mcp_tui.probe.judging import PROGRESS, ControlRun
-from mcp_tui.probe.report import Calls, EvidenceItem, Finding, PassedOver, Report, Verdict
+from mcp_tui.probe.report import CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import (
     Choice,
@@ -148,7 +148,7 @@ class Probe:
         self._judge_stdout()
         self.report.notes += violations(self._made)
         self.report.calls = tuple(
-            Calls(tool, json.loads(arguments), times)
+            CalledTool(tool, json.loads(arguments), times)
             for (tool, arguments), times in self.server.calls.items()
         )
         self.report.seconds = time.monotonic() - self._began

@@ -113,7 +113,7 @@ def as_argument(value: Json) -> str:
 
 
 @frozen
-class Rated:
+class RatedTool:
     """A tool as a candidate: ``choice`` to call it, or the reason ``why_not``; the highest ``score`` is the likeliest.
 
     ``usage`` are arguments to name it with, with VALUE where only a person knows one.
@@ -183,7 +183,7 @@ def _check(wish: NamedTool, tool: dict[str, Json], arguments: dict[str, Json]) -
         raise Unsuitable(f"{wish.tool}: {wrong}")
 
 
-def rated(tools: Sequence[dict[str, Json]]) -> list[Rated]:
+def rated(tools: Sequence[dict[str, Json]]) -> list[RatedTool]:
     """Returns all tools, those that look slow and harmless first, the likeliest of each kind first."""
     made = [_rate(tool) for tool in tools if isinstance(tool.get("name"), str)]
     return sorted(made, key=lambda each: (each.choice is None, -each.score))
@@ -238,7 +238,7 @@ def _marked(tool: dict[str, Json]) -> bool:
     return as_object(tool.get("annotations")).get("destructiveHint") is True
 
 
-def _rate(tool: dict[str, Json]) -> Rated:
+def _rate(tool: dict[str, Json]) -> RatedTool:
     """Rates a tool: slow by its name or a duration among its arguments, and harmless as far as it says."""
     name, read_only = str(tool["name"]), as_object(tool.get("annotations")).get("readOnlyHint") is True
     fields, named = _parameters(tool.get("inputSchema")), words(name)
@@ -275,7 +275,7 @@ def _rate(tool: dict[str, Json]) -> Rated:
     else:
         why_not = check_arguments(tool.get("inputSchema"), arguments)
     choice = None if why_not else Choice(name, arguments, brief, why=tuple(why), seconds=seconds)
-    return Rated(name, score, choice, why_not, _usage(fields, arguments, said))
+    return RatedTool(name, score, choice, why_not, _usage(fields, arguments, said))
 
 
 def _described(field: Field) -> str:

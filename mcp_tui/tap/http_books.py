@@ -53,7 +53,7 @@ DECODED_BYTES: Final = 1 << 20
 """Bytes that are decompressed at once."""
 
 
-class Copy:
+class BodyCopy:
     """A copy of a body: all of it, or start and end of one that is too large."""
 
     def __init__(self, cap: int = EVENT_BYTES) -> None:
@@ -109,8 +109,8 @@ class Record:
         self._has_left = False
         self._missed = False
         """Bytes were dropped."""
-        self._request = Copy()
-        self._response = Copy()
+        self._request = BodyCopy()
+        self._response = BodyCopy()
         self._events: EventBlocks | None = None
         self._decoder: Any = None
         self._status = 0
@@ -147,7 +147,7 @@ class Record:
 
     def _asked(self, at: float, *, whole: bool = True) -> None:
         """Notes a request that is complete, or that the server answered before it was."""
-        raw, self._request = self._request.read(), Copy()
+        raw, self._request = self._request.read(), BodyCopy()
         if not self.books.is_endpoint(self.target):
             return
         if self.method != "POST" or not raw or self._missed:

@@ -77,7 +77,7 @@ def nothing() -> None:
     """Does nothing."""
 
 
-class Room:
+class ConnectionRoom:
     """Places for connections in the making, and the requests that wait for one, or for an idle connection."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class HttpClient:
         """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
         self._idle: dict[HttpxConnection, asyncio.TimerHandle] = {}
         # Two rooms: a cancel must not wait for calls that are still connecting.
-        self._room = {urgent: Room() for urgent in (True, False)}
+        self._room = {urgent: ConnectionRoom() for urgent in (True, False)}
         self.proxy: Proxy | None = None
         """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
         self.cookies = Cookies()
@@ -277,7 +277,7 @@ class HttpClient:
         return sent, [(b"Host", url.netloc), *exact, *added]
 
     async def _obtain(
-        self, make: Callable[[], HttpxConnection], room: Room, place: contextlib.ExitStack
+        self, make: Callable[[], HttpxConnection], room: ConnectionRoom, place: contextlib.ExitStack
     ) -> HttpxConnection:
         """Returns the connection that was used last, if it is idle, else a new one as soon as there is room.
 
@@ -298,7 +298,7 @@ class HttpClient:
         self._let_in()  # it may have been called for a place, which is still free
         return found
 
-    def _leave(self, room: Room) -> None:
+    def _leave(self, room: ConnectionRoom) -> None:
         room.free += 1
         self._let_in()
 

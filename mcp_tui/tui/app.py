@@ -22,7 +22,7 @@ from mcp_tui.tui.garbage import Collector
 from mcp_tui.tui.host import FRAME_STYLES, STYLES, Host, Offer
 from mcp_tui.tui.keys import CANCELS, EVERYWHERE, bindings, hint, names_in, scopes_of, use
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.layout import LayoutScreen, Opening
+from mcp_tui.tui.screens.layout import LayoutScreen, OpeningScreen
 from mcp_tui.tui.terminal_background import Background
 from mcp_tui.tui.themes import AUTO, first_theme, load_themes, shown, stamp
 from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
@@ -110,7 +110,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         """Returns the first frame: the empty panes of the workbench, shown while the rest is loaded."""
         if self._target is None:
             return Screen()
-        return Opening(self._target, self.preferences)
+        return OpeningScreen(self._target, self.preferences)
 
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -41,7 +41,7 @@ from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sectio
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.outline import put
 from mcp_tui.tui.view.rows import first_steps, plural, request, waits_to_cancel
-from mcp_tui.tui.view.server_bar import ALONE, LINK_GLYPHS, Around, Counts, Link, ServerFacts, title
+from mcp_tui.tui.view.server_bar import ALONE, LINK_GLYPHS, Counts, Link, OtherServers, ServerFacts, title
 from mcp_tui.tui.view.shell_command import redactor
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.view.timeline import BookSpans
@@ -165,7 +165,7 @@ class Session:
         return safe("{}: {}", self.around.whose, text) if self.around.whose else text
 
     @property
-    def around(self) -> Around:
+    def around(self) -> OtherServers:
         """The other servers, as this one shows them."""
         return ALONE if self.servers is None else self.servers.around(self)
 
@@ -504,13 +504,13 @@ class Servers:
             for said in () if each.shown else each.news():
                 yield safe("{} {}", self.name(each), said)
 
-    def around(self, server: Session) -> Around:
+    def around(self, server: Session) -> OtherServers:
         """Returns a server's place among the others; for the one on the screen, with what the others want."""
         count = len(self.all)
         if count < 2 or server not in self.all:
             return ALONE
         wants = self._wants() if server.shown else ()
-        return Around(self.all.index(server) + 1, count, self.name(server), wants)
+        return OtherServers(self.all.index(server) + 1, count, self.name(server), wants)
 
     def _wants(self) -> Segments:
         """Returns what the other servers want, the most urgent first."""

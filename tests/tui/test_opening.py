@@ -20,7 +20,7 @@ from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Look, Preferences
-from mcp_tui.tui.screens.layout import Opening
+from mcp_tui.tui.screens.layout import OpeningScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.pane_sizes import Shares
@@ -99,7 +99,7 @@ async def test_the_first_frame_has_the_places_of_the_workbench(
     async with first.run_test(size=size) as pilot:
         opening = Driven(first, pilot)
         await opening.until(lambda: "Connecting to silent … (c stops)" in opening.text().replace("~", "…"))
-        assert isinstance(opening.top, Opening)
+        assert isinstance(opening.top, OpeningScreen)
         expected = furniture(opening)
     loaded = app()
     async with loaded.run_test(size=size) as pilot:

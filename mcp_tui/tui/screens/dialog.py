@@ -50,7 +50,7 @@ def _dimmed(style: Style | None, color: Color) -> Style | None:
     return next(iter(BackgroundScreen.process_segments([Segment(" ", style)], color))).style
 
 
-class Beneath(BackgroundScreen):
+class ScreenBeneath(BackgroundScreen):
     """What lies beneath a dialog. The color of each style is blended once: a key waits while a frame is drawn."""
 
     @classmethod
@@ -108,7 +108,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         beneath = super().render()
         if not isinstance(beneath, BackgroundScreen):
             return beneath
-        return Beneath(beneath.screen, beneath.color)  # pyright: ignore[reportUnknownMemberType]
+        return ScreenBeneath(beneath.screen, beneath.color)  # pyright: ignore[reportUnknownMemberType]
 
     @property
     def on_top(self) -> bool:

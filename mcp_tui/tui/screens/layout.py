@@ -357,7 +357,7 @@ NOT_YET: Final = frozenset(
 """Keys of the footer that do nothing before there is a connection."""
 
 
-class Empty(Canvas):
+class EmptyPane(Canvas):
     """An empty pane, with a sentence from its second line on, if any."""
 
     said: SafeText = words("")
@@ -369,7 +369,7 @@ class Empty(Canvas):
         return self.say_at(y - 1, self.said, indent=3) if y and self.said else self.blank()
 
 
-class Opening(LayoutScreen):
+class OpeningScreen(LayoutScreen):
     """The empty workbench while a server is being connected, laid out as the last time."""
 
     AUTO_FOCUS = "#requests"
@@ -377,11 +377,11 @@ class Opening(LayoutScreen):
     def __init__(self, target: Target, preferences: Preferences) -> None:
         super().__init__()
         name, limits, pane = title(target), preferences.limits, preferences.look.pane
-        self.table = Empty(id="requests")
+        self.table = EmptyPane(id="requests")
         self.table.retitle(words("Requests"))
         self.table.said = safe("Connecting to {} … ({} stops)", name, key_of("request.cancel"))
         # All panes, also those that are not shown: this screen stays under the workbench, and is resized with it.
-        self.panes: dict[str, Canvas] = {each: Empty(id=each) for each in TABS}
+        self.panes: dict[str, Canvas] = {each: EmptyPane(id=each) for each in TABS}
         self.bar.show(
             ServerFacts(
                 name=name,

@@ -79,7 +79,7 @@ class Column(Generic[Thing]):
     running: bool = False
 
 
-class Need(NamedTuple):
+class ColumnNeed(NamedTuple):
     """The cells that a column needs: the least that still tell something, those for its longest text, and its weight."""
 
     least: int
@@ -162,10 +162,10 @@ class ColumnWidths(Generic[Thing]):
         least = sum(max(column.least, need.least) for column, need in zip(columns, needs, strict=True))
         return Layout(columns, widths, cut, cut and least > room)
 
-    def _need(self, column: Column[Thing]) -> Need:
+    def _need(self, column: Column[Thing]) -> ColumnNeed:
         longest = self._longest.get(column.cell, 0)
         wish = max(column.usual, min(longest, column.most or longest))
-        return Need(min(column.least or wish, wish), wish, column.weight, column.spare)
+        return ColumnNeed(min(column.least or wish, wish), wish, column.weight, column.spare)
 
     def fit(self, columns: Columns[Thing], cells: int, *, running: bool = True) -> Layout[Thing]:
         """Lays out columns in a line of so many cells: shorter ones, then fewer, where there is no room for all.
@@ -195,7 +195,7 @@ class ColumnWidths(Generic[Thing]):
         return made
 
 
-def allot(needs: Sequence[Need], room: int) -> list[int]:
+def allot(needs: Sequence[ColumnNeed], room: int) -> list[int]:
     """Returns the widths of columns in cells, together as wide as ``room`` unless there is no column.
 
     If there is no room for the least of each, the widest give way; otherwise what is left is shared by weight.

@@ -68,7 +68,7 @@ COUNTERS: Final = (
 
 
 @frozen
-class Around:
+class OtherServers:
     """The other servers of a workbench, if any.
 
     ``place`` is the number of this server in the list, ``of`` their total, ``whose`` its name there. ``wants`` are notices
@@ -81,7 +81,7 @@ class Around:
     wants: Segments = ()
 
 
-ALONE: Final = Around()
+ALONE: Final = OtherServers()
 
 
 @fact
@@ -103,7 +103,7 @@ class ServerFacts:
     up: float | None = None
     counts: Counts = Counts()
     limits: Limits | None = None
-    around: Around = ALONE
+    around: OtherServers = ALONE
     sign_in: SafeText = NOTHING
 
 

@@ -203,7 +203,7 @@ def _coloured(name: str) -> Style:
 # -- lists ----------------------------------------------------------------------------------------------------
 
 
-class Numbers:
+class ShownNumbers:
     """The numbers of a source when the list was laid out, as its lines from the top.
 
     Lines that are ``ordered`` are not sorted by their numbers; they may have keys of any other kind.
@@ -263,9 +263,9 @@ class ListCanvas(Canvas):
     class Activated(Selected):
         """Enter or a double click was pressed on a line."""
 
-    def __init__(self, lines: Numbers | Outline, *, id: str | None = None) -> None:
+    def __init__(self, lines: ShownNumbers | Outline, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.lines: Numbers | Outline = lines
+        self.lines: ShownNumbers | Outline = lines
         self._cursor: Any = None
         self._follow = True
 

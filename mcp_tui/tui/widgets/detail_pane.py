@@ -21,7 +21,7 @@ from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Segments
 from mcp_tui.tui.view.pages import MatchPlace, PartsPage
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words, wrap
-from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, Numbers, marked, selected_text
+from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, ShownNumbers, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
 from mcp_tui.tui.widgets.links import linked
 
@@ -431,7 +431,7 @@ class Pager(ListCanvas):
     cursor_in_sight = True
 
     def __init__(self) -> None:
-        super().__init__(Numbers((), newest_first=False))
+        super().__init__(ShownNumbers((), newest_first=False))
         self._page = PartsPage(())  # while it is being read
         self._searches = 0
         self.finder = Finder(self, words("not found"))
@@ -461,7 +461,7 @@ class Pager(ListCanvas):
         super().settle(anchor)
 
     def resize(self) -> None:
-        self.lines = Numbers(range(self._page.count), newest_first=False)
+        self.lines = ShownNumbers(range(self._page.count), newest_first=False)
         super().resize()
 
     def placed(self) -> None:

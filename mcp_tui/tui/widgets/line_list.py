@@ -12,7 +12,7 @@ from mcp_tui.tui.keys import LINES, bindings
 from mcp_tui.tui.view.lines import FilteredLines, Line, LineSource
 from mcp_tui.tui.view.rows import counted, empty_state
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
-from mcp_tui.tui.widgets.canvas import ListCanvas, Numbers, marked, selected_text
+from mcp_tui.tui.widgets.canvas import ListCanvas, ShownNumbers, marked, selected_text
 
 _SHIFT_CELLS: Final = 8
 """Cells that one key scrolls to the side."""
@@ -51,7 +51,7 @@ class LineList(ListCanvas):
         empty: str = "Nothing yet.",
         id: str | None = None,
     ) -> None:
-        self._numbers = Numbers((), newest_first=newest_first)
+        self._numbers = ShownNumbers((), newest_first=newest_first)
         super().__init__(self._numbers, id=id)
         self.title = words(title)
         self._what: LiteralString = what
@@ -169,7 +169,7 @@ class LineList(ListCanvas):
             return
         numbers = self._source.numbers
         ordered = self._filtered.order is not None if self._filtered else not isinstance(numbers, range)
-        self._numbers = Numbers(numbers, newest_first=self.newest_on_top, ordered=ordered)
+        self._numbers = ShownNumbers(numbers, newest_first=self.newest_on_top, ordered=ordered)
         self.lines = self._numbers
         if isinstance(numbers, range) and isinstance(self._cursor, int) and self._cursor < numbers.start:
             self._cursor = None  # dropped: the next key puts it on a visible line

@@ -17,7 +17,7 @@ from mcp_tui.tui.view import timeline as view
 from mcp_tui.tui.view.outline import Outline, row_key
 from mcp_tui.tui.view.rows import request
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
-from mcp_tui.tui.widgets.canvas import ListCanvas, Numbers
+from mcp_tui.tui.widgets.canvas import ListCanvas, ShownNumbers
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
 """Seconds between two frames in which only the time has changed."""
@@ -45,7 +45,7 @@ class Timeline(ListCanvas):
     def __init__(
         self, spans: view.Spans, outline: Outline, *, now: Callable[[], float], id: str | None = None
     ) -> None:
-        super().__init__(Numbers((), newest_first=False, ordered=True), id=id)
+        super().__init__(ShownNumbers((), newest_first=False, ordered=True), id=id)
         self._found: list[Request] = []
         self.now = now
         self.timers = "live"
@@ -158,7 +158,7 @@ class Timeline(ListCanvas):
         found = self._spans.during(self.window.begin, self.window.end)
         passing = filter(self._outline.shows, islice(found, view.LOOKED))
         self._found = [*islice(passing, most)]
-        self.lines = Numbers([*map(row_key, self._found)], newest_first=False, ordered=True)
+        self.lines = ShownNumbers([*map(row_key, self._found)], newest_first=False, ordered=True)
         self._left_out = next(found, None) is not None
         longest = max(map(view.label_cells, self._found), default=0)
         if longest > self._longest:

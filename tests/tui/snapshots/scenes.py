@@ -23,7 +23,7 @@ from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition, Input
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.journal.recording import Recording
-from mcp_tui.probe.report import Calls, Finding, Report, Verdict
+from mcp_tui.probe.report import CalledTool, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
@@ -294,7 +294,7 @@ REPORT: Final = Report(
     arguments=_SLEEP,
     duration=3.02,
     seconds=23.8,
-    calls=(Calls("slow_sql", _SLEEP, 21),),
+    calls=(CalledTool("slow_sql", _SLEEP, 21),),
     # a newer rule is not judged here
     findings={
         rule: Finding(rule, Verdict(verdict), sentence)

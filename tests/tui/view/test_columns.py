@@ -5,18 +5,20 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.tui.view.columns import Column, ColumnWidths, Need, allot
+from mcp_tui.tui.view.columns import Column, ColumnNeed, ColumnWidths, allot
 from mcp_tui.tui.view.text import SafeText, clean
 
 needed = st.lists(
-    st.builds(Need, least=st.integers(0, 40), wish=st.integers(0, 300), weight=st.integers(1, 9)),
+    st.builds(ColumnNeed, least=st.integers(0, 40), wish=st.integers(0, 300), weight=st.integers(1, 9)),
     min_size=1,
     max_size=8,
 )
 
 
 @given(needed, st.integers(0, 400))
-def test_columns_fill_the_room_and_none_is_cut_while_another_has_spare_cells(needs: list[Need], room: int):
+def test_columns_fill_the_room_and_none_is_cut_while_another_has_spare_cells(
+    needs: list[ColumnNeed], room: int
+):
     widths = allot(needs, room)
     assert sum(widths) == room
     assert min(widths) >= 0
@@ -27,7 +29,7 @@ def test_columns_fill_the_room_and_none_is_cut_while_another_has_spare_cells(nee
 
 
 def test_spare_cells_go_to_the_column_for_them_and_the_widest_gives_way():
-    needs = [Need(24, 30, 6), Need(10, 18, 3, spare=True), Need(7, 7, 9)]
+    needs = [ColumnNeed(24, 30, 6), ColumnNeed(10, 18, 3, spare=True), ColumnNeed(7, 7, 9)]
     assert allot(needs, 65) == [30, 28, 7]
     assert allot(needs, 35) == [18, 10, 7]
     assert allot(needs, 9) == [3, 3, 3]

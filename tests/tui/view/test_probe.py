@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tui.cli.probe import junit
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.probe.report import Calls, EvidenceItem, Finding, PassedOver, Report, Verdict
+from mcp_tui.probe.report import CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.revisions import LATEST
@@ -33,7 +33,7 @@ def report(*findings: Finding, **more: Any) -> Report:
         arguments={"seconds": 2},
         duration=2.004,
         seconds=13.2,
-        calls=(Calls("crawl", {"seconds": 2}, 12), Calls("crawl", {"seconds": 0.2}, 2)),
+        calls=(CalledTool("crawl", {"seconds": 2}, 12), CalledTool("crawl", {"seconds": 0.2}, 2)),
         findings={each.rule: each for each in findings},
     )
     return replace(made, **more)

@@ -8,7 +8,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.requests import Book
 from mcp_tui.tui.session import Counters
-from mcp_tui.tui.view.server_bar import Around, Counts, Link, ServerFacts, server_bar
+from mcp_tui.tui.view.server_bar import Counts, Link, OtherServers, ServerFacts, server_bar
 from mcp_tui.tui.view.text import SafeText, width, words
 from tests.tui.making import called, cancelled, completed, late, started
 
@@ -96,7 +96,7 @@ WANTS = ((words("? a server with a long name asks"), "warning"), (words("↯ web
 
 @pytest.mark.parametrize("cells", [60, 80, 120, 140, 200])
 def test_the_place_among_others_and_what_they_want_leave_room_for_the_counts(cells: int):
-    facts = replace(FACTS, around=Around(2, 3, words("demo 2"), WANTS))
+    facts = replace(FACTS, around=OtherServers(2, 3, words("demo 2"), WANTS))
     line = shown(facts, cells)
     assert "▸ 3 in flight" in line
     if cells >= 80:
