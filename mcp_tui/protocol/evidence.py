@@ -84,7 +84,7 @@ CONFIRMED: Final = "server confirmed: task cancelled"
 
 NO_TASK_ID: Final = "the server sent no task id, so the task cannot be cancelled and may still be running"
 
-CLOSED_FIRST: Final = "mcp-tui closed the connection before it could be written"
+CLOSED_FIRST: Final = "the connection was closed before it could be written"
 """The detail of a cancel that still waited to be written at the end of the session."""
 
 RECORDING_ENDS: Final = "the recording ends here"

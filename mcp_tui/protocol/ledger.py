@@ -452,7 +452,7 @@ class Ledger(Core):
                 if expected and row.signal in (None, Signal.NONE) and not row.undelivered:
                     said = NO_TASK_ID if row.as_task and not row.task_id else CLOSED_FIRST
                 elif expected and row.signalled_at is not None:
-                    said = ""
+                    said = row.cancel_answer
                 if row.signal is None and not row.undelivered:
                     self.settle_unsignalled(row, said, at)
                 else:

@@ -204,7 +204,7 @@ def test_c44_the_stream_of_a_cancelled_request_is_no_matter_while_we_leave(wire:
 def test_c32_a_cancel_that_was_never_written_is_not_sent_before_and_after_the_end(wire: Wire) -> None:
     ledger = wire.in_flight("tools/call")
     at(2).cancel(1, "no").run(ledger)
-    told = "not sent: mcp-tui closed the connection before it could be written"
+    told = "not sent: the connection was closed before it could be written"
     for end in (at(3).stop_watching(), at(5).closed("closed", expected=True)):
         end.run(ledger)
         row = ledger.row(1)

@@ -244,6 +244,14 @@ def test_a_task_that_works_on_after_it_was_called_cancelled_is_not_confirmed(wir
 
 
 @core
+def test_a_task_that_was_called_cancelled_is_so_though_the_connection_was_closed_at_once(wire: Wire) -> None:
+    ledger = after(
+        _cancelled(wire), at(1.5).result(2, _task(wire, "cancelled")), at(2).closed("", expected=True)
+    )
+    assert evidence.summary_words(ledger.row(1), 9.0) == "sent, accepted; server confirmed: task cancelled"
+
+
+@core
 def test_a_task_that_was_called_cancelled_after_the_grace_must_stay_so_too(wire: Wire) -> None:
     stays = "a task that was cancelled must stay cancelled, and is 'working'"
     play(
