@@ -33,12 +33,38 @@ class KeptBack:
         """Lets the answer to a request pass again."""
         self._marks.pop(_mark(id), None)
 
+    def renew(self, line: bytes) -> None:
+        """Lets pass again what the client asks for in this line by an id, or a progress token, that was kept back.
+
+        Else it would wait for ever: an obedient server never sends the late answer, which is the first.
+        """
+        kept = tuple(self._marks.items())
+        tokens = tuple(_mark(token) for _, (_, token) in kept if token is not None)
+        if not _names(line, (*self._marks, *tokens)):
+            return
+        from json import loads
+
+        try:
+            message: Any = loads(line)
+            batch: list[Any] = message if line.lstrip()[:1] == b"[" else [message]
+            for each in batch:
+                asked = each["id"] if "method" in each else None
+                params: Any = each.get("params")
+                meta: Any = params.get("_meta") if params else None
+                token: Any = meta.get("progressToken") if meta else None
+                for mark, (id_, of) in kept:
+                    if same(asked, id_):
+                        self._marks.pop(mark, None)
+                    elif mark in self._marks and same(token, of):
+                        self._marks[mark] = id_, None
+        except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+            return  # no request
+
     def sift(self, line: bytes) -> bytes:
         """Returns a message in one line without what is kept back: the line itself if that is nothing."""
         # Bytes are looked for first: most lines of a flood name none of them, and to parse each would hold it up.
         # A copy here and below: where the direction is not held, another thread may add one.
-        named = any(mark.startswith(b":") or mark in line for mark in tuple(self._marks))
-        if not named and b"notifications/progress" not in line:
+        if not _names(line, tuple(self._marks)) and b"notifications/progress" not in line:
             return line
         from json import dumps, loads
 
@@ -66,13 +92,18 @@ class KeptBack:
         except (AttributeError, KeyError):
             return False
         for mark in found[:1]:
-            del self._marks[mark]
+            self._marks.pop(mark, None)
         return bool(found)
 
 
 def _mark(id: Any) -> bytes:
     plain = isinstance(id, int) or (id.isascii() and id.isalnum())
     return str(id).encode() if plain else b":" + repr(id).encode()
+
+
+def _names(line: bytes, marks: tuple[bytes, ...]) -> bool:
+    """Whether a line may name one of these."""
+    return any(mark.startswith(b":") or mark in line for mark in marks)
 
 
 def same(one: Any, other: Any) -> bool:

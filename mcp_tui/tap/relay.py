@@ -10,8 +10,8 @@ never blocks: when the books are far behind, it tells them how many bytes they m
 
 To act, the books ask for a *hold*: the direction from the server stops at the end of a line, they read what came until then,
 and only then decide. So a request that was answered is never answered again. Where no line ends soon, the server is told at
-once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back, and only then, the lines of the server are
-looked at here.
+once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back, and only then, lines are looked at here:
+those of the server, and those of the client, which may use an id again.
 
 Records to the books, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
 client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``g`` bytes that were dropped,
@@ -37,7 +37,7 @@ from mcp_tui.tap.kept_back import KeptBack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType
     from typing import Any, NoReturn
 
@@ -276,10 +276,24 @@ class Queue:
             tell(f"{why}: nothing is recorded any more. The traffic goes on.")
 
 
+def lines(begun: list[bytes], data: bytes) -> Iterator[bytes]:
+    """Yields the lines that these bytes end. The pieces of one that is not over stay in ``begun``."""
+    start = 0
+    while cut := data.find(b"\n", start) + 1:
+        line = b"".join((*begun, data[start:cut]))
+        begun.clear()
+        start = cut
+        yield line
+    if start < len(data):
+        begun.append(data[start:])
+
+
 class ByteStream:
     """One direction of bytes. What the tap itself says goes between two lines."""
 
-    def __init__(self, source: int, sink: int, kind: bytes, queue: Queue) -> None:
+    def __init__(
+        self, source: int, sink: int, kind: bytes, queue: Queue, answers: KeptBack | None = None
+    ) -> None:
         self.source = source
         self.sink = sink
         self.kind = kind
@@ -295,6 +309,9 @@ class ByteStream:
         self._pieces: list[bytes] = []
         """The beginning of a line, while lines are looked at."""
         self.kept_back = KeptBack()
+        self.answers = answers
+        """What is kept back of the answers to the requests of this direction."""
+        self._asked: list[bytes] = []
 
     def run(self) -> None:
         """Moves bytes until either end is closed."""
@@ -307,6 +324,8 @@ class ByteStream:
             with self._lock:
                 # The copy first: once the bytes have left, their answer may come, and the thread of that direction books it.
                 self.queue.put(self.kind, data)
+                if self.answers is not None:
+                    self._look_at_requests(data)
                 self._move(data)
             # Only now: to wake a thread takes 70 µs on a busy machine, and the bytes need not wait for that.
             if self.queue.asleep:
@@ -339,16 +358,18 @@ class ByteStream:
         if not (self.kept_back or self._pieces):
             self._write(data)
             return
-        start = 0
-        while cut := data.find(b"\n", start) + 1:
-            line = b"".join((*self._pieces, data[start:cut]))
-            self._pieces.clear()
-            start = cut
+        for line in lines(self._pieces, data):
             passed = line if len(line) > SIFTED_BYTES else self.kept_back.sift(line)
             if passed:
                 self._write(passed)
-        if start < len(data):
-            self._pieces.append(data[start:])
+
+    def _look_at_requests(self, data: bytes) -> None:
+        if not self.answers:
+            self._asked.clear()
+            return
+        for line in lines(self._asked, data):
+            if len(line) <= SIFTED_BYTES:
+                self.answers.renew(line)
 
     def _write(self, data: bytes) -> None:
         if self.broken or not data:
@@ -442,8 +463,8 @@ class Relay:
         for each in (server.stdin, server.stdout, records):
             widen(each)
         queue = Queue(records)
-        up = ByteStream(0, server.stdin, b"o", queue)
         down = ByteStream(server.stdout, 1, b"i", queue)
+        up = ByteStream(0, server.stdin, b"o", queue, down.kept_back)
         errors = ByteStream(server.stderr, 2, b"e", queue)
         for each in (down, up, errors):
             self._spawn(each.run)

@@ -275,6 +275,42 @@ def test_a_server_that_stops_within_a_line_is_told_and_so_is_the_client(
     )
 
 
+OBEDIENT: Final = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("params", {}).get("name") == "silent" or "id" not in asked:
+        continue
+    token = asked["params"].get("_meta", {}).get("progressToken")
+    if token:
+        told = {"progressToken": token, "progress": 1}
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}), flush=True)
+    result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "obedient", "version": "1"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+"""A server that never answers a call of ``silent``, and reports progress where that is asked for."""
+
+
+def test_what_a_client_asks_for_by_an_id_or_a_token_of_an_ended_call_passes():
+    with _client(tap("--max-timeout", "0.2", code=OBEDIENT)) as client:
+        client.connect()
+
+        def call(id: int, tool: str) -> None:
+            client.write(
+                id=id, method="tools/call", params={"name": tool, "_meta": {"progressToken": "always"}}
+            )
+
+        call(1, "silent")
+        assert client.read()["error"]["code"] == -32001
+        call(2, "any")
+        assert [client.read().get("method"), client.read().get("id")] == ["notifications/progress", 2]
+        call(1, "any")
+        assert [client.read().get("method"), client.read().get("id")] == ["notifications/progress", 1]
+        assert client.end() == 0
+
+
+UUID: Final = "550e8400-e29b-41d4-a716-446655440000"
+
+
 def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
     def mine() -> list[dict[str, Any]]:
         return [each for each in json.loads(run("ps", "--json").out) if each["server"] == "watched"]
