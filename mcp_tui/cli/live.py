@@ -88,7 +88,7 @@ def _lines(rows: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> list[s
 
     cells = [
         (
-            brief(f"{row['session']}/{row['id']}", 40),
+            brief(f"{row['session']}/{row['id']}", 100),
             brief(whose(row["kind"], row["client"]), 30),
             brief(row["server"], 20),
             brief(f"{row['method']} {row['name']}".rstrip(), 40),

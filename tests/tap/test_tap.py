@@ -338,6 +338,8 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         wait(lambda: any(each["id"] == 7 for each in json.loads(run("ps", "--json").out)))
         assert run("cancel", named).status == 0
         assert client.read()["id"] == 7
+        client.call(UUID, "stubborn", seconds=600)
+        wait(lambda: f"{row['session']}/{UUID} " in run("ps").out)  # whole, as cancel takes it
         assert run("cancel", named).status == 7
         assert run("cancel", f"{row['session']}/8").status == 2
         door = doors()[row["session"]]
