@@ -165,15 +165,16 @@ class Queue:
             if self._bytes > QUEUE_BYTES and kind in MOVED:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
-            # The gap is told where it was: in front of the first record behind it.
-            if self._missed:
-                for (each, of), size in self._missed.items():
-                    self._records.append((b"g", monotonic(), of, each + size.to_bytes(8, "big")))
-                self._missed.clear()
+            self._tell_gap()  # where it was: in front of the first record behind it
             self._records.append((kind, monotonic(), number, data))
             self._bytes += len(data)
         if kind not in TOLD_LATER:
             self._hurry()
+
+    def _tell_gap(self) -> None:
+        for (kind, number), size in self._missed.items():
+            self._records.append((b"g", monotonic(), number, kind + size.to_bytes(8, "big")))
+        self._missed.clear()
 
     def wake(self) -> None:
         """Wakes the thread that hands the records on."""
@@ -220,6 +221,8 @@ class Queue:
         size = 0
         with self._lock:
             self._urgent = False
+            if not self._records:  # nothing may come behind it for long
+                self._tell_gap()
             while self._records and size < BUNDLE_BYTES:
                 kind, at, number, data = self._records.popleft()
                 self._unsent += (RECORD.pack(kind, at, number, len(data)), data)
@@ -552,6 +555,8 @@ def start_books() -> tuple[int, int]:
                 at = number + 1
             os.closerange(at, 1 << 16)
             stand_back()
+            # What ends all processes of a client at once, as a shutdown does, leaves them time to write: they end with us.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             # -P: nothing is imported from the folder in which a client starts its servers, which may be anybody's.
             words = ["-P", "-m", "mcp_tui.tap.books", str(its_records), str(its_orders)]
             os.execv(sys.executable, [sys.executable, *words])

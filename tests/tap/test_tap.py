@@ -8,9 +8,11 @@ import resource
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 import pytest
@@ -20,6 +22,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.doors import doors
 from mcp_tui.protocol import events as ev
+from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, Queue
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -405,6 +408,32 @@ def test_the_traffic_goes_on_when_the_books_end():
         said = "mcp-tui tap: the books ended: nothing is recorded any more. The traffic goes on.\n"
         assert client.complaint() == said
         assert client.end() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+def test_books_that_are_told_to_end_write_what_comes():
+    with _client(tap(code=COPY)) as client:
+        client.write(id=1, method="ping")
+        assert client.read()["id"] == 1
+        os.kill(books_of(client.process.pid), signal.SIGTERM)
+        client.write(id=2, method="ping")
+        assert client.read()["id"] == 2
+        assert client.end() == 0
+    assert [each.id for each in _recorded() if isinstance(each, ev.Called)] == [1, 2]
+
+
+def test_what_the_books_missed_is_told_though_nothing_comes_behind_it():
+    records, sink = os.pipe()
+    os.set_blocking(sink, False)
+    queue = Queue(sink)
+    for size in (QUEUE_BYTES + 1, 5):
+        queue.put(b"i", bytes(size))
+    queue.close()
+    Thread(target=queue.run, daemon=True).start()
+    told = Path(f"/dev/fd/{records}").read_bytes()
+    os.close(records)
+    head, what = told[-9 - RECORD.size : -9], told[-9:]
+    assert (RECORD.unpack(head)[0], what) == (b"g", b"i" + (5).to_bytes(8, "big"))
 
 
 def books_of(tap: int) -> int:
