@@ -434,6 +434,8 @@ class Relay:
         self.code: int | None = None
         self._early: list[int] = []
         """Signals that came before it was there."""
+        self._ending = False
+        """The client wants the end of the server, and may not read any more."""
         self._parent = os.getppid()
 
     def run(self) -> int:
@@ -444,8 +446,11 @@ class Relay:
         os.set_blocking(woken, False)
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        for name in PASSED_ON:
-            signal.signal(getattr(signal, name), self._pass_on)
+        passed_on = [getattr(signal, name) for name in PASSED_ON]
+        for number in passed_on:
+            signal.signal(number, self._pass_on)
+        # a mask is inherited: a client may have blocked them, and its server may heed them all the same
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
         reports = b""
         while b"\n" not in reports:
             piece = os.read(server.reports, 4096)
@@ -475,7 +480,7 @@ class Relay:
         self._spawn(lambda: obey(Orders(orders), queue, up, down))
         self._watch(woken, reports, up)
         for each in (down, errors):
-            wait_for_rest(each)
+            wait_for_rest(each, wanted=not self._ending)
         queue.put(b"x", str(self.code).encode())
         queue.finish(feeding)
         return -signal.SIGKILL if self.code is None else self.code
@@ -488,6 +493,7 @@ class Relay:
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
         if self.code is not None:
             leave(self.code)  # the client waits no longer for what it did not read
+        self._ending |= number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
         if not self.pid:
             self._early.append(number)
         else:
@@ -588,15 +594,16 @@ def widen(pipe: int) -> None:
         return
 
 
-def wait_for_rest(direction: ByteStream) -> None:
+def wait_for_rest(direction: ByteStream, *, wanted: bool) -> None:
     """Waits until the last bytes of a server that has ended were handed on, however slowly they are read.
 
-    A process that it left behind may hold its stream open for longer: what comes then is not waited for.
+    A process that it left behind may hold its stream open for longer: what comes then is not waited for. Nor is a client
+    that reads nothing if the bytes are not ``wanted``: it has told the server to end.
     """
     since = monotonic()
     while not direction.ended:
         sleep(0.005)
-        if not direction.reading:
+        if not direction.reading and (wanted or select.select([], [direction.sink], [], 0)[1]):
             since = monotonic()
         elif monotonic() - since > LAST_BYTES_SECONDS:
             return

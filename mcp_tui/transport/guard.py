@@ -325,6 +325,8 @@ def run(
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, woken_only)
         signal.signal(signal.SIGTERM, woken_only)
+        # As in main(), which does not run where the guard is forked: there the server keeps the mask of its client.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD, signal.SIGTERM))
         # The signals of a terminal are the client's to act on: the guard must not end before the server.
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
@@ -112,6 +113,13 @@ def _recorded() -> list[ev.Event]:
     return events()
 
 
+def _has_room(reader: int) -> bool:
+    """Whether more fits into a pipe."""
+    waiting = bytearray(4)
+    fcntl.ioctl(reader, termios.FIONREAD, waiting)
+    return int.from_bytes(waiting, sys.byteorder) < fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ)
+
+
 def is_there(pid: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
@@ -160,6 +168,32 @@ def test_the_end_and_the_surroundings_are_the_server_s(code: str, status: int, o
         timeout=HANG,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (status, out, err)
+
+
+@pytest.mark.parametrize("unread", [1, 2], ids=["stdout", "stderr"])
+def test_a_client_that_reads_no_more_ends_its_server_by_a_signal(unread: int):
+    code = f"import os\nos.write({3 - unread}, b'.')\nwhile True: os.write({unread}, b'x' * 65536)"
+    with _client(tap(code=code)) as client:
+        out, err = client.process.stdout, client.process.stderr
+        assert out is not None
+        assert err is not None
+        read, full = (err, out) if unread == 1 else (out, err)
+        assert read.read(1) == b"."
+        wait(lambda: not _has_room(full.fileno()))
+        client.process.terminate()
+        assert client.process.wait(HANG) == -signal.SIGTERM
+
+
+def test_a_client_that_blocks_signals_gets_the_end_of_its_server():
+    ran = subprocess.run(
+        tap(code="raise SystemExit(3)"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=HANG,
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals()),
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, b"", b"")
 
 
 EARLY: Final = """import os, signal, sys, threading, time
