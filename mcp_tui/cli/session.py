@@ -133,7 +133,7 @@ class Headless:
     async def finish(self) -> None:
         """Protects the closing of the connection from being cut short."""
         self._task = None
-        # a stdout may have been found closed by the last line
+        # The last line may have found stdout closed, which cancels this task: that arrives here, not in the closing.
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
 

@@ -302,6 +302,7 @@ class HttpConnection(asyncio.Protocol):
         self._send(h11.EndOfMessage())
         if self._http.our_state is h11.DONE:
             self._http.start_next_cycle()
+            # In the next turn: a refusal comes from within _proceed, which must not run inside itself.
             asyncio.get_running_loop().call_soon(self._proceed)
         else:
             self.close()

@@ -214,7 +214,7 @@ class BorrowedClient(Client):
         return [as_object(each) for each in as_list(entries)]
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
-        return await asyncio.shield(self._answered)
+        return await asyncio.shield(self._answered)  # for the same reason as in begin()
 
     def cancel(
         self, id: RequestId, cause: Cause = Cause.USER, reason: str = "", *, leave: bool = False

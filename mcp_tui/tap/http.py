@@ -221,6 +221,7 @@ class ClientConnection(asyncio.Protocol):
             self._http.start_next_cycle()
             self._early = 0
             self.pace(paused=False)
+            # In the next turn: a refusal comes from within _proceed, which must not run inside itself.
             asyncio.get_running_loop().call_soon(self._proceed)
         else:
             self.close()
