@@ -33,7 +33,6 @@ from mcp_tui.tui.keys import FORM as FORM_KEYS
 from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen, TimeoutScreen
-from mcp_tui.tui.screens.comparing_screen import ComparingScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.palette import PaletteScreen
@@ -47,7 +46,6 @@ from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.sign_in import SignIn
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.comparing import Side
 from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.detail_pane import Pager
@@ -167,13 +165,10 @@ def sign_in() -> ModalScreen[Any]:
 
 PAGE_URL = "https://as.example/authorize?state=1"
 
-SIDE = Side(row(started()), {})
-
 MADE: dict[str, Callable[[], Screen[Any]]] = {
     "CallScreen": call,
     "ConfirmScreen": lambda: ConfirmScreen("Sure?", [words("one")] * 60, yes="yes", no="no"),
     "FormScreen": lambda: asked("elicitation/create", {**FORM, "message": "word \n" * 200}),
-    "ComparingScreen": lambda: ComparingScreen(SIDE, SIDE, 9.0),
     "HelpScreen": HelpScreen,
     "HistoryScreen": history,
     "InputsScreen": lambda: InputsScreen("x", [AskedInput(id="key", description="The key")]),

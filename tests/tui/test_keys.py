@@ -85,7 +85,7 @@ CHECKS: dict[str, Check[Any]] = {
     "request.mark": Check(sees=lambda stage: stage.bench.table.marks),
     "request.mark-all": Check(sees=lambda stage: len(stage.bench.table.marks) > 1),
     "request.saved": opens("MenuScreen"),
-    "request.compare": opens("ComparingScreen"),
+    "request.compare": opens("ReadingScreen"),
     "request.export": opens("MenuScreen"),
     "request.copy": opens("MenuScreen"),
     "request.copy-again": Check(

@@ -18,7 +18,7 @@ from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
-from mcp_tui.tui.view.comparing import Side
+from mcp_tui.tui.view.comparing import Side, comparison
 from mcp_tui.tui.view.copies import COPIES
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
@@ -157,7 +157,7 @@ class Copying:
 
     async def compare(self) -> None:
         """Compares two marked requests, or the selected one with the one before of the same method and name."""
-        from mcp_tui.tui.screens.comparing_screen import ComparingScreen
+        from mcp_tui.tui.screens.reading import ReadingScreen
 
         rows, screen = self.requests(), self._screen
         if len(rows) == 1:
@@ -172,7 +172,8 @@ class Copying:
         elif rows:
             rows.sort(key=lambda row: row.called_at)
             before, after = (Side(row, self._payloads.export(row, most=COPIED_BYTES)) for row in rows)
-            await screen.ask(ComparingScreen(before, after, self._scene.now()))
+            title = safe("{} and {} compared", before.row.id, after.row.id)
+            await screen.ask(ReadingScreen(title, comparison(before, after, self._scene.now())))
 
     def _one_before(self, row: Request) -> Iterable[Request]:
         """Yields the last request before ``row`` of its method and name, if it is among the newest."""
