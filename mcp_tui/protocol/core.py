@@ -195,7 +195,9 @@ class Core:
         if not self.other_ids and (live := self.live.get(wire_id)) is not None:
             return live.row  # nearly always: it is open, and has one id
         row = self.named(wire_id)
-        return row if row is None or not self.other_ids or row.wire_id == wire_id else None
+        if row is not None and row.wire_id != wire_id:  # a client has used its id again, while it was open
+            row = self.live[wire_id].row if wire_id in self.live else None
+        return row if row is None or row.wire_id == wire_id else None
 
 
 def name_of(method: str, params: dict[str, Json]) -> str:

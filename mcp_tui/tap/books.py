@@ -51,6 +51,8 @@ class StdioBooks(Account):
         self._torn: set[bytes] = set()
         """Streams whose next bytes are within a line whose start was missed."""
         self._input_over = False
+        self._leaving: list[RequestId] = []
+        """The requests whose cancels are to be written: the server has no other word for two of one id."""
         self._server = int(begin["pid"])
         """The process id of the server, and of its group."""
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
@@ -130,9 +132,10 @@ class StdioBooks(Account):
         out = kind == b"O"
         seq = self.frame("out" if out else "in", raw, frame, at=at, own=True)
         if out and isinstance(frame, messages.NotificationFrame):
-            row = self.ledger.named(as_object(frame.params)["requestId"])
-            if row is not None:
-                self.ledger.signalled(row.wire_id, Signal.NOTIFICATION, at=at, seq=seq)
+            wanted = as_object(frame.params)["requestId"]
+            for id_ in [each for each in self._leaving if self.observer.on_wire(each) == wanted][:1]:
+                self._leaving.remove(id_)
+                self.ledger.signalled(id_, Signal.NOTIFICATION, at=at, seq=seq)
         elif out and isinstance(frame, messages.RequestFrame):
             self.ledger.written(frame.id, at=at, seq=seq)
 
@@ -177,6 +180,7 @@ class StdioBooks(Account):
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
         """Has the relay do it."""
+        self._leaving.append(id)
         self.desk.say(say=messages.encode(message).decode() + "\n")
 
 

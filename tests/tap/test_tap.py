@@ -386,6 +386,20 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
     wait(lambda: not door.exists())
 
 
+def test_the_first_of_two_requests_with_one_id_is_cancelled(control: Control):
+    with _client(tap(), env={**os.environ, **control.env}) as client:
+        client.connect()
+        client.call(7, "stubborn", seconds=600)
+        client.call(7, "echo", text="again")
+        assert client.read()["error"]["code"] == -32600
+        wait(lambda: len(json.loads(run("ps", "--json").out)) == 1)
+        (row,) = json.loads(run("ps", "--json").out)
+        assert run("cancel", f"{row['session']}/7").status == 0
+        control.wait("cancelled", id=7)
+        assert client.end() == 0
+    assert [each.id for each in _recorded() if isinstance(each, ev.CancelSignalled)] == [7]
+
+
 def test_the_tap_of_a_client_s_cancel_is_silent(control: Control):
     with _client(tap(), env={**os.environ, **control.env}) as client:
         client.connect()
