@@ -81,7 +81,7 @@ class Door:
             with reachable(unready) as address:
                 self.socket.bind(address)
                 os.chmod(address, 0o600)  # noqa: PTH101 - before that, the folder keeps others out
-            self.socket.listen(16)
+            self.socket.listen()
             unready.replace(
                 self._path
             )  # a door that does not listen yet would be cleared away as a dead one's

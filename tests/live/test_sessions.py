@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.live.doors import Door, doors
+from mcp_tui.live.doors import Door, connect, doors
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -75,4 +75,15 @@ def test_a_folder_of_another_user_holds_no_sessions_of_ours():
     (path,) = doors().values()
     os.chown(path.parent, 65534, 65534)
     assert not doors()
+    door.close()
+
+
+def test_many_may_wait_at_a_door_until_its_session_has_time():
+    door = Door("0123456789ab")
+    (path,) = doors().values()
+    visitors = [connect(path, 0.0) for _ in range(64)]
+    assert all(visitors)
+    for each in visitors:
+        assert each
+        each.close()
     door.close()
