@@ -29,6 +29,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.revisions import (
     LATEST,
     LATEST_HANDSHAKE,
+    META_CAPABILITIES,
     META_CLIENT_INFO,
     META_PROTOCOL_VERSION,
     META_SERVER_INFO,
@@ -475,7 +476,7 @@ def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict
     made: dict[str, Json] = {
         META_PROTOCOL_VERSION: revision.name,
         META_CLIENT_INFO: CLIENT_INFO,
-        negotiation.CLIENT_CAPABILITIES: offers.capabilities(revision),
+        META_CAPABILITIES: offers.capabilities(revision),
     }
     return {**made, negotiation.LOG_LEVEL: log_level} if log_level else made
 

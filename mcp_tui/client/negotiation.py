@@ -22,7 +22,6 @@ PROXY_AUTHENTICATION: Final = 407
 """The HTTP status by which a proxy, not the server, refuses."""
 
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
-CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 
 
 @fact

@@ -27,7 +27,7 @@ from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object, as_text
 from mcp_tui.protocol.requests import TERMINAL, Book, Request
-from mcp_tui.protocol.states import Cause, TypedId
+from mcp_tui.protocol.states import TypedId
 from mcp_tui.protocol.transitions import IllegalTransition
 from mcp_tui.protocol.values import frozen
 
@@ -58,7 +58,6 @@ _NAME_ATTRIBUTES: Final = {
     "resources/unsubscribe": "mcp.resource.uri",
 }
 """The attribute that takes the name of a request."""
-_LIMIT_CAUSES: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
 _UNTOLD: Final = {"record", "event", "mono", "id", "seq", "method", "name", "parent", "limits"}
 """Members of an event's record that its span has, or nobody asks for."""
 
@@ -401,7 +400,7 @@ def _otlp_value(value: str | float) -> dict[str, object]:
 
 def _failure(row: Request) -> tuple[str, str]:
     """Returns why a request failed and the kind of the failure, both empty where it did not."""
-    if row.cause in _LIMIT_CAUSES:
+    if row.cause in evidence.TIMEOUTS:
         return row.reason, "timeout"
     if row.cause is not None:
         return "", "cancelled"

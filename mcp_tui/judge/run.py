@@ -29,7 +29,7 @@ from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, ClientExperiment
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.seen import Seen
 from mcp_tui.judge.stage import Stage
-from mcp_tui.probe.report import CalledTool, Finding, Report, Verdict
+from mcp_tui.probe.report import TIME_OVER, CalledTool, Finding, Report, Verdict
 from mcp_tui.probe.rules import Rule
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import spawn
@@ -46,7 +46,6 @@ PATIENT_LIMIT_SECONDS: Final = 30.0
 UNABLE: Final = 77
 """The exit status of a command that cannot do what an experiment is about."""
 
-CLIENT_TIME_OVER: Final = "not run: time was over (--time S gives more)"
 
 SOCKET_PATH_BYTES: Final = 100
 """Bytes of a socket's path at most."""
@@ -241,7 +240,7 @@ class Judge:
             if each.experiment in {one.name for one in not_run} and rule not in report.findings
         ]
         for rule in report.not_run:
-            report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, CLIENT_TIME_OVER)
+            report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, TIME_OVER)
         if runs and not any(each.requests for each in runs.values()):
             report.lost = verdicts.not_called(next(iter(runs.values())))
         report.calls = _calls(runs)

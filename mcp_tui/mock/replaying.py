@@ -13,8 +13,10 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.frames import DemoCaller, Object, as_list, as_object
-from mcp_tui.mock.runs import SUBSCRIPTION_META, Run, Runs, RunStep, is_odd
+from mcp_tui.mock.runs import Run, Runs, RunStep, is_odd
+from mcp_tui.protocol.inbound import SUBSCRIPTION
 from mcp_tui.protocol.messages import Json, text
+from mcp_tui.protocol.revisions import META_SERVER_INFO
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 
 CAPABILITIES: Final = {
@@ -205,10 +207,10 @@ class Replayed(Call):
                 posed = self._posed.get(text(members.get("requestId")))
                 members["requestId"] = members.get("requestId") if posed is None else posed[0]
             meta = as_object(members.get("_meta"))
-            if meta is not None and SUBSCRIPTION_META in meta:
+            if meta is not None and SUBSCRIPTION in meta:
                 members["_meta"] = {
                     **meta,
-                    SUBSCRIPTION_META: _like(meta[SUBSCRIPTION_META], step.of.id, self.id),
+                    SUBSCRIPTION: _like(meta[SUBSCRIPTION], step.of.id, self.id),
                 }
         return frame
 
@@ -244,7 +246,6 @@ CACHEABLE_METHODS: Final = frozenset(
 """Methods whose results say in 2026-07-28 how long they hold (caching)."""
 
 _MODERN_MEMBERS: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
-_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 
 def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Object:
@@ -252,11 +253,13 @@ def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Obj
     if run.modern == caller.modern:
         return result
     meta = {
-        name: each for name, each in (as_object(result.get("_meta")) or {}).items() if name != _SERVER_INFO
+        name: each
+        for name, each in (as_object(result.get("_meta")) or {}).items()
+        if name != META_SERVER_INFO
     }
     if caller.modern:
         hold: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHEABLE_METHODS else {}
-        return {"resultType": "complete", **hold, **result, "_meta": {**meta, _SERVER_INFO: server}}
+        return {"resultType": "complete", **hold, **result, "_meta": {**meta, META_SERVER_INFO: server}}
     kept = {name: each for name, each in result.items() if name not in {*_MODERN_MEMBERS, "_meta"}}
     return {**kept, "_meta": meta} if meta else kept
 
@@ -268,7 +271,7 @@ def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
             info = as_object(result.get("serverInfo"))
             meta = as_object(result.get("_meta")) or {}
             told = {name: result[name] for name in ("capabilities", "instructions") if name in result}
-            return told, info or as_object(meta.get(_SERVER_INFO)) or _ANYBODY
+            return told, info or as_object(meta.get(META_SERVER_INFO)) or _ANYBODY
     parts = {run.method.partition("/")[0] for run in runs}
     return {
         "capabilities": {name: {} for name in ("tools", "prompts", "resources") if name in parts}

@@ -19,9 +19,9 @@ from mcp_tui.journal import records
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.evidence import TRANSIT
+from mcp_tui.protocol.inbound import SUBSCRIPTION
 from mcp_tui.protocol.messages import Json, number, read_json, text
 
-SUBSCRIPTION_META: Final = "io.modelcontextprotocol/subscriptionId"
 REDACTED_MARK: Final = "‹redacted"
 """The beginning of what stands in place of a secret."""
 
@@ -427,7 +427,7 @@ class _SessionReader:
         params = as_object(frame.get("params")) or {}
         token, meta = params.get("progressToken"), as_object(params.get("_meta")) or {}
         named = self._tasks.get(str(params.get("taskId"))) or _named(self._tokens, token)
-        named = named or _named(self._by_id, meta.get(SUBSCRIPTION_META))
+        named = named or _named(self._by_id, meta.get(SUBSCRIPTION))
         if named is None and frame["method"] == CANCEL:
             named = self._questions.pop(text(params.get("requestId")), None)
         last = self._runs[-1] if self._runs else None

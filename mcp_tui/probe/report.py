@@ -29,6 +29,8 @@ class Verdict(Enum):
 
 BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 
+TIME_OVER: Final = "not run: time was over (--time S gives more)"
+
 
 @frozen
 class EvidenceItem:

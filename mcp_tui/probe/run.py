@@ -38,7 +38,7 @@ from mcp_tui.probe.connection import (
 )
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
 from mcp_tui.probe.judging import PROGRESS, ControlRun
-from mcp_tui.probe.report import CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
+from mcp_tui.probe.report import TIME_OVER, CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import (
     Choice,
@@ -75,8 +75,6 @@ PASSED_OVER: Final = 3
 """Maximum number of tools that a report explains if none was used."""
 
 WAY_OUT: Final = "name a tool that works for a second or more with --tool NAME ARG=VALUE"
-
-TIME_OVER: Final = "not run: time was over (--time S gives more)"
 
 
 Tell = Callable[[str | Finding], None]

@@ -6,11 +6,11 @@ import asyncio
 import time
 from typing import Final
 
-from mcp_tui.client.negotiation import CLIENT_CAPABILITIES
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.tools import AIM_SECONDS
 from mcp_tui.probe.trial import MID, NEEDS_TOOL, Trial
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.revisions import META_CAPABILITIES
 from mcp_tui.protocol.tasks import EXTENSION
 
 UNKNOWN_TASK_SECONDS: Final = 0.2
@@ -20,7 +20,7 @@ UNKNOWN_TASK_SECONDS: Final = 0.2
 async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
     """Sends a request about a task; returns the reason why it got no result, or empty, and the result."""
     if trial.server.revision.modern:
-        params = {**params, "_meta": {CLIENT_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
+        params = {**params, "_meta": {META_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
     trace = trial.connection.request(method, params)
     heard = await trace.answered(trial.connection.now() + trial.server.patience)
     if heard is None:

@@ -19,7 +19,7 @@ _BLANK: Final = (b"\n\n", b"\r\r", b"\n\r\n", b"\n\r")
 """The end of an event: the end of a line and a blank line, of which a line feed may still come."""
 _BLANK_LINES: Final = re.compile(b"|".join(_BLANK))
 
-CUT: Final = b"event: cut-short\n\n"
+CUT_EVENT: Final = b"event: cut-short\n\n"
 """What ends an event that has passed in part."""
 
 
@@ -138,7 +138,7 @@ class EventPipe:
         if self._too_long and not last:
             return None
         lead = b"\n" if self._passed and not self._event.endswith((b"\n", b"\r")) else b""
-        cut = lead + CUT if self._passed else b""
+        cut = lead + CUT_EVENT if self._passed else b""
         self._passed = 0
         if last:
             self._event.clear()

@@ -29,7 +29,7 @@ from mcp_tui.tap import relay
 from mcp_tui.tap.books import begun
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.desk import Desk
-from mcp_tui.tap.event_pipe import CUT, EventPipe, as_event
+from mcp_tui.tap.event_pipe import CUT_EVENT, EventPipe, as_event
 from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.kept_back import KeptBack
@@ -445,7 +445,7 @@ async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, cut:
         text = decoder.decompress(await peer.body())
     assert (decoder.eof, decoder.unused_data) == (True, b"")
     passed, _, last = text.rpartition(b"event: message\ndata: ")
-    assert (passed, json.loads(last)["error"]["code"]) == (note + (b"\n" + CUT) * (cut == -9), -32001)
+    assert (passed, json.loads(last)["error"]["code"]) == (note + (b"\n" + CUT_EVENT) * (cut == -9), -32001)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])

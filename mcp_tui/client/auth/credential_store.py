@@ -32,7 +32,7 @@ SERVICE: Final = "mcp-tui"
 RENEWAL_SECONDS: Final = 30.0
 """Seconds for which another mcp-tui may renew a token, before this one does so too."""
 
-_STORE_BYTES: Final = 8 * 1024 * 1024
+_CREDENTIAL_BYTES: Final = 8 * 1024 * 1024
 
 _SECRETS: Final = {
     "registration": ("client_secret", "private_key", "idp_client_secret"),
@@ -192,7 +192,7 @@ class CredentialStore:
 
     def _entries(self) -> dict[str, Json]:
         try:
-            return as_object(read_json(read_start(self.path, _STORE_BYTES)))
+            return as_object(read_json(read_start(self.path, _CREDENTIAL_BYTES)))
         except (OSError, ValueError):
             return {}
 

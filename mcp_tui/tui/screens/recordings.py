@@ -220,7 +220,7 @@ def _session(journal: Journal) -> RecordedSession:
 _FITTED_LOG_LINES: Final = 200
 """Newest cancellations that the columns are fitted to."""
 
-_WIDE_CELLS: Final = 100
+_SERVER_SHOWN_CELLS: Final = 100
 """Cells from which on a line shows the server."""
 
 
@@ -264,7 +264,7 @@ class HistoryScreen(FilteredDialog[LoggedCancellation]):
 
     def _line(self, entry: LoggedCancellation, cells: int) -> Line:
         day = fit(clean(clock.local_stamp(entry.wall)[:10]), 10)
-        server = fit(brief(entry.server), 18) if cells >= _WIDE_CELLS else NOTHING
+        server = fit(brief(entry.server), 18) if cells >= _SERVER_SHOWN_CELLS else NOTHING
         before = join((day, server), "  ")
         made = self._columns.line(logged(entry), cells - len(before) - 2)
         return Line(((safe("{}  ", before), "muted"), *made.segments))
