@@ -91,9 +91,7 @@ class Doorkeeper:
             case "list":
                 return self._summary()
             case "cancel":
-                return await self._cancel(
-                    as_text(asked.get("id")), as_text(asked.get("reason"))[:REASON_CHARACTERS]
-                )
+                return await self._cancel(asked.get("id"), as_text(asked.get("reason"))[:REASON_CHARACTERS])
             case _:
                 return {**NOT_UNDERSTOOD}
 
@@ -103,7 +101,7 @@ class Doorkeeper:
         ours = f"mcp-tui {__version__}"
         return summary(client.ledger, client.store, client.now(), kind=self._kind, client=ours, server=server)
 
-    async def _cancel(self, id_: str, reason: str) -> dict[str, Json]:
+    async def _cancel(self, id_: Json, reason: str) -> dict[str, Json]:
         """Cancels a request as the person at the session would, and answers once the signal has left."""
         client = self._client
         row = named(client.ledger, id_)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
-from mcp_tui.protocol.messages import integer_id
+from mcp_tui.protocol.messages import Json, integer_id, is_request_id
 from mcp_tui.protocol.requests import Request
 
 
@@ -45,13 +45,17 @@ def _in_flight(row: Request, now: float) -> dict[str, Any]:
     }
 
 
-def named(ledger: Ledger, text: str) -> Request | None:
-    """Returns the request that a person means by its id: one in flight, or else one that is over."""
+def named(ledger: Ledger, wanted: Json) -> Request | None:
+    """Returns the request that is meant by an id, or by its text: one in flight, or else one that is over."""
+    row = ledger.book.get(wanted) if is_request_id(wanted) else None
+    if row is not None and row.open:
+        return row
+    text = str(wanted)
     for live in ledger.live.values():
         if live.row.open and str(live.row.id) == text:
             return live.row
     number = integer_id(text)
-    return ledger.book.get(text) or (None if number is None else ledger.book.get(number))
+    return row or (None if number is None else ledger.book.get(number))
 
 
 def not_cancelled(row: Request, outcome: CancelOutcome) -> dict[str, Any] | None:

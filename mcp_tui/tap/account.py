@@ -145,8 +145,8 @@ class Account(Onlooker, ABC):
             told = summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=server)
         elif asked.get("ask") != "cancel":
             told = doors.NOT_UNDERSTOOD
-        elif (row := named(self.ledger, text := str(asked.get("id")))) is None:
-            told = {"unknown": text}
+        elif (row := named(self.ledger, id_ := asked.get("id"))) is None:
+            told = {"unknown": id_}
         elif row.open:
             reason = str(asked.get("reason") or "")[: doors.REASON_CHARACTERS]
             self.desk.cancel(self, row.id, reason, visitor)

@@ -65,7 +65,7 @@ class Attached:
         return len(ids)
 
     async def _cancel(self, id_: RequestId, reason: str) -> None:
-        wanted = {"ask": "cancel", "id": str(id_), "reason": reason}
+        wanted = {"ask": "cancel", "id": id_, "reason": reason}
         # ask() waits for the other process, which may be stopped or busy: the loop goes on meanwhile.
         told: dict[str, Any] = await asyncio.to_thread(ask, self._session.door, wanted) or {}
         name = brief(str(id_), 40)

@@ -21,7 +21,7 @@ import pytest
 from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.live.doors import doors
+from mcp_tui.live.doors import ask, doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, Queue
 from tests.cli.running import MCP_TUI, run
@@ -380,6 +380,11 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         assert run("cancel", named).status == 7
         assert run("cancel", f"{row['session']}/8").status == 2
         door = doors()[row["session"]]
+        client.call("9", "stubborn", seconds=600)
+        client.call(9, "stubborn", seconds=600)
+        wait(lambda: any(each["id"] == 9 for each in json.loads(run("ps", "--json").out)))
+        assert ask(door, {"ask": "cancel", "id": 9}) == {"signal": "notification"}
+        assert client.read()["id"] == 9
         assert (door.stat().st_mode & 0o777, door.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         client.process.terminate()
         assert client.process.wait(HANG) == 143  # as it ends without a tap
