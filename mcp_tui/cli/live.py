@@ -146,7 +146,9 @@ def _cancel(given: Words) -> int:
         raise Failure(
             f"Cancelled {name}/{id_}, but the server was not told: {told['unsent']}.", Exit.TIMED_OUT
         )
-    out(f"Cancelled {name}/{id_}.")
+    from mcp_tui.tui.view.text import brief
+
+    out(f"Cancelled {name}/{brief(id_, 200)}.")  # a script may have it from a client
     return Exit.COMPLETED
 
 

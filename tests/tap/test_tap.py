@@ -345,7 +345,7 @@ def test_what_a_client_asks_for_by_an_id_or_a_token_of_an_ended_call_passes():
         assert client.end() == 0
 
 
-UUID: Final = "550e8400-e29b-41d4-a716-446655440000"
+UUID: Final = "550e8400-e29b-41d4-a716-446655440000-\x1b[31m"
 
 
 def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
@@ -376,7 +376,10 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         assert run("cancel", named).status == 0
         assert client.read()["id"] == 7
         client.call(UUID, "stubborn", seconds=600)
-        wait(lambda: f"{row['session']}/{UUID} " in run("ps").out)  # whole, as cancel takes it
+        shown = f"{row['session']}/{UUID}".replace("\x1b", "␛")
+        wait(lambda: f"{shown} " in run("ps").out)  # whole, as cancel takes it
+        assert run("cancel", f"{row['session']}/{UUID}").out == f"Cancelled {shown}.\n"
+        assert client.read()["id"] == UUID
         assert run("cancel", named).status == 7
         assert run("cancel", f"{row['session']}/8").status == 2
         door = doors()[row["session"]]
