@@ -70,6 +70,12 @@ class BodyCopy:
             self._tail = (self._tail + data)[-TAIL_BYTES:]
             del self._data[LINE_HEAD_BYTES:]
 
+    def skip(self, size: int) -> None:
+        """Counts bytes that are missing: what is kept is the start of more."""
+        self._cap = 0
+        self._size += size
+        del self._data[LINE_HEAD_BYTES:]
+
     def read(self) -> bytes | Oversized:
         """Returns it."""
         if self._size <= self._cap:
@@ -107,8 +113,10 @@ class Record:
         self._given = headers
         self._left = left
         self._has_left = False
-        self._missed = False
-        """Bytes were dropped."""
+        self._unreadable = False
+        """Its response is encoded in an unknown way, or bytes of it are missing."""
+        self._is_torn = False
+        """What comes next is the rest of an event whose start was missed."""
         self._request = BodyCopy()
         self._response = BodyCopy()
         self._events: EventBlocks | None = None
@@ -134,7 +142,7 @@ class Record:
                 self._has_left = True
                 self._left(at)
             case b"g":
-                self._missed = True
+                self._missed(at, data[:1], int.from_bytes(data[1:], "big"))
             case b"n":
                 # An answer may come before the request is complete, such as that it is too large: no more of it comes then.
                 if self.session is None and self.connection is not None:
@@ -150,7 +158,7 @@ class Record:
         raw, self._request = self._request.read(), BodyCopy()
         if not self.books.is_endpoint(self.target):
             return
-        if self.method != "POST" or not raw or self._missed:
+        if self.method != "POST" or not raw:
             self.join(self.books.session_of(self, None))
             return
         frame = salvaged(raw) if isinstance(raw, Oversized) else messages.parse(raw)
@@ -203,7 +211,7 @@ class Record:
             # 32 + 15: gzip or zlib, whichever the bytes are.
             self._decoder = zlib.decompressobj(47)
         elif encoding not in ("", "identity"):
-            self._missed = True
+            self._unreadable = True
         if media_type(headers) == EVENT_STREAM_TYPE:
             self._events = EventBlocks(EVENT_BYTES)
             if self.session is not None and self.method == "GET":
@@ -216,7 +224,7 @@ class Record:
 
     def _piece(self, at: float, data: bytes) -> None:
         """Notes a part of the response's body."""
-        if self._missed or not self.books.is_endpoint(self.target):
+        if self._unreadable or not self.books.is_endpoint(self.target):
             return
         while data:
             decoded = data
@@ -225,14 +233,40 @@ class Record:
                 try:
                     decoded = self._decoder.decompress(decoded, DECODED_BYTES)
                 except zlib.error:
-                    self._missed = True
+                    self._unreadable = True
                     return
                 data = self._decoder.unconsumed_tail
             if self._events is None:
                 self._response.append(decoded)
                 continue
-            for event in self._events.feed(decoded):
+            events = self._events.feed(decoded)
+            if self._is_torn and events:
+                self._is_torn = False
+                del events[0]
+            for event in events:
                 self._event(at, event)
+
+    def _missed(self, at: float, kind: bytes, size: int) -> None:
+        """Notes bytes that the relay could not keep. An answer may have been among them."""
+        if kind == b"o":
+            self._request.skip(size)
+        elif self._events is None or self._decoder is not None:
+            self._unreadable = True
+        else:
+            self._events, self._is_torn = EventBlocks(EVENT_BYTES), True
+        session = self.session
+        if session is None or session.over or kind == b"o":
+            return
+        session.event(
+            ev.Note(
+                at=at,
+                text=f"{size:,} bytes from the server are not recorded: the tap was too far behind",
+            )
+        )
+        if self._events is not None:
+            # What comes by the stream of no request is the answer to one that has none of its own.
+            live = [each.row.wire_id for each in session.ledger.live.values()]
+            session.unseen(at, self.wires or [each for each in live if each not in session.exchanges])
 
     def _event(self, at: float, event: bytes | Oversized) -> None:
         if isinstance(event, Oversized):
@@ -268,20 +302,25 @@ class Record:
 
     def _over(self, at: float, why: str) -> None:
         """Notes the end of the exchange; ``why`` is what broke it."""
-        session, self.listens = self.session, False
+        session, listened, self.listens = self.session, self.listens, False
         if session is None or session.over:
             return
-        if self._missed:
+        if self._unreadable:
             session.event(
                 ev.Note(
                     at=at, text="a message is not recorded: it was too much, or encoded in an unknown way"
                 )
             )
             session.unseen(at, self.wires)
-        said = self._said()
+        raw = b"" if self._unreadable else self._response.read()
+        said = raw if isinstance(raw, bytes) else b""
         answers = isinstance(messages.parse(said), (ResponseFrame, Batch)) if said else False
-        if answers or (said and 200 <= self._status < 300 and media_type(self._answered) == JSON_TYPE):
-            self._message(at, said)
+        # The start of a message says nothing. From 2026-07-28 on the tap closes the stream when it has answered.
+        whole = not why and not self._client_left and (listened or not session.is_modern)
+        if answers or (
+            raw and whole and 200 <= self._status < 300 and media_type(self._answered) == JSON_TYPE
+        ):
+            self._message(at, raw)
         for id_ in self.wires:
             self._request_over(session, id_, at, why, said)
             session.exchanges.pop(id_, None)
@@ -293,10 +332,6 @@ class Record:
             )
         session.ledger.perform()
         self._session_over(session, at)
-
-    def _said(self) -> bytes:
-        raw = self._response.read()
-        return b"" if isinstance(raw, Oversized) else raw
 
     def _request_over(self, session: TappedSession, id_: RequestId, at: float, why: str, said: bytes) -> None:
         ledger = session.ledger

@@ -506,27 +506,72 @@ def test_within_a_block_nothing_is_said():
 @pytest.mark.sends_anything
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_request_that_is_answered_before_it_is_complete_is_a_row(goes_on: bool):
-    (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
-    begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "at": 1.0}
     body = b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}'
-    told = [
-        (b"b", repr(begin).encode()),
-        (b"q", as_head(b"1 POST /mcp", [])),
-        (b"o", body[:60]),
-        (b"a", as_head(b"413", [])),
-        *([(b"o", body[60:]), (b"d", b"")] if goes_on else []),
-        (b"n", b""),
-        (b"x", b""),
-    ]
-    for kind, data in told:
-        os.write(records, RECORD.pack(kind, 1.0, 2, len(data)) + data)
-    os.close(records)
-    assert Desk(its_records, its_orders, begun).run()
-    os.close(orders)
+    rest = [(b"o", body[60:]), (b"d", b"")] if goes_on else []
+    _keep((b"q", _POSTED), (b"o", body[:60]), (b"a", as_head(b"413", [])), *rest, (b"n", b""))
     (row,) = _of(ev.Called)
     assert (row.id, row.name) == (5, "slow" if goes_on else "")
     (failed,) = _of(ev.Failed)
     assert (failed.id, "HTTP 413" in failed.message) == (5, True)
+
+
+_POSTED: Final = as_head(b"1 POST /mcp", [])
+_CALL: Final = b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}'
+_JSON: Final = as_head(b"200", [(b"Content-Type", b"application/json")])
+_EVENTS: Final = as_head(b"200", [(b"Content-Type", b"text/event-stream")])
+_RESULT: Final = b'data: {"jsonrpc":"2.0","id":5,"result":{}}\n\n'
+
+
+def _gap(kind: bytes) -> tuple[bytes, bytes]:
+    return b"g", kind + (1000).to_bytes(8, "big")
+
+
+def _keep(*told: tuple[bytes, bytes]) -> None:
+    """Keeps books of exchanges, each of which begins with the head of a request; bodies of responses are of the first."""
+    (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
+    begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "at": 1.0}
+    number = 0
+    for kind, data in ((b"b", repr(begin).encode()), *told, (b"x", b"")):
+        number += kind == b"q"
+        of = 1 if kind in (b"i", b"g") else number
+        os.write(records, RECORD.pack(kind, 1.0, of, len(data)) + data)
+    os.close(records)
+    assert Desk(its_records, its_orders, begun).run()
+    os.close(orders)
+
+
+@pytest.mark.sends_anything
+def test_the_start_of_an_answer_whose_rest_is_missing_says_nothing():
+    answer = [(b"a", _JSON), (b"i", b'{"jsonrpc":"2.0","id":5,')]
+    for missing in ([(b"n", b"reset")], [_gap(b"i"), (b"n", b"")]):
+        _keep((b"q", _POSTED), (b"o", _CALL), (b"d", b""), *answer, *missing)
+    unseen = "the tap did not see whether it was answered"
+    assert {each.detail for each in _of(ev.Lost)} == {"reset", unseen}
+    assert _of(ev.Violation) == []
+
+
+@pytest.mark.sends_anything
+def test_a_request_of_which_bytes_are_missing_is_a_row():
+    told = [(b"q", _POSTED), (b"o", _CALL[:60]), _gap(b"o"), (b"d", b""), (b"a", _EVENTS), (b"i", _RESULT)]
+    _keep(*told, (b"n", b""))
+    assert [each.bytes for each in _of(ev.Oversize)] == [1060]
+    assert [each.id for each in _of(ev.Completed)] == [5]
+
+
+@pytest.mark.sends_anything
+def test_a_stream_is_read_on_behind_missing_bytes():
+    endpoint = b"event: endpoint\ndata: /m\n\n"
+    calls: list[tuple[bytes, bytes]] = []
+    for id in (4, 5):
+        posted = (b"q", as_head(b"2 POST /m", [])), (b"o", _CALL.replace(b"5", b"%d" % id)), (b"d", b"")
+        calls += [*posted, (b"a", as_head(b"202", [])), (b"n", b""), *([_gap(b"i")] if id == 4 else [])]
+    stream = [(b"q", as_head(b"1 GET /mcp", [])), (b"d", b""), (b"a", _EVENTS), (b"i", endpoint)]
+    _keep(*stream, *calls, (b"i", b'"rest of 4"}\n\n' + _RESULT))
+    assert [(each.id, each.detail) for each in _of(ev.Lost)] == [
+        (4, "the tap did not see whether it was answered")
+    ]
+    assert [each.id for each in _of(ev.Completed)] == [5]
+    assert any("1,000 bytes" in each.text for each in _of(ev.Note))
 
 
 async def test_the_same_id_of_two_clients_is_two_rows():
