@@ -266,12 +266,12 @@ def plural(count: int, what: LiteralString = "request") -> SafeText:
     return safe("{:,} {}{}", count, what, "" if count == 1 else "s")
 
 
-def listed(rows: Iterable[Request], most: int = 8) -> list[SafeText]:
-    """Returns the newest requests by id and name, and how many more there are."""
+def listed(rows: Iterable[Request]) -> list[SafeText]:
+    """Returns the eight newest requests by id and name, and how many more there are."""
     all_ = list(rows)
-    lines = [safe("{}  {}", brief(str(row.id), 40), request(row)) for row in all_[-most:][::-1]]
-    if len(all_) > most:
-        lines.append(safe("… and {:,} more", len(all_) - most))
+    lines = [safe("{}  {}", brief(str(row.id), 40), request(row)) for row in all_[-8:][::-1]]
+    if len(all_) > 8:
+        lines.append(safe("… and {:,} more", len(all_) - 8))
     return lines
 
 

@@ -303,12 +303,12 @@ def pretty(value: object, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
     return page.lines
 
 
-def compact(value: object, *, cells: int = 72) -> list[SafeText]:
-    """Returns a JSON value on one line of ``cells`` characters at most, or else as :func:`pretty` does."""
+def compact(value: object) -> list[SafeText]:
+    """Returns a JSON value on one line of 72 characters at most, or else as :func:`pretty` does."""
     lines = pretty(value)
     if len(lines) < 20:
         joined = "".join(text.strip() + (" " if text.endswith((",", ":")) else "") for text in lines)
-        if len(joined) <= cells:
+        if len(joined) <= 72:
             return [SafeText(joined)]
     return lines
 
