@@ -132,7 +132,8 @@ def _cancel(given: Words) -> int:
 
     told = ask(path, {"ask": "cancel", "id": id_, "reason": given.options.reason or ""})
     if told is None and path.exists():
-        text = f"Session {name} did not answer in time. Its server may not read; the cancel may still leave."
+        why = "Its server may not read, or its client is within a message"
+        text = f"Session {name} did not answer in time. {why}; the cancel may still leave."
         raise Failure(text, Exit.TIMED_OUT)
     if told is None:
         raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
