@@ -172,6 +172,11 @@ class ClientConnection(asyncio.Protocol):
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 self.refuse(error.error_status_hint, "This is not valid HTTP.")
             self.close()
+        if self._ended and self._http.their_state is not h11.DONE:
+            self._flush()
+            self.transport.close()
+        elif self._ended:
+            self._look(0.01)
 
     def _begin(self, head: h11.Request) -> None:
         headers = {name.lower(): value for name, value in head.headers}
@@ -217,7 +222,7 @@ class ClientConnection(asyncio.Protocol):
         """Ends the response; the next request may have come already."""
         self.exchange = None
         self._send(h11.EndOfMessage())
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE and not self._ended:
+        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
             self._early = 0
             self.pace(paused=False)

@@ -305,11 +305,13 @@ async def test_a_client_that_ends_what_it_writes_still_reads():
 
     async with _tapped(served("2026-07-28", work)) as tap:
         peer = await tap.call(1, modern=True)
+        for id in (2, 3):  # sent before there is an answer to the first
+            peer.send("POST", b'{"jsonrpc":"2.0","id":%d,"method":"tools/call"}' % id)
         peer.writer.write_eof()
         await tap.server.until(is_rpc("tools/call"))
         await turns()
         goes_on.set()
-        assert "result" in await peer.answer()
+        assert [(await peer.answer())["id"] for _ in range(3)] == [1, 2, 3]
         assert await peer.reader.read() == b""
 
 
