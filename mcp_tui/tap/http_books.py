@@ -57,13 +57,14 @@ class BodyCopy:
     """A copy of a body: all of it, or start and end of one that is too large."""
 
     def __init__(self) -> None:
+        self._cap = EVENT_BYTES
         self._data = bytearray()
         self._size = 0
         self._tail = b""
 
     def append(self, data: bytes) -> None:
         self._size += len(data)
-        if self._size <= EVENT_BYTES:
+        if self._size <= self._cap:
             self._data += data
         else:
             self._tail = (self._tail + data)[-TAIL_BYTES:]
@@ -77,7 +78,7 @@ class BodyCopy:
 
     def read(self) -> bytes | Oversized:
         """Returns it."""
-        if self._size <= EVENT_BYTES:
+        if self._size <= self._cap:
             return bytes(self._data)
         return Oversized(head=bytes(self._data), size=self._size, tail=self._tail)
 
