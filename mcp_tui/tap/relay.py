@@ -79,6 +79,8 @@ SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
 LAST_BYTES_SECONDS = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
+UNREAD_SECONDS = 1.0
+"""Seconds that a client that has told the server to end may stand still before it takes more of them."""
 LAST_RECORDS_SECONDS = 0.1
 """Seconds for the last records to the books."""
 LAST_BUNDLE_SECONDS = 0.3
@@ -605,7 +607,7 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool) -> None:
         sleep(0.005)
         if not direction.reading and (wanted or select.select([], [direction.sink], [], 0)[1]):
             since = monotonic()
-        elif monotonic() - since > LAST_BYTES_SECONDS:
+        elif monotonic() - since > (LAST_BYTES_SECONDS if direction.reading else UNREAD_SECONDS):
             return
 
 
