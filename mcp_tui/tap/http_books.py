@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.config import settings
+from mcp_tui.journal.masks import known_secrets
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -61,6 +62,7 @@ class BodyCopy:
         self._data = bytearray()
         self._size = 0
         self._tail = b""
+        self._cap = EVENT_BYTES
 
     def append(self, data: bytes) -> None:
         self._size += len(data)
@@ -170,7 +172,7 @@ class Record:
         if self.connection is not None:
             self.books.last[self.connection] = session
         session.headers, session.target = end_to_end(self._given, b"host", b"expect"), self.target
-        session.store.learn(_secrets(self.headers))
+        session.store.learn(_secrets(self._given))
         seq = 0
         if isinstance(raw, Oversized):
             session.event(ev.Oversize(at=at, bytes=raw.size))
@@ -387,9 +389,12 @@ def _distance(session: TappedSession, id_: object) -> float:
     return id_ - last if isinstance(id_, int) and isinstance(last, int) and id_ > last else float("inf")
 
 
-def _secrets(headers: Mapping[str, str]) -> list[str]:
-    """Returns the secrets in headers, without the word that says what kind they are."""
-    return [value.rpartition(" ")[2] for name, value in headers.items() if is_secret_name(name)]
+def _secrets(headers: Headers) -> set[str]:
+    """Returns the secrets in headers, and those within them."""
+    texts = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    return known_secrets(
+        HttpTarget(url="", repeated=tuple(each for each in texts if is_secret_name(each[0])))
+    )
 
 
 class HttpBooks:
@@ -415,7 +420,8 @@ class HttpBooks:
         self._own_numbers = count(OWN_NUMBERS)
         self._chosen = settings.load().settings
         self._numbers = count(1)
-        self._secrets: set[str] = set()
+        own = self.address.authorization or ""
+        self._secrets = _secrets([(b"authorization", own.encode())])
 
     @property
     def accounts(self) -> list[TappedSession]:

@@ -191,7 +191,7 @@ class HttpClient:
         task, also before there are headers. An ``urgent`` request waits for no other. ``starts`` is called right before
         the first byte is written, ``flushed`` when the operating system has the last. ``ip`` is where to connect; without
         it the name of the host is looked up. ``exact`` are the headers of another client, sent in place of a person's and of
-        those of the protocol; only a token is added, if they have none.
+        those of the protocol; only a token is added, or what the URL has for one, if they have none.
 
         Raises:
             httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
@@ -274,7 +274,8 @@ class HttpClient:
         if exact is None:
             return sent, self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc)
         added = [(name.encode(), value.encode()) for name, value in sent.headers.items()]
-        return sent, [(b"Host", url.netloc), *exact, *added]
+        own = [] if given else self._given.get(b"authorization", [])
+        return sent, [(b"Host", url.netloc), *exact, *added, *own]
 
     async def _obtain(
         self, make: Callable[[], HttpxConnection], room: ConnectionRoom, place: contextlib.ExitStack

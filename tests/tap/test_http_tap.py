@@ -143,9 +143,12 @@ class Tapped:
 
 
 @asynccontextmanager
-async def _tapped(script: Script, tokens: Any = None, **begin: Any) -> AsyncGenerator[Tapped]:
+async def _tapped(
+    script: Script, tokens: Any = None, *, user: str = "", **begin: Any
+) -> AsyncGenerator[Tapped]:
     async with HttpScript(script) as server, asyncio.timeout(HANG):
-        watching = HttpTap(HttpTarget(url=server.url, name="watched"), tokens, begin)
+        url = server.url.replace("//", f"//{user}")
+        watching = HttpTap(HttpTarget(url=url, name="watched"), tokens, begin)
         keeping: list[Thread] = []
 
         def start_books() -> tuple[int, int]:
@@ -732,6 +735,31 @@ async def test_a_stored_sign_in_is_used_and_renewed():
         assert "result" in await (await tap.call(1, modern=True)).answer()
         peer = await tap.call(2, modern=True, Authorization="Bearer mine")
         assert await peer.head() == 401  # what the client gave is its own business
+
+
+async def test_the_user_of_the_url_is_sent_and_no_secret_is_recorded():
+    secrets = (
+        "Basic dTpwdy1zM2NyZXQ=",
+        "pw-s3cret",
+        "Basic bWU6b3duLXMzY3JldA==",
+        "own-s3cret",
+        "c00kie-1",
+        "c00kie-2",
+    )
+
+    async def work(call: Call) -> None:
+        assert call.headers["authorization"] == secrets[0 if call.id == 1 else 2]
+        await call.answer(
+            {"resultType": "complete", "content": [{"type": "text", "text": " ".join(secrets)}]}
+        )
+
+    async with _tapped(served("2026-07-28", work), user="u:pw-s3cret@") as tap:
+        cookies = "a=c00kie-1; b=c00kie-2"
+        await (await tap.call(1, modern=True, Cookie=cookies)).answer()
+        await (await tap.call(2, modern=True, Cookie=cookies, Authorization=secrets[2])).answer()
+    # The first answer came before the client sent the second password.
+    recorded = b"".join(each.paths[0].read_bytes() for each in journals(journal_folder())).split(b'"id":2')
+    assert [each for each in secrets if each.rpartition(" ")[2].encode() in recorded[-1]] == []
 
 
 async def test_the_traffic_goes_on_when_the_books_fail(
