@@ -79,8 +79,8 @@ SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
 LAST_BYTES_SECONDS = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
-UNREAD_SECONDS = 1.0
-"""Seconds that a client that has told the server to end may stand still before it takes more of them."""
+UNREAD_SECONDS = 2.0
+"""Seconds that a client that has told the server to end may take for a piece of them."""
 LAST_RECORDS_SECONDS = 0.1
 """Seconds for the last records to the books."""
 LAST_BUNDLE_SECONDS = 0.3
@@ -307,6 +307,8 @@ class ByteStream:
         self.broken = False
         """Nobody reads it any more."""
         self.reading = False
+        self.moved = 0
+        """The number of pieces that were handed on."""
         self._lock = RLock()
         self._turn = Condition(self._lock)
         self._boundary = True
@@ -332,6 +334,7 @@ class ByteStream:
                 if self.answers is not None:
                     self._look_at_requests(data)
                 self._move(data)
+            self.moved += 1
             # Only now: to wake a thread takes 70 µs on a busy machine, and the bytes need not wait for that.
             if self.queue.asleep:
                 self.queue.wake()
@@ -602,11 +605,11 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool) -> None:
     A process that it left behind may hold its stream open for longer: what comes then is not waited for. Nor is a client
     that reads nothing if the bytes are not ``wanted``: it has told the server to end.
     """
-    since = monotonic()
+    since, moved = monotonic(), direction.moved
     while not direction.ended:
         sleep(0.005)
-        if not direction.reading and (wanted or select.select([], [direction.sink], [], 0)[1]):
-            since = monotonic()
+        if not direction.reading and (wanted or direction.moved != moved):
+            since, moved = monotonic(), direction.moved
         elif monotonic() - since > (LAST_BYTES_SECONDS if direction.reading else UNREAD_SECONDS):
             return
 

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -182,6 +183,21 @@ def test_a_client_that_reads_no_more_ends_its_server_by_a_signal(unread: int):
         wait(lambda: not _has_room(full.fileno()))
         client.process.terminate()
         assert client.process.wait(HANG) == -signal.SIGTERM
+
+
+def test_a_client_that_reads_slowly_gets_all_that_a_server_told_to_end_still_says():
+    last = b"0123456789" * 150_000
+    code = "import os, signal\ndef bye(*_):\n    os.write(1, b'0123456789' * 150_000)\n    os._exit(0)\n"
+    code += "signal.signal(signal.SIGTERM, bye)\nos.write(1, b'.')\nwhile True: signal.pause()"
+    with _client(tap(code=code)) as client:
+        assert client.process.stdout is not None
+        out = client.process.stdout.fileno()
+        assert os.read(out, 1) == b"."
+        client.process.terminate()
+        got = bytearray()
+        while select.select([out], [], [], HANG)[0] and (byte := os.read(out, 1)):
+            got += byte
+        assert (got == last, client.process.wait(HANG)) == (True, 0)
 
 
 def test_a_client_that_blocks_signals_gets_the_end_of_its_server():
