@@ -25,6 +25,7 @@ from mcp_tui.protocol.messages import (
     Frame,
     Json,
     MalformedFrame,
+    PollutionFrame,
     RequestFrame,
     ResponseFrame,
     as_object,
@@ -118,7 +119,7 @@ class Record:
         self._unreadable = False
         """Its response is encoded in an unknown way, or bytes of it are missing."""
         self._is_torn = False
-        """What comes next is the rest of an event whose start was missed."""
+        """What comes next may be the rest of an event whose start was missed."""
         self._request = BodyCopy()
         self._response = BodyCopy()
         self._events: EventBlocks | None = None
@@ -241,11 +242,7 @@ class Record:
             if self._events is None:
                 self._response.append(decoded)
                 continue
-            events = self._events.feed(decoded)
-            if self._is_torn and events:
-                self._is_torn = False
-                del events[0]
-            for event in events:
+            for event in self._events.feed(decoded):
                 self._event(at, event)
 
     def _missed(self, at: float, kind: bytes, size: int) -> None:
@@ -271,6 +268,7 @@ class Record:
             session.unseen(at, self.wires or [each for each in live if each not in session.exchanges])
 
     def _event(self, at: float, event: bytes | Oversized) -> None:
+        is_torn, self._is_torn = self._is_torn, False
         if isinstance(event, Oversized):
             self._message(at, event)
             return
@@ -278,7 +276,7 @@ class Record:
         self._resumable |= has_id
         if name == b"endpoint" and self.connection is not None:
             self.join(self.books.opened(self, data, at))
-        elif data:
+        elif data and not (is_torn and isinstance(messages.parse(data), (MalformedFrame, PollutionFrame))):
             self._message(at, data)
 
     def _message(self, at: float, raw: bytes | Oversized) -> None:

@@ -564,19 +564,21 @@ def test_a_request_of_which_bytes_are_missing_is_a_row():
 
 
 @pytest.mark.sends_anything
-def test_a_stream_is_read_on_behind_missing_bytes():
+@pytest.mark.parametrize("rest", [b'"rest of 4"}\n\n', b"id: 1\ndata: of 4}\n\n", b""])
+def test_a_stream_is_read_on_behind_missing_bytes(rest: bytes):
     endpoint = b"event: endpoint\ndata: /m\n\n"
     calls: list[tuple[bytes, bytes]] = []
     for id in (4, 5):
         posted = (b"q", as_head(b"2 POST /m", [])), (b"o", _CALL.replace(b"5", b"%d" % id)), (b"d", b"")
         calls += [*posted, (b"a", as_head(b"202", [])), (b"n", b""), *([_gap(b"i")] if id == 4 else [])]
     stream = [(b"q", as_head(b"1 GET /mcp", [])), (b"d", b""), (b"a", _EVENTS), (b"i", endpoint)]
-    _keep(*stream, *calls, (b"i", b'"rest of 4"}\n\n' + _RESULT))
+    _keep(*stream, *calls, (b"i", rest + _RESULT))
     assert [(each.id, each.detail) for each in _of(ev.Lost)] == [
         (4, "the tap did not see whether it was answered")
     ]
     assert [each.id for each in _of(ev.Completed)] == [5]
     assert any("1,000 bytes" in each.text for each in _of(ev.Note))
+    assert _of(ev.Violation) == []
 
 
 async def test_the_same_id_of_two_clients_is_two_rows():
