@@ -380,13 +380,7 @@ class Client:
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 
     def received(
-        self,
-        *,
-        raw: bytes,
-        stream: RequestId | None = None,
-        status: int = 0,
-        unfinished: bool = False,
-        outline: bytes | None = None,
+        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, outline: bytes | None = None
     ) -> None:
         """Journals a message and hands it to the ledger."""
         at = self.now()
@@ -397,12 +391,17 @@ class Client:
         if stream is not None and status:
             self._refused_with(stream, base.RefusedResponse(status))
             frame = messages.as_answer(frame)
-        if unfinished and isinstance(frame, messages.MalformedFrame):
+        self.ledger.receive(frame, at=at, seq=seq, stream=stream)
+        self.drain()
+
+    def cut_off(self, *, raw: bytes, outline: bytes | None) -> None:
+        """Journals what may be the start of a message; a whole one is received."""
+        if isinstance(messages.parse(raw, outline), messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
+            self.store.frame("in", raw, at=self.now())
             self._torn = True
         else:
-            self.ledger.receive(frame, at=at, seq=seq, stream=stream)
-        self.drain()
+            self.received(raw=raw, outline=outline)
 
     def too_large(
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""

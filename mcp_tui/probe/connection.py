@@ -325,6 +325,10 @@ class ProbeConnection(base.Silence):
 
     # -- what came in: the sink of the transport -----------------------------------------------------------------
 
+    def cut_off(self, *, raw: bytes, outline: bytes | None) -> None:
+        """Keeps the start of a message as one that is not JSON."""
+        self.received(raw=raw, outline=outline)
+
     def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
         """Keeps a message, and answers requests of the server."""
         at, parsed = self.now(), messages.parse(raw)

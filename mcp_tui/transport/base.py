@@ -132,20 +132,17 @@ class Sink(Protocol):
     """
 
     def received(
-        self,
-        *,
-        raw: bytes,
-        stream: RequestId | None = None,
-        status: int = 0,
-        unfinished: bool = False,
-        outline: bytes | None = None,
+        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, outline: bytes | None = None
     ) -> None:
         """Reports a whole message (one stdio line, one SSE event's data, one JSON body). It may not be JSON.
 
         ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``. ``status`` is the HTTP
-        status of the response that held it, 0 on stdio and on SSE streams. ``unfinished``: the pipe ended before the end
-        of its line, so it may be only the start of a message. ``outline`` is that of a large message, if it is made.
+        status of the response that held it, 0 on stdio and on SSE streams. ``outline`` is that of a large message, if it is
+        made.
         """
+
+    def cut_off(self, *, raw: bytes, outline: bytes | None) -> None:
+        """Reports what came before a pipe ended within a line: it may be only the start of a message."""
 
     def too_large(
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""

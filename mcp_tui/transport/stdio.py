@@ -230,10 +230,19 @@ class StdioTransport(LineWriter, Transport):
         turn = Turn()
         self._readers = (
             spawn(
-                _read(process.stdout, LineFramer(self._max_message, outlined=True), turn, self._received),
+                _read(
+                    process.stdout,
+                    LineFramer(self._max_message, outlined=True),
+                    turn,
+                    self._received,
+                    self._cut_off,
+                ),
                 name="read stdout",
             ),
-            spawn(_read(process.stderr, LineFramer(STDERR_LINE), turn, self._logged), name="read stderr"),
+            spawn(
+                _read(process.stderr, LineFramer(STDERR_LINE), turn, self._logged, self._logged),
+                name="read stderr",
+            ),
         )
 
     def negotiated(self, revision: Revision) -> None:
@@ -259,11 +268,17 @@ class StdioTransport(LineWriter, Transport):
 
     # -- lines of the server -----------------------------------------------------------------------------------
 
-    def _received(self, line: RawLine | Oversized, unfinished: bool, outline: bytes | None) -> None:
+    def _received(self, line: RawLine | Oversized, outline: bytes | None) -> None:
         if isinstance(line, Oversized):
             self.sink.too_large(head=line.head, size=line.size, tail=line.tail)
         else:
-            self.sink.received(raw=line, unfinished=unfinished, outline=outline)
+            self.sink.received(raw=line, outline=outline)
+
+    def _cut_off(self, line: RawLine | Oversized, outline: bytes | None) -> None:
+        if isinstance(line, Oversized):
+            self._received(line, outline)
+        else:
+            self.sink.cut_off(raw=line, outline=outline)
 
     def _logged(self, line: RawLine | Oversized, *_: object) -> None:
         if isinstance(line, Oversized):
@@ -334,13 +349,17 @@ class StdioTransport(LineWriter, Transport):
             sink.processes_ended(count=process.ended)
 
 
+_Take = Callable[[RawLine | Oversized, bytes | None], None]
+
+
 async def _read(
     pipe: asyncio.StreamReader,
     framer: LineFramer,
     turn: Turn,
-    take: Callable[[RawLine | Oversized, bool, bytes | None], None],
+    take: _Take,
+    cut_off: _Take,
 ) -> None:
-    """Hands the lines of a pipe to ``take``, in order, until it ends; with true for one whose end did not come.
+    """Hands the lines of a pipe to ``take``, in order, until it ends, and one whose end did not come to ``cut_off``.
 
     With a large one comes its outline.
 
@@ -351,7 +370,7 @@ async def _read(
         lines, outline = framer.feed(data), framer.outline
         for line in lines:
             try:
-                take(line, False, outline)
+                take(line, outline)
             except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
                 tell = asyncio.get_running_loop().call_exception_handler
                 tell({"message": "a message could not be read", "exception": error})
@@ -361,7 +380,7 @@ async def _read(
         if not lines:  # it was part of a large one
             await turn.breathe()
     for line in framer.close():
-        take(line, True, framer.outline)
+        cut_off(line, framer.outline)
 
 
 async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:

@@ -18,7 +18,12 @@ class Received:
     raw: bytes
     stream: RequestId | None = None
     status: int = 0
-    unfinished: bool = False
+    outline: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOff:
+    raw: bytes
     outline: bytes | None = None
 
 
@@ -130,6 +135,7 @@ class Closed:
 
 Item = (
     Received
+    | CutOff
     | TooLarge
     | Writing
     | Written
@@ -152,6 +158,7 @@ Item = (
 
 KINDS: dict[str, type[Item]] = {
     "received": Received,
+    "cut_off": CutOff,
     "too_large": TooLarge,
     "writing": Writing,
     "written": Written,
