@@ -106,6 +106,15 @@ def tell(text: str) -> None:
         return
 
 
+def ready(event: int, *numbers: int, seconds: float | None = None) -> set[int]:
+    """Waits until a descriptor can be read or written, for ``seconds`` at most; returns those that can."""
+    # select takes no numbers from 1,024, and a client may have left us as many.
+    poll = select.poll()
+    for number in numbers:
+        poll.register(number, event)
+    return {number for number, _ in poll.poll(None if seconds is None else seconds * 1000)}
+
+
 def write(sink: int, data: bytes | memoryview) -> None:
     """Writes all bytes, waiting for a reader that takes its time.
 
@@ -117,7 +126,7 @@ def write(sink: int, data: bytes | memoryview) -> None:
         try:
             view = view[os.write(sink, view) :]
         except BlockingIOError:  # another process that shares it made it non-blocking
-            select.select([], [sink], [])
+            ready(select.POLLOUT, sink)
 
 
 def read(source: int) -> bytes:
@@ -126,7 +135,7 @@ def read(source: int) -> bytes:
         try:
             return os.read(source, READ_BYTES)
         except BlockingIOError:
-            select.select([source], [], [])
+            ready(select.POLLIN, source)
         except OSError:
             return b""
 
@@ -243,7 +252,7 @@ class Queue:
         pieces = self._unsent
         until = monotonic() + BOOKS_SECONDS
         while pieces and not self._stopped:
-            if select.select([], [self._sink], [], PAUSE_LOOK_SECONDS)[1]:
+            if ready(select.POLLOUT, self._sink, seconds=PAUSE_LOOK_SECONDS):
                 size, whole = os.writev(self._sink, pieces[:PIECES]), 0
                 while pieces[whole:] and size >= len(pieces[whole]):
                     size -= len(pieces[whole])
@@ -526,11 +535,11 @@ class Relay:
                 steps = [(now + END_SECONDS, b"T0"), (now + 2 * END_SECONDS, b"K0")]
             if steps and steps[0][0] <= monotonic():
                 write(self.server.requests, steps.pop(0)[1])
-            ready = select.select([control, woken], [], [], CLIENT_LOOK_SECONDS)[0]
-            if woken in ready:
+            there = ready(select.POLLIN, control, woken, seconds=CLIENT_LOOK_SECONDS)
+            if woken in there:
                 os.read(woken, 512)
             reports = b""
-            if control in ready:
+            if control in there:
                 reports = os.read(control, 4096)
                 if not reports:  # somebody killed the guard, and the server with it
                     self._pass_on(signal.SIGKILL, None)
@@ -669,7 +678,7 @@ class Orders:
         """Returns the next one; ``None`` if the books are gone, or it did not come in time."""
         while b"\n" not in self._data:
             wait = None if until is None else max(0.0, until - monotonic())
-            if not select.select([self._source], [], [], wait)[0]:
+            if not ready(select.POLLIN, self._source, seconds=wait):
                 return None
             piece = os.read(self._source, 65536)
             if not piece:

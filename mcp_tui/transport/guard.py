@@ -167,9 +167,12 @@ class Guard:
         """Waits for the client's requests, its end, and the server's end; returns when nothing is left to do."""
         import select
 
+        poll = select.poll()  # select takes no descriptors from 1,024
+        poll.register(self.control, select.POLLIN)
+        poll.register(self.woken, select.POLLIN)
         while self.left():
             wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
-            ready = select.select([self.control, self.woken], [], [], wait)[0]
+            ready = {number for number, _ in poll.poll(None if wait is None else wait * 1000)}
             # The numbers of signals, one a byte. For a SIGCHLD it is enough to have woken up: left() reaps.
             if self.woken in ready and SIGTERM in os.read(self.woken, 512):
                 # Or the client would have to say that somebody killed the server.

@@ -212,6 +212,20 @@ def test_a_client_that_blocks_signals_gets_the_end_of_its_server():
     assert (ran.returncode, ran.stdout, ran.stderr) == (3, b"", b"")
 
 
+DESCRIPTORS: Final = """import fcntl, os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+while fcntl.fcntl(0, fcntl.F_DUPFD, 3) < 1100:
+    pass
+os.execv(sys.argv[1], sys.argv[1:])"""
+
+
+def test_a_client_that_leaves_a_thousand_descriptors_open_gets_every_byte():
+    command = [sys.executable, "-c", DESCRIPTORS, *tap(code=COPY)]
+    data = b"x" * 3_000_000
+    ran = subprocess.run(command, input=data, capture_output=True, check=False, timeout=HANG)
+    assert (ran.stdout == data, ran.stderr, ran.returncode) == (True, b"", 0)
+
+
 EARLY: Final = """import os, signal, sys, threading, time
 from mcp_tui.tap.relay import Relay, leave
 from mcp_tui.tap.start import StartedServer
