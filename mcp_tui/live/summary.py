@@ -48,13 +48,12 @@ def _in_flight(row: Request, now: float) -> dict[str, Any]:
 def named(ledger: Ledger, wanted: Json) -> Request | None:
     """Returns the request that is meant by an id, or by its text: one in flight, or else one that is over."""
     row = ledger.book.get(wanted) if is_request_id(wanted) else None
-    if row is not None and row.open:
+    if not isinstance(wanted, str) or (row is not None and row.open):
         return row
-    text = str(wanted)
     for live in ledger.live.values():
-        if live.row.open and str(live.row.id) == text:
+        if live.row.open and str(live.row.id) == wanted:
             return live.row
-    number = integer_id(text)
+    number = integer_id(wanted)
     return row or (None if number is None else ledger.book.get(number))
 
 

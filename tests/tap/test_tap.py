@@ -418,6 +418,7 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         wait(lambda: any(each["id"] == 9 for each in json.loads(run("ps", "--json").out)))
         assert ask(door, {"ask": "cancel", "id": 9}) == {"signal": "notification"}
         assert client.read()["id"] == 9
+        assert "over" in (ask(door, {"ask": "cancel", "id": 9}) or {})  # the text is another request
         assert (door.stat().st_mode & 0o777, door.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         client.process.terminate()
         assert client.process.wait(HANG) == 143  # as it ends without a tap
