@@ -16,11 +16,12 @@ from mcp_tui.config.sources import REGISTRY
 from mcp_tui.tap.install import ConfigEntry, NotEditable, options, own_path
 from mcp_tui.tui.view.text import clean
 
-FITS: Final = frozenset({"install", "uninstall", "status", "config", "yes", "json"})
+FITTING_OPTIONS: Final = {
+    "--install": {"install", "config", "yes", "timeout", "max_timeout", "name"},
+    "--uninstall": {"uninstall", "config", "yes"},
+    "--status": {"status", "config", "json"},
+}
 """Options that go with each of the three."""
-
-LIMITS: Final = ("timeout", "max_timeout", "name")
-"""Options that are written into the file."""
 
 
 def run(given: Words) -> int:
@@ -34,9 +35,8 @@ def run(given: Words) -> int:
     if len(names) + chosen.status != 1 or given.command or given.words or given.url:
         raise Failure("Use one of: tap --install NAME, tap --uninstall NAME, tap --status, tap -- COMMAND.")
     does = "--status" if chosen.status else "--install" if chosen.install is not None else "--uninstall"
-    fits = {*FITS, *LIMITS} if does == "--install" else FITS
     for option in options_of("tap"):
-        if option.dest not in fits and getattr(chosen, option.dest) != option.default:
+        if option.dest not in FITTING_OPTIONS[does] and getattr(chosen, option.dest) != option.default:
             raise Failure(f"{option.names[-1]} does not go with {does}.")
     config = Path(chosen.config) if chosen.config else None
     if chosen.status:

@@ -224,12 +224,10 @@ def test_the_commands_show_the_change_and_keep_mode_and_link(tmp_path: Path):
     refused = run("tap", "--install", "a", *given)
     assert (refused.status, file.read_text()) == (2, text)
     assert "Add --yes" in refused.err
-    unfit = run("tap", "--install", "a", "--record", "r.jsonl", *given, "--yes")
-    assert (unfit.status, unfit.err, file.read_text()) == (
-        2,
-        "mcp-tui: --record does not go with --install.\n",
-        text,
-    )
+    for words in (("--record", "r.jsonl"), ("--json",)):
+        unfit = run("tap", "--install", "a", *words, *given, "--yes")
+        told = f"mcp-tui: {words[0]} does not go with --install.\n"
+        assert (unfit.status, unfit.err, file.read_text()) == (2, told, text)
     done = run("tap", "--install", "a", "--max-timeout", "9", *given, "--yes")
     assert (done.status, done.err) == (0, "")
     assert (
