@@ -275,8 +275,7 @@ class Queue:
         with self._lock:  # no other thread has it where there is none any more
             if os.fork():
                 return
-            for number in range(3):
-                end(number)
+            outlive_client()
             self._stopped = False
         self.run()
         os._exit(0)
@@ -562,10 +561,7 @@ def start_books() -> tuple[int, int]:
     (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
     if os.fork() == 0:
         try:
-            os.setsid()
-            # the client waits for the ends of its streams, and the books may take longer
-            for number in range(3):
-                end(number)
+            outlive_client()
             # Nothing else of ours stays open: the guard ends the server when nobody holds its requests any more, the books
             # neither.
             at = 3
@@ -575,8 +571,6 @@ def start_books() -> tuple[int, int]:
                 at = number + 1
             os.closerange(at, 1 << 16)
             stand_back()
-            # What ends all processes of a client at once, as a shutdown does, leaves them time to write: they end with us.
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             # -P: nothing is imported from the folder in which a client starts its servers, which may be anybody's.
             words = ["-P", "-m", "mcp_tui.tap.books", str(its_records), str(its_orders)]
             os.execv(sys.executable, [sys.executable, *words])
@@ -586,6 +580,15 @@ def start_books() -> tuple[int, int]:
     os.close(its_orders)
     os.set_blocking(records, False)
     return records, orders
+
+
+def outlive_client() -> None:
+    """Makes this process one that writes to its end: its client neither waits for it nor ends it."""
+    os.setsid()
+    for number in range(3):  # the client waits for the ends of its streams
+        end(number)
+    # What ends all processes of a client at once, as a shutdown does, leaves time to write.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def stand_back() -> None:
@@ -614,13 +617,18 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool) -> None:
     A process that it left behind may hold its stream open for longer: what comes then is not waited for. Nor is a client
     that reads nothing if the bytes are not ``wanted``: it has told the server to end.
     """
-    since, moved = monotonic(), direction.moved
-    while not direction.ended:
+    wrote = took = monotonic()
+    moved = direction.moved
+    while (
+        not direction.ended
+        and monotonic() - wrote < LAST_BYTES_SECONDS
+        and monotonic() - took < UNREAD_SECONDS
+    ):
         sleep(0.005)
-        if not direction.reading and (wanted or direction.moved != moved):
-            since, moved = monotonic(), direction.moved
-        elif monotonic() - since > (LAST_BYTES_SECONDS if direction.reading else UNREAD_SECONDS):
-            return
+        if not direction.reading:
+            wrote = monotonic()
+        if wanted or direction.moved != moved:
+            took, moved = monotonic(), direction.moved
 
 
 # -- orders of the books ---------------------------------------------------------------------------------------

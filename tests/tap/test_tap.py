@@ -24,7 +24,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.doors import ask, doors
 from mcp_tui.protocol import events as ev
-from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, Queue
+from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, ByteStream, Queue, wait_for_rest
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -198,6 +198,22 @@ def test_a_client_that_reads_slowly_gets_all_that_a_server_told_to_end_still_say
         while select.select([out], [], [], HANG)[0] and (byte := os.read(out, 1)):
             got += byte
         assert (got == last, client.process.wait(HANG)) == (True, 0)
+
+
+def test_what_follows_soon_on_a_piece_that_was_read_late_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+    direction, now = ByteStream(-1, -1, b"i", Queue(-1)), 0.0
+    # The client takes a piece after 1.5 s, and the next one comes after 0.2 s.
+    states = iter([(False, 0, False)] * 15 + [(True, 1, False)] * 2 + [(True, 2, True)])
+
+    def sleep(_: float) -> None:
+        nonlocal now
+        now += 0.1
+        direction.reading, direction.moved, direction.ended = next(states)
+
+    monkeypatch.setattr("mcp_tui.tap.relay.sleep", sleep)
+    monkeypatch.setattr("mcp_tui.tap.relay.monotonic", lambda: now)
+    wait_for_rest(direction, wanted=False)
+    assert direction.ended
 
 
 def test_a_client_that_blocks_signals_gets_the_end_of_its_server():
@@ -544,10 +560,11 @@ def test_what_a_server_says_last_is_recorded_however_late():
         b"x" * 100_000
     )
     code = f"import os, sys\nfor _ in range(100): sys.stdout.buffer.write({note!r})\nsys.stdout.flush(); os._exit(3)"
-    ran = subprocess.run(
-        tap(code=code), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=HANG
-    )
-    assert (ran.stdout == note * 100, ran.stderr, ran.returncode) == (True, b"", 3)
+    with _client(tap(code=code), start_new_session=True) as client:
+        out, err = client.process.communicate(timeout=HANG)
+        assert (out == note * 100, err, client.process.returncode) == (True, b"", 3)
+        with suppress(ProcessLookupError):  # a client that ends whatever it has started
+            os.killpg(client.process.pid, signal.SIGTERM)
     told = _recorded()
     assert [each.detail for each in told if isinstance(each, ev.Disconnected)] == [
         "server exited with code 3"
