@@ -78,10 +78,13 @@ class EventPipe:
         """Takes what the server sent; returns what passes now."""
         if not self.looks:
             return self.passes(data)
-        start = max(0, len(self._event) - 2)  # the blank line may have begun in what came before
-        self._event += data
         kept = self._kept()
         passed: list[bytes] = []
+        if not self._event and data.startswith(b"\n"):  # of the blank line before: a client may wait for it
+            passed.append(b"\n")
+            data = data[1:]
+        start = max(0, len(self._event) - 2)  # the blank line may have begun in what came before
+        self._event += data
         while found := _BLANK_LINES.search(self._event, start):
             event = bytes(self._event[: found.end()])
             passed.append(event[self._passed :] if self._passed else self._looked_at(event, kept))
@@ -123,7 +126,7 @@ class EventPipe:
         data = fields_of(event)[1] if self._first or kept else b""
         if self._first is not None and data:
             event, self._first = self._first(event), None
-        elif kept and data:
+        if kept and data:
             left = kept.sift(data)
             if left != data:
                 return with_data(event, left.strip())

@@ -120,10 +120,15 @@ class ClientConnection(asyncio.Protocol):
         self._http.receive_data(data)
         self._proceed()
 
+    @property
+    def _is_asked(self) -> bool:
+        """Whether a request has come to its end."""
+        return self._http.their_state in (h11.DONE, h11.MUST_CLOSE)
+
     def eof_received(self) -> bool:
         """Keeps a connection that is closed in one direction: the client may still wait for the response."""
         self._ended = True
-        if self._http.their_state is not h11.DONE:
+        if not self._is_asked:
             return False
         self._look(0.01)
         return self.exchange is not None
@@ -172,7 +177,7 @@ class ClientConnection(asyncio.Protocol):
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 self.refuse(error.error_status_hint, "This is not valid HTTP.")
             self.close()
-        if self._ended and self._http.their_state is not h11.DONE:
+        if self._ended and not self._is_asked:
             self._flush()
             self.transport.close()
         elif self._ended:
@@ -264,10 +269,12 @@ class ProxiedExchange:
         # The server has a host of its own, and Expect is answered by the tap.
         self.headers = end_to_end(given, b"host", b"expect")
         self.address = tap.address_of(head.target)
-        self.kept_back = tap.kept_in.get(headers.get(b"mcp-session-id", b"").decode("latin-1"))
+        named = headers.get(b"mcp-session-id", b"").decode("latin-1")
+        # A request may use again the id of one whose answer is kept back: the books say what to keep back of its answer.
+        self.kept_back = tap.kept_in.get(named) if self.method == "GET" else None
         """What is kept back in its session."""
         self._connection = connection
-        self._opens_stream = self.method == "GET" and b"mcp-session-id" not in headers
+        self._opens_stream = self.method == "GET" and not named
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
         self._passed: list[bytes] | None = [] if tap.renews else None
@@ -357,16 +364,12 @@ class ProxiedExchange:
         # Booked and handed on only outside of a hold: what the books have read when they decide is all that the client has.
         self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
         encoding = foreign_encoding(response.headers)
-        # To a stream of a known length nothing can be added.
-        streams = (
-            media_type(response.headers) == EVENT_STREAM_TYPE
-            and (not encoding or encoding in WRAPPED)
-            and "content-length" not in response.headers
-        )
+        streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
         converted = self._pipe is not None and (encoding or not streams)
         answers = converted and not encoding and media_type(response.headers) == JSON_TYPE
         answer: list[bytes] = []
-        if self._pipe is None and streams:
+        # To a stream of a known length nothing can be added.
+        if self._pipe is None and streams and "content-length" not in response.headers:
             pipe = EventPipe(lambda: self.kept_back, self._named if self._opens_stream else None)
             self._pipe = CompressedPipe(pipe, encoding) if encoding else pipe
         if self.listens and not self._begun:

@@ -63,7 +63,6 @@ class BodyCopy:
         self._data = bytearray()
         self._size = 0
         self._tail = b""
-        self._cap = EVENT_BYTES
 
     def append(self, data: bytes) -> None:
         self._size += len(data)

@@ -299,7 +299,8 @@ async def test_a_client_that_goes_is_gone_for_the_server(modern: bool):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether the client still reads")
-async def test_a_client_that_ends_what_it_writes_still_reads():
+@pytest.mark.parametrize("early", [(), (2, 3)], ids=["one request", "three requests"])
+async def test_a_client_that_ends_what_it_writes_still_reads(early: tuple[int, ...]):
     goes_on = asyncio.Event()
 
     async def work(call: Call) -> None:
@@ -307,14 +308,16 @@ async def test_a_client_that_ends_what_it_writes_still_reads():
         await call.answer({"resultType": "complete"})
 
     async with _tapped(served("2026-07-28", work)) as tap:
-        peer = await tap.call(1, modern=True)
-        for id in (2, 3):  # sent before there is an answer to the first
-            peer.send("POST", b'{"jsonrpc":"2.0","id":%d,"method":"tools/call"}' % id)
+        last = {"Connection": "close"}
+        peer = await tap.call(1, modern=True, **({} if early else last))
+        for id in early:  # sent before there is an answer to the first
+            body = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call"}' % id
+            peer.send("POST", body, **(last if id == early[-1] else {}))
         peer.writer.write_eof()
         await tap.server.until(is_rpc("tools/call"))
         await turns()
         goes_on.set()
-        assert [(await peer.answer())["id"] for _ in range(3)] == [1, 2, 3]
+        assert [(await peer.answer())["id"] for _ in (1, *early)] == [1, *early]
         assert await peer.reader.read() == b""
 
 
@@ -470,6 +473,22 @@ def test_an_event_that_has_passed_in_part_is_ended_for_what_is_said(end: bytes, 
         )
         messages = [each for each in EventSource(stream).iter_sse() if each.event == "message" and each.data]
         assert [each.data for each in messages] == ["said"]
+
+
+def test_a_piece_that_ends_within_a_blank_line_passes_whole_with_its_rest():
+    event = b"data: {}\r\n\r\n"
+    for cut in range(1, len(event)):
+        kept = KeptBack()
+        kept.add(7, None)
+        pipe = EventPipe(lambda kept=kept: kept)
+        assert pipe.feed(event[:cut]) + pipe.feed(event[cut:]) == event
+
+
+def test_the_first_event_is_kept_back_as_any_other():
+    kept = KeptBack()
+    kept.add(7, None)
+    pipe = EventPipe(lambda: kept, lambda event: event)
+    assert pipe.feed(as_event(b'{"id":7,"result":{}}') + as_event(b"{}")) == as_event(b"{}")
 
 
 def test_the_endpoint_is_found_behind_what_has_no_data():
@@ -638,13 +657,35 @@ async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back()
     assert [each.kind for each in _of(ev.Late)] == [ev.Kind.RESULT]
 
 
-async def test_the_rest_of_a_batch_is_answered_after_one_of_it_was_cancelled():
+async def test_what_a_client_asks_for_by_an_id_of_an_ended_call_passes():
+    async def work(call: Call) -> None:
+        await call.stream()
+        if len(tap.server.calls) == 2:
+            await call.disconnected()
+        else:
+            await call.result()
+            await call.end()
+
+    async with _tapped(_stateful(work)) as tap:
+        await tap.shake_hands()
+        peer = await tap.call(9)
+        await _at_door({"ask": "cancel", "id": "9"}, lambda told: "signal" in told)
+        assert (await peer.answer())["error"]["code"] == -32800
+        # Before the books know of it: they are told later.
+        assert (await (await tap.call(9)).answer())["result"] == {}
+
+
+@pytest.mark.parametrize("media", ["application/json", "text/event-stream"])
+async def test_the_rest_of_a_batch_is_answered_after_one_of_it_was_cancelled(media: str):
     goes_on = asyncio.Event()
 
     async def script(call: Call) -> None:
         await goes_on.wait()
         answers: list[Any] = [{"jsonrpc": "2.0", "id": id, "result": {}} for id in (1, 2)]
-        await call.respond(200, json.dumps(answers, indent=1).encode(), "application/json")
+        if media == "application/json":
+            await call.respond(200, json.dumps(answers, indent=1).encode(), media)
+        else:
+            await call.respond(200, as_event(json.dumps(answers).encode()), media)
 
     async with _tapped(_batched(script)) as tap:
         await tap.shake_hands()
