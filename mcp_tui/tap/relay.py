@@ -504,9 +504,12 @@ class Relay:
         return thread
 
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        ends = number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
         if self.code is not None:
-            leave(self.code)  # the client waits no longer for what it did not read
-        self._ending |= number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+            if ends:
+                leave(self.code)  # the client waits no longer for what it did not read
+            return
+        self._ending |= ends
         if not self.pid:
             self._early.append(number)
         else:

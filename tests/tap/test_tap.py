@@ -200,6 +200,16 @@ def test_a_client_that_reads_slowly_gets_all_that_a_server_told_to_end_still_say
         assert (got == last, client.process.wait(HANG)) == (True, 0)
 
 
+def test_a_signal_that_ends_nothing_leaves_the_last_bytes_to_the_client():
+    code = "import os\nos.write(2, b'%d\\n' % os.getppid())\nos.write(1, bytes(400_000))"
+    with _client(tap(code=code)) as client:
+        guard = int(client.complaint())
+        wait(lambda: not is_there(guard))
+        client.process.send_signal(signal.SIGWINCH)
+        out, _ = client.process.communicate(timeout=HANG)
+        assert (len(out), client.process.returncode) == (400_000, 0)
+
+
 def test_what_follows_soon_on_a_piece_that_was_read_late_is_waited_for(monkeypatch: pytest.MonkeyPatch):
     direction, now = ByteStream(-1, -1, b"i", Queue(-1)), 0.0
     # The client takes a piece after 1.5 s, and the next one comes after 0.2 s.
