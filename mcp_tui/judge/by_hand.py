@@ -423,7 +423,7 @@ class HandJudge(Judge):
         )
         if done := len(kept.runs) + len(kept.skipped):
             client = next((each.client for each in kept.runs.values() if each.client), "a client")
-            self.say(f"Resuming with {client}: {done} steps done since {kept.date}. --restart starts over.")
+            self.say(f"Resuming with {client}. Steps done since {kept.date}: {done}. --restart starts over.")
 
     def _take(self, experiment: ClientExperiment, seen: Seen) -> None:
         """Judges anew with what was seen, and shows the verdicts that this changes."""
