@@ -269,10 +269,11 @@ class ProxiedExchange:
         # The server has a host of its own, and Expect is answered by the tap.
         self.headers = end_to_end(given, b"host", b"expect")
         self.address = tap.address_of(head.target)
-        named = headers.get(b"mcp-session-id", b"").decode("latin-1")
-        # A request may use again the id of one whose answer is kept back: the books say what to keep back of its answer.
-        self.kept_back = tap.kept_in.get(named) if self.method == "GET" else None
-        """What is kept back in its session."""
+        named = headers.get(b"mcp-session-id", b"")
+        self._answers = tap.kept_in.get((named or head.target).decode("latin-1"))
+        """What is kept back in its session, which it may ask for again."""
+        self.kept_back = self._answers if self.method == "GET" else None
+        """What is kept back of its response."""
         self._connection = connection
         self._opens_stream = self.method == "GET" and not named
         self._pieces: deque[bytes] = deque()
@@ -303,6 +304,10 @@ class ProxiedExchange:
     def take(self, data: bytes) -> None:
         """Takes a part of the request's body."""
         self._put(b"o", data)
+        if self._answers:
+            self._answers.renew(
+                data
+            )  # a message is in one piece, or the books have its answer pass a little later
         self._size += len(data)
         if self._passed is not None:
             self._passed.append(data)
@@ -452,7 +457,7 @@ class HttpTap:
         self._kept_back: dict[int, KeptBack] = {}
         """What is kept back, by the number of a session."""
         self.kept_in: dict[str, KeptBack] = {}
-        """The same by ``Mcp-Session-Id``: a stream that is resumed may begin with what is kept back."""
+        """The same by ``Mcp-Session-Id``, or the target of HTTP+SSE: for streams that are resumed, and new requests."""
         self._hold: asyncio.TimerHandle | None = None
 
     def address_of(self, target: bytes) -> Address:

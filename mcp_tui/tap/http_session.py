@@ -90,7 +90,8 @@ class TappedSession(Account):
         """Returns the order to keep an answer back from now on, wherever in the session it comes."""
         self.keeps_back = True
         of = [*self.books.open_in(self)]
-        return {"session": self.number, "named": self.id, "of": of, "keep": id, "token": token}
+        target = self.target.decode("latin-1") if self.ledger.negotiated.transport == "sse" else ""
+        return {"session": self.number, "named": self.id or target, "of": of, "keep": id, "token": token}
 
     def let_pass(self, id: object) -> None:
         """Lets the answer to a request pass again."""
