@@ -63,6 +63,8 @@ class BodyCopy:
         self._data = bytearray()
         self._size = 0
         self._tail = b""
+        self.is_torn = False
+        """Bytes of it are missing."""
 
     def append(self, data: bytes) -> None:
         self._size += len(data)
@@ -74,7 +76,7 @@ class BodyCopy:
 
     def skip(self, size: int) -> None:
         """Counts bytes that are missing: what is kept is the start of more."""
-        self._cap = 0
+        self._cap, self.is_torn = 0, True
         self._size += size
         del self._data[LINE_HEAD_BYTES:]
 
@@ -157,7 +159,7 @@ class Record:
 
     def _asked(self, at: float, *, whole: bool = True) -> None:
         """Notes a request that is complete, or that the server answered before it was."""
-        raw, self._request = self._request.read(), BodyCopy()
+        raw, is_torn, self._request = self._request.read(), self._request.is_torn, BodyCopy()
         if not self.books.is_endpoint(self.target):
             return
         if self.method != "POST" or not raw:
@@ -179,7 +181,8 @@ class Record:
         else:
             seq = session.frame("out", raw, frame, at=at)
         self._speaks(session, frame)
-        session.observer.sent(frame, at=at, seq=seq)
+        if not (is_torn and isinstance(frame, (MalformedFrame, PollutionFrame))):
+            session.observer.sent(frame, at=at, seq=seq)
         for each in _requests(frame):
             row = session.ledger.named(each.id)
             if row is not None:

@@ -583,6 +583,13 @@ def test_a_request_of_which_bytes_are_missing_is_a_row():
 
 
 @pytest.mark.sends_anything
+def test_a_request_whose_start_is_missing_is_no_fault_of_the_client():
+    told = [(b"q", _POSTED), _gap(b"o"), (b"o", _CALL[9:]), (b"d", b""), (b"a", _EVENTS), (b"i", _RESULT)]
+    _keep(*told, (b"n", b""))
+    assert (len(_of(ev.Oversize)), _of(ev.Violation)) == (1, [])
+
+
+@pytest.mark.sends_anything
 @pytest.mark.parametrize("rest", [b'"rest of 4"}\n\n', b"id: 1\ndata: of 4}\n\n", b""])
 def test_a_stream_is_read_on_behind_missing_bytes(rest: bytes):
     endpoint = b"event: endpoint\ndata: /m\n\n"
