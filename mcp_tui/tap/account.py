@@ -70,10 +70,10 @@ class Account(Onlooker, ABC):
         self.report()
         self.close_door()
 
-    def runs_out(self, now: float) -> bool:
-        """Whether a limit of a request has."""
-        limits = (limit for each in self.ledger.live.values() for limit in each.row.deadlines())
-        return any(limit is not None and limit <= now for limit in limits)
+    def runs_out(self, booked: float, now: float) -> bool:
+        """Whether a limit of a request has: the idle one at the time of what was read last, or the maximum."""
+        clocks = [each.row.deadlines() for each in self.ledger.live.values()]
+        return any((idle or now + 1) <= booked or (most or now + 1) <= now for idle, most in clocks)
 
     def tick(self, now: float) -> None:
         """Does what is due."""

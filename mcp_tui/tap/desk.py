@@ -3,6 +3,9 @@
 It may lag behind the bytes. What must not be decided on old news (has this request run out, or was it answered meanwhile?)
 is decided in a hold, for which the relay stops the answers for a moment. So is whatever the tap itself says.
 
+Books that are behind ask for the hold all the same, or a flood would put off every limit and cancel until it ends. They keep
+it until they have read what came before it.
+
 A server may stop within a line, and the hold is then there. It is decided all the same, and the server is told; the client
 is told once the line is over, or is ended for it because nothing more comes. If the line was the answer, it is told nothing.
 """
@@ -35,7 +38,10 @@ SLICE_SECONDS: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
 
 STALE_HOLD_SECONDS: Final = relay.HOLD / 2
-"""Seconds after which a hold is too old to decide in: the relay may have given it up."""
+"""Seconds without a word after which a hold is too old to decide in: the relay may have given it up."""
+
+RESUMED_SECONDS: Final = 1.0
+"""Seconds after a long hold in which no limit is looked at: progress that it stopped comes first."""
 
 UNENDED_LINE_SECONDS: Final = 2.0
 """Seconds without a byte of the server after which a line that it began is ended for the client."""
@@ -76,6 +82,14 @@ class Desk:
         self._turns: list[Callable[[], None]] = []
         self._held = False
         """A hold was asked for."""
+        self._kept = True
+        """It was never long without a word."""
+        self._asked = 0.0
+        """When the last word of it left."""
+        self._booked = 0.0
+        """When the last record was made that was read."""
+        self._resumed = 0.0
+        """When limits are looked at again."""
         self._wanted: list[tuple[Account, RequestId, str, socket.socket]] = []
         """Cancels that persons asked for."""
         self._said: list[dict[str, Any]] = []
@@ -92,9 +106,7 @@ class Desk:
                     key.data()
                 self._work(monotonic() + SLICE_SECONDS)
                 self._turn()
-                # Limits only when all is read that came: an answer may be among it.
-                if not self._more:
-                    self._look_at_clock()
+                self._look_at_clock()
             for each in self._accounts:
                 each.end()
             return True
@@ -120,7 +132,7 @@ class Desk:
         # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
         dues = () if self._held else (each.ledger.deadlines.next() for each in self._accounts)
         due = min((each for each in dues if each is not None), default=None)
-        return None if due is None else max(0.0, due - monotonic())
+        return None if due is None else max(0.0, max(due, self._resumed) - monotonic())
 
     def _read(self) -> None:
         if len(self._data) > relay.QUEUE_BYTES:
@@ -148,7 +160,7 @@ class Desk:
                 self._more = True
                 break
             piece = bytes(data[start + head.size : end])
-            start = end
+            start, self._booked = end, at
             if kind == b"h":
                 self._decide(at, number)
             elif self._books is not None:
@@ -239,26 +251,36 @@ class Desk:
     # -- limits, and cancels of persons ------------------------------------------------------------------------
 
     def _look_at_clock(self) -> None:
-        if self._held:
-            return
         now = monotonic()
-        late = [each for each in self._accounts if (each.ledger.deadlines.next() or now + 1) <= now]
-        if self._wanted or self._said or self._told or any(each.runs_out(now) for each in late):
-            self._held = True
+        if self._held:
+            if self._more:
+                self._kept &= now - self._asked < STALE_HOLD_SECONDS
+                self._asked = now
+                self.order(wait=1)
+            return
+        # What resets an idle limit may wait to be read; nothing resets a maximum.
+        booked = self._booked if self._more else now
+        soon = now if now >= self._resumed else 0.0
+        late = [each for each in self._accounts if (each.ledger.deadlines.next() or now + 1) <= soon]
+        if self._wanted or self._said or self._told or any(each.runs_out(booked, now) for each in late):
+            self._held, self._kept, self._asked = True, True, now
             self.order(hold=1)
             return
-        for each in late:
+        # The rest only when all is read that came: an answer may be among it.
+        for each in () if self._more else late:
             # Nothing has run out of which the client would be told, so no answer can cross it.
             each.tick(now)
 
     def _decide(self, at: float, held: int) -> None:
-        """Decides what has run out, now that everything that came is booked."""
+        """Decides what had run out at the hold, now that everything that came before it is booked."""
         self._held = False
         now = monotonic()
+        if now - at > STALE_HOLD_SECONDS:
+            self._resumed = now + RESUMED_SECONDS
         # Else the relay has let the answers go on, and one of them may be on its way here: it is asked to hold again.
-        if now - at < STALE_HOLD_SECONDS:
+        if self._kept and now - max(at, self._asked) < STALE_HOLD_SECONDS:
             for each in self._accounts:
-                each.tick(now)
+                each.tick(at)
             wanted, self._wanted = self._wanted, []
             for account, id_, reason, visitor in wanted:
                 account.cancel(id_, reason, visitor, now)

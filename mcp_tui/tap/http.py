@@ -508,12 +508,13 @@ class HttpTap:
             self.free.clear()
             # Behind all that has passed; nothing more passes until they have decided.
             self.queue.put(b"h")
+        if self._hold is not None:
+            self._hold.cancel()
+        if "go" in order:
+            self.free.set()
+        elif not self.free.is_set():
             # Books that are gone must not hold the traffic for ever.
             self._hold = asyncio.get_running_loop().call_later(HOLD, self.free.set)
-        elif "go" in order:
-            self.free.set()
-            if self._hold is not None:
-                self._hold.cancel()
         if "session" in order:
             self._keep_back(order)
         if "post" in order:

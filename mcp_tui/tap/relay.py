@@ -70,7 +70,7 @@ SWITCH = 0.0001
 NICE = 5
 """How far the books stand back behind the traffic: further, and limits would be late on a machine with much to do."""
 HOLD = 2.0
-"""Seconds that the books have to decide while the answers wait."""
+"""Seconds without a word of the books after which the answers wait no longer for what they decide."""
 LINE_SECONDS = 0.2
 """Seconds that a hold waits for the end of a line: what else is in flight waits as long for its limit."""
 AT_END, WITHIN, UNREAD = range(3)
@@ -646,8 +646,7 @@ def obey(orders: Orders, queue: Queue, up: ByteStream, down: ByteStream) -> None
         held = down.hold(LINE_SECONDS)
         try:
             queue.put(b"h", number=held)
-            until = monotonic() + HOLD
-            while (order := orders.next(until)) is not None and "go" not in order:
+            while (order := orders.next(monotonic() + HOLD)) is not None and "go" not in order:
                 hear(order, queue)
                 carry_out(order, up, down)
         finally:

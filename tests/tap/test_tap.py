@@ -14,7 +14,8 @@ import termios
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from time import monotonic
 from typing import Any, Final
 
 import pytest
@@ -24,7 +25,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.doors import ask, doors
 from mcp_tui.protocol import events as ev
-from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, ByteStream, Queue, wait_for_rest
+from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, ByteStream, Orders, Queue, wait_for_rest, widen, write
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -36,6 +37,9 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
 print(os.getpid(), os.getppid(), flush=True)
 while True:
     time.sleep(60)"""
+
+NOBODY: Final = 1 << 30
+"""A process id that no process has."""
 
 
 def tap(*words: str, code: str = "") -> list[str]:
@@ -547,6 +551,47 @@ def test_what_the_books_missed_is_told_though_nothing_comes_behind_it():
     os.close(records)
     head, what = told[-9 - RECORD.size : -9], told[-9:]
     assert (RECORD.unpack(head)[0], what) == (b"g", b"i" + (5).to_bytes(8, "big"))
+
+
+def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
+    records, sink = os.pipe()
+    orders, its_orders = os.pipe()
+    widen(sink)
+    note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"on"}}\n' * 500
+    done = Event()
+
+    def put(kind: bytes, data: bytes, at: float, number: int = 0) -> None:
+        write(sink, RECORD.pack(kind, at, number, len(data)) + data)
+
+    def flood() -> None:
+        while not done.is_set():  # always more than the books have read
+            put(b"i", note, monotonic())
+
+    began = monotonic() - 5
+    begin = {"command": ["flood"], "path": "flood", "pid": NOBODY, "max_timeout": 1, "at": began}
+    call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang"}}\n'
+    put(b"b", repr(begin).encode(), began)
+    put(b"o", call, began)
+    flooding = Thread(target=flood, daemon=True)
+    flooding.start()
+    words = [sys.executable, "-m", "mcp_tui.tap.books", str(records), str(its_orders)]
+    with subprocess.Popen(words, pass_fds=(records, its_orders)) as books:
+        os.close(its_orders)
+        heard = Orders(orders)
+        try:
+            assert heard.next(monotonic() + HANG) == {"hold": 1}
+            done.set()
+            flooding.join()
+            put(b"h", b"", monotonic())
+            said = list(iter(lambda: heard.next(monotonic() + HANG), {"go": 1}))
+            put(b"x", b"0", monotonic())
+            assert books.wait(HANG) == 0
+        finally:
+            done.set()
+            books.kill()
+    for each in (records, sink, orders):
+        os.close(each)
+    assert [each["keep"] for each in said if each and each != {"wait": 1}] == [7]
 
 
 def books_of(tap: int) -> int:
