@@ -117,6 +117,9 @@ class PollutionFrame:
 
 Frame = RequestFrame | NotificationFrame | ResponseFrame | MalformedFrame | PollutionFrame
 
+UNREADABLE: Final = (MalformedFrame, PollutionFrame)
+"""The frames that no protocol gives a meaning."""
+
 
 @frozen
 class Batch:

@@ -305,9 +305,8 @@ class ProxiedExchange:
         """Takes a part of the request's body."""
         self._put(b"o", data)
         if self._answers:
-            self._answers.renew(
-                data
-            )  # a message is in one piece, or the books have its answer pass a little later
+            # Where a message is not in one piece, the books have its answer pass a little later.
+            self._answers.renew(data)
         self._size += len(data)
         if self._passed is not None:
             self._passed.append(data)

@@ -25,7 +25,6 @@ from mcp_tui.protocol.messages import (
     Frame,
     Json,
     MalformedFrame,
-    PollutionFrame,
     RequestFrame,
     ResponseFrame,
     as_object,
@@ -181,7 +180,7 @@ class Record:
         else:
             seq = session.frame("out", raw, frame, at=at)
         self._speaks(session, frame)
-        if not (is_torn and isinstance(frame, (MalformedFrame, PollutionFrame))):
+        if not (is_torn and isinstance(frame, messages.UNREADABLE)):
             session.observer.sent(frame, at=at, seq=seq)
         for each in _requests(frame):
             row = session.ledger.named(each.id)
@@ -278,7 +277,7 @@ class Record:
         self._resumable |= has_id
         if name == b"endpoint" and self.connection is not None:
             self.join(self.books.opened(self, data, at))
-        elif data and not (is_torn and isinstance(messages.parse(data), (MalformedFrame, PollutionFrame))):
+        elif data and not (is_torn and isinstance(messages.parse(data), messages.UNREADABLE)):
             self._message(at, data)
 
     def _message(self, at: float, raw: bytes | Oversized) -> None:

@@ -56,8 +56,6 @@ ERROR_BODY_BYTES: Final = 1 << 20
 OVERTAKEN_SECONDS: Final = 0.1
 """Seconds that a cancel waits for the server to accept the request that it names."""
 
-_UNREADABLE: Final = (messages.PollutionFrame, messages.MalformedFrame)
-
 
 # -- messages --------------------------------------------------------------------------------------------------
 
@@ -415,7 +413,7 @@ class Exchange(Sending):
             answer is not None and answer.error is not None and answer.error.code == METHOD_NOT_FOUND
         )
         said = RefusedResponse(self._status, body)
-        if isinstance(frame, _UNREADABLE) or (self._session_is_over(said) and not method_missing):
+        if isinstance(frame, messages.UNREADABLE) or (self._session_is_over(said) and not method_missing):
             raise await refused(self._session, response, body)
         self._deliver(body, self._status)
         self._doubt(said)
