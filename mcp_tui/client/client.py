@@ -385,9 +385,8 @@ class Client:
         """Journals a message and hands it to the ledger."""
         at = self.now()
         frame = messages.parse(raw, outline)
-        method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
         # In the journal first: the events that the ledger makes of it name it by this number.
-        seq = self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
+        seq = self._journal(raw, frame, at, stream)
         if stream is not None and status:
             self._refused_with(stream, base.RefusedResponse(status))
             frame = messages.as_answer(frame)
@@ -396,12 +395,19 @@ class Client:
 
     def cut_off(self, *, raw: bytes, outline: bytes | None) -> None:
         """Journals what may be the start of a message; a whole one is received."""
-        if isinstance(messages.parse(raw, outline), messages.MalformedFrame):
+        frame = messages.parse(raw, outline)
+        if isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
-            self.store.frame("in", raw, at=self.now())
+            self._journal(raw, frame, self.now())
             self._torn = True
         else:
             self.received(raw=raw, outline=outline)
+
+    def _journal(
+        self, raw: bytes, frame: messages.Frame | messages.Batch, at: float, stream: RequestId | None = None
+    ) -> int:
+        method, identity = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
+        return self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
 
     def too_large(
         self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""

@@ -69,3 +69,15 @@ async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so
         assert waiting.state is State.LOST
         await made.connect()
         assert made.connected
+
+
+async def test_the_start_of_a_message_is_on_the_wire_and_says_nothing_about_a_request():
+    async with connected(scripted("delicate"), HANDSHAKE) as (made, told):
+        id_ = made.call_tool("silent", {})
+        made.cut_off(raw=b'{"jsonrpc":"2.0","id":%d,"method":"ping","par' % id_, outline=None)
+        head = list(made.store.frames)[-1]
+        assert (head.direction, head.id, head.method) == ("in", id_, "ping")
+        assert not told.of(ev.Violation)
+        row = made.book.get(id_)
+        assert row is not None
+        assert row.open
