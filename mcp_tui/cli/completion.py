@@ -9,6 +9,7 @@ from typing import Final
 from mcp_tui.cli.grammar import Words, subcommand
 from mcp_tui.cli.options import COMMANDS, options_of
 from mcp_tui.cli.output import Exit, Failure, out
+from mcp_tui.config.tap_words import command_start
 
 _SCRIPTS: Final = {
     "bash": """\
@@ -61,7 +62,9 @@ def candidates(words: Sequence[str]) -> list[str]:
     *before, current = words
     if "--" in before:
         return []
-    name, _ = subcommand(before)
+    name, rest = subcommand(before)
+    if name == "tap" and command_start(rest) < len(rest):
+        return []
     options = options_of(name)
     last = next((each for each in options if before and before[-1] in each.names and each.takes_value), None)
     if last is not None:

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure
+from mcp_tui.config.tap_words import RESERVED
 
 
 def run(_name: str, given: Words) -> int:
@@ -21,9 +22,14 @@ def run(_name: str, given: Words) -> int:
 def _relay(given: Words) -> NoReturn:
     if given.url and not given.command:
         raise Failure("A server behind a URL needs a port for the client. Use mcp-tui tap --http PORT URL.")
+    word = given.words[0] if given.words else ""
+    if word in RESERVED:
+        raise Failure(
+            f"Unknown word {word!r}. Use --{word}. To tap a program of that name: mcp-tui tap -- {word}"
+        )
     if not given.command:
         raise Failure("No server to tap. Use mcp-tui tap -- COMMAND, as the client would start it.")
-    if given.words or given.url:
+    if word or given.url:
         raise Failure("A tap takes its options and, after --, the server's command. See mcp-tui tap --help.")
     from mcp_tui.tap.start import serve
 

@@ -16,6 +16,7 @@ from typing import Final
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.sources import CODEX, GEMINI, Source, Surroundings
+from mcp_tui.config.tap_words import command_start
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.framing import header_fault
@@ -403,20 +404,31 @@ TAPS: Final = frozenset({"mcp-tui", "mcp-tui-client", "mcp_tui"})
 """What mcp-tui is called on a command line."""
 
 
+_RUNNERS: Final = frozenset({"uvx", "uv", "pipx"})
+"""Programs that fetch and run another one."""
+
+
 def behind_tap(words: list[str]) -> int:
     """Returns where the server's own command begins in the command line of a tap; 0 if it is that of no tap."""
     start = 0
-    while _is_tap(words[start:]) and "--" in words[start:-1]:
-        start = words.index("--", start) + 1
+    while (options := start + _tap_words(words[start:])) > start:
+        command = options + command_start(words[options:])
+        if command >= len(words):
+            break
+        start = command
     return start
 
 
-def _is_tap(words: list[str]) -> bool:
-    if [PurePath(each).name for each in words[:1]] == ["uvx"]:
-        words = words[1:]
-    elif words[1:3] == ["-m", "mcp_tui"]:
-        words = words[2:]
-    return words[1:2] == ["tap"] and PurePath(words[0]).name in TAPS
+def _tap_words(words: list[str]) -> int:
+    """Returns the number of words up to ``tap``, however mcp-tui is started; 0 if they start something else."""
+    runs = [PurePath(each).name for each in words[:1]]
+    for index in range(len(words) - 1):
+        fits = index == 0 or runs[0] in _RUNNERS or words[index - 1] == "-m"
+        if words[index + 1] == "tap" and fits and PurePath(words[index]).name.partition("@")[0] in TAPS:
+            return index + 2
+        if words[index] == "--":
+            break
+    return 0
 
 
 def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from mcp_tui.config.tap_words import command_start
 from mcp_tui.transport import guard
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ TEXT_OPTIONS = ("--record", "--name")
 
 
 def options(words: list[str]) -> dict[str, Any] | None:
-    """Returns the options before ``--``, if they are plainly written; else the whole command line must be read."""
+    """Returns the options of a tap, if they are plainly written; else the whole command line must be read."""
     found: dict[str, Any] = {}
     rest = words[::-1]
     while rest:
@@ -74,6 +75,8 @@ def options(words: list[str]) -> dict[str, Any] | None:
         if name not in NUMBER_OPTIONS + TEXT_OPTIONS or not (equals or rest):
             return None
         value = value if equals else rest.pop()
+        if not equals and value[:1] == "-":
+            return None
         key = name[2:].replace("-", "_")
         if name in TEXT_OPTIONS:
             found[key] = value
@@ -88,9 +91,9 @@ def options(words: list[str]) -> dict[str, Any] | None:
 
 
 def quick(words: list[str]) -> tuple[dict[str, Any], list[str]] | None:
-    """Returns options and command of ``tap OPTIONS -- COMMAND``, without what reads any command line (0.1 s)."""
-    if words[:1] != ["tap"] or "--" not in words[1:-1]:
+    """Returns options and command of ``tap OPTIONS [--] COMMAND``, without what reads any command line (0.1 s)."""
+    if words[:1] != ["tap"]:
         return None
-    cut = words.index("--")
-    found = options(words[1:cut])
-    return None if found is None else (found, words[cut + 1 :])
+    start = command_start(words[1:]) + 1
+    found = options(words[1 : start - (words[start - 1] == "--")]) if start < len(words) else None
+    return None if found is None else (found, words[start:])

@@ -5,9 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from mcp_tui.cli.grammar import plain_options
+from mcp_tui.cli.grammar import plain_options, read
 from mcp_tui.cli.options import COMMANDS, options_of
+from mcp_tui.cli.output import Failure
 from mcp_tui.cli.parser import parser
+from mcp_tui.config.tap_words import SWITCHES, VALUED
+from mcp_tui.tap.start import quick
+from tests.cases import cases
 
 VALUES = (
     "",
@@ -55,3 +59,60 @@ def test_a_plain_command_line_needs_no_argparse() -> None:
     assert made is not None
     assert (made.words, made.timeout, made.env, made.json) == (["echo", "text=hi"], 3.0, ["A=b", "C=d"], True)
     assert plain_options("call", ["echo", "--timeout", "soon"]) is None
+
+
+@cases(
+    ("line", "options", "command", "is_quick"),
+    [
+        ("tap -- npx -y s", {}, "npx -y s", True),
+        ("tap npx -y s", {}, "npx -y s", True),
+        ("tap --max-timeout 60 npx -y s", {"max_timeout": 60}, "npx -y s", True),
+        ("tap --max-timeout=60 --name n -- s -- x", {"max_timeout": 60, "name": "n"}, "s -- x", True),
+        ("tap --timeout 5 s --timeout 6 -- --name n", {"timeout": 5}, "s --timeout 6 -- --name n", True),
+        ("tap --record r tap tap", {"record": "r"}, "tap tap", True),
+        ("tap -- install x", {}, "install x", True),
+        ("tap --keep-secrets --record r s", {"keep_secrets": True, "record": "r"}, "s", False),
+        ("--timeout 5 tap s", {"timeout": 5}, "s", False),
+        ("tap --http 7000 http://h/mcp --timeout 5", {"http": 7000, "timeout": 5}, None, False),
+        ("tap http://h/mcp --http 7000", {"http": 7000}, None, False),
+        ("tap HTTPS://h/mcp", {}, None, False),
+        ("tap --install x --yes", {"install": "x", "yes": True}, None, False),
+        ("tap install x", {}, None, False),
+        ("tap", {}, None, False),
+    ],
+)
+def test_the_command_of_a_tap_begins_behind_its_options(
+    line: str, options: dict[str, object], command: str | None, is_quick: bool
+) -> None:
+    words = read(line.split())
+    assert words.command == (command and command.split())
+    given = {key: value for key, value in vars(words.options).items() if value not in (None, False, [])}
+    given.pop("words", None)
+    assert given == options
+    assert quick(line.split()) == ((options, words.command) if is_quick else None)
+
+
+@cases(
+    "line",
+    [
+        "tap --name --timeout 5 s",
+        "tap --name -- s",
+        "tap --max-timeout s",
+        "tap --timeout x s",
+        "tap --foo bar s",
+    ],
+)
+def test_an_option_of_a_tap_that_is_wrong_is_not_taken_for_its_command(line: str) -> None:
+    assert quick(line.split()) is None
+    try:
+        read(line.split())
+    except Failure:
+        return
+    raise AssertionError(line)
+
+
+def test_the_options_of_a_tap_are_those_that_its_start_knows() -> None:
+    elsewhere = {"--install", "--uninstall", "--status", "--config", "--yes", "--json", "--version"}
+    own = [option for option in options_of("tap") if not elsewhere & {*option.names}]
+    assert {name for option in own if option.takes_value for name in option.names} == VALUED
+    assert {name for option in own if not option.takes_value for name in option.names} == SWITCHES

@@ -150,8 +150,20 @@ def test_a_tap_leaves_every_byte_of_the_files_of_each_tool(tmp_path: Path):
             '{"command": "mcp-tui", "args": ["tap", "--", "/b/mcp-tui", "tap", "--name=x", "--", "x", "y"]}',
             '{"command": "x", "args": ["y"]}',
         ),
+        (
+            '{"command": "mcp-tui", "args": ["tap", "--max-timeout", "60", "npx", "-y"]}',
+            '{"command": "npx", "args": ["-y"]}',
+        ),
+        (
+            '{"command": "uv", "args": ["tool", "run", "--from", "mcp-tui-client", "mcp-tui", "tap", "x"]}',
+            '{"command": "x", "args": []}',
+        ),
+        (
+            '{"command": "python3", "args": ["-I", "-m", "mcp_tui", "tap", "--new-option", "v", "--", "x"]}',
+            '{"command": "x", "args": []}',
+        ),
     ],
-    ids=["by hand", "uvx", "laid out anew", "two taps"],
+    ids=["by hand", "uvx", "laid out anew", "two taps", "without --", "uv", "an option of another version"],
 )
 def test_a_tap_that_somebody_else_wrote_is_taken_out(text: str, after: str, tmp_path: Path):
     file = tmp_path / "mcp.json"
