@@ -208,10 +208,13 @@ def _stdin_lines() -> asyncio.Queue[str]:
 
 def _forget(store: CredentialStore, given: Words) -> int:
     servers = store.servers() if given.options.all else [server_key(_server(given).url)]
+    left = store.remove_unfinished()
     gone = [server for server in servers if store.delete(server)]
     for server in gone:
         out(clean(f"Deleted the sign-in of {server}. The token stays valid at its server until it expires."))
-    if not gone:
+    if left:
+        out("Deleted what an interrupted mcp-tui left of the stored sign-ins.")
+    if not gone and not left:
         raise Failure("No sign-in stored for this server. mcp-tui auth lists them.")
     return Exit.COMPLETED
 

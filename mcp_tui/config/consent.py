@@ -29,6 +29,7 @@ from mcp_tui.config.files import ConfigError, at, consents_folder, read_bytes, r
 from mcp_tui.config.templates import VariableKind
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.redaction import MASK, is_secret_name
+from mcp_tui.journal.state_folder import sync_folder
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.launching import find_program
@@ -71,6 +72,7 @@ def withdraw(definition: Definition) -> bool:
             with suppress(OSError):
                 file.unlink()
                 found = True
+    sync_folder(consents_folder())
     return found
 
 

@@ -22,7 +22,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp_tui import clock
 from mcp_tui.journal.records import RecordingError, read_record, why
-from mcp_tui.journal.state_folder import make_folders, open_without_waiting, state_folder
+from mcp_tui.journal.state_folder import (
+    is_alone,
+    is_ours,
+    make_folders,
+    open_without_waiting,
+    state_folder,
+)
 from mcp_tui.protocol.messages import Json, as_text
 from mcp_tui.protocol.patterns import late
 
@@ -179,19 +185,6 @@ class _Joined(io.RawIOBase):
 # -- locks -----------------------------------------------------------------------------------------------------
 
 
-def is_alone(file: int) -> bool:
-    """Takes the lock of an open file; returns false if another process has it. It is released when the file is closed.
-
-    Raises:
-        OSError: the file system has no locks.
-    """
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def is_held(path: Path) -> bool | None:
     """Whether a running process writes to a file; ``None`` if the file system cannot tell."""
     try:
@@ -216,11 +209,6 @@ def make_private(folder: Path) -> None:
         raise PermissionError(errno.EPERM, "it belongs to another user")
     if status.st_mode & 0o077:
         folder.chmod(0o700)
-
-
-def is_ours(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to the user of this process."""
-    return status.st_uid == os.getuid()
 
 
 def open_private(path: Path, *, replace: bool) -> int:

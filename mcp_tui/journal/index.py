@@ -144,7 +144,7 @@ def _save(path: Path, sessions: Iterable[RecordedSession]) -> None:
     values = ({each.name: getattr(session, each.name) for each in fields(session)} for session in sessions)
     lines = "".join(f"{messages.encode(each).decode()}\n" for each in values)
     with suppress(OSError):
-        replace_file(path, f"{crc32(lines.encode())}\n{lines}")
+        replace_file(path, f"{crc32(lines.encode())}\n{lines}", durable=False)
 
 
 def _is_changed(journal: Journal, known: RecordedSession | None) -> bool:

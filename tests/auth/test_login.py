@@ -217,3 +217,26 @@ def test_a_redirect_uri_is_kept_with_its_client_and_listed(serve: Serve, env: di
 
 def test_nothing_is_signed_in_at(env: dict[str, str]):
     assert run("auth").out == "No sign-ins stored. Sign in with mcp-tui login URL.\n"
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from mcp_tui.client.auth.credential_store import Credentials, CredentialStore, Token
+Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+made = Credentials(server="https://x.example/mcp", token=Token(access="canary-access"))
+CredentialStore(storage="file").save(made)
+"""
+
+
+@pytest.mark.parametrize("words", [["https://x.example/mcp"], ["--all"]])
+def test_logout_deletes_what_a_killed_sign_in_left(words: list[str], env: dict[str, str], tmp_path: Path):
+    def left() -> list[Path]:
+        return [each for each in tmp_path.rglob("*") if each.is_file() and "canary" in each.read_text()]
+
+    subprocess.run([sys.executable, "-c", KILLED], env=env, check=False)
+    assert len(left()) == 1
+    ran = run("logout", *words)
+    assert (ran.status, left()) == (0, [])
+    assert ran.out == "Deleted what an interrupted mcp-tui left of the stored sign-ins.\n"
+    assert run("logout", *words).status == Exit.USAGE

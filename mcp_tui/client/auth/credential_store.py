@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Final
 
 from mcp_tui.client.auth.discovery import scopes_in
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
-from mcp_tui.journal.files import is_alone, make_private, read_start
-from mcp_tui.journal.state_folder import replace_file, state_folder
+from mcp_tui.journal.files import make_private, read_start
+from mcp_tui.journal.state_folder import is_alone, remove_unfinished, replace_file, state_folder
 from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.values import fact
@@ -150,6 +150,7 @@ class CredentialStore:
         Raises:
             StorageError: the file cannot be written.
         """
+        self.remove_unfinished()
         with self._locked():
             entries = self._entries()
             entry = entries.pop(server, None)
@@ -160,6 +161,10 @@ class CredentialStore:
             with suppress(Exception):  # it is gone already, or the keyring is
                 self.keyring.delete_password(SERVICE, server)
         return True
+
+    def remove_unfinished(self) -> int:
+        """Deletes the copies of the sign-ins that killed processes left unfinished; returns how many there were."""
+        return remove_unfinished(self.path.parent)
 
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
