@@ -7,6 +7,7 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Final
 
 from mcp_tui.cli import session as sessions
@@ -21,6 +22,8 @@ from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.lint import LINT_RULES, lint
 from mcp_tui.client.settings import Target
+from mcp_tui.config.programs import tap_problem
+from mcp_tui.config.servers import discover
 from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.report import Finding, Report, Verdict
@@ -54,7 +57,8 @@ class Row:
 def run(_name: str, given: Words) -> int:
     """Examines a server, prints the page; returns the exit status."""
     where, began = required(given), time.monotonic()
-    rows: list[Row] = []
+    taps = list(_taps(given))
+    rows = taps.copy()
     infos: list[ServerInfo] = []
 
     async def examine(session: HeadlessSession) -> int:
@@ -63,7 +67,11 @@ def run(_name: str, given: Words) -> int:
             rows.extend([row async for row in _examined(session, info)])
         return Exit.COMPLETED
 
-    status = sessions.run(given, examine)
+    try:
+        status = sessions.run(given, examine)
+    finally:
+        for each in taps if not infos else ():  # there will be no page
+            warn(f"The tap of server {given.options.server!r} has to be replaced: {each.sentence}.")
     if status or not infos:
         return status
     status = asyncio.run(_probed(given, where, began, rows))
@@ -76,8 +84,19 @@ def run(_name: str, given: Words) -> int:
     return Exit.COMPLETED if sound else Exit.BROKEN_RULE
 
 
-_PAGE_LINES: Final = ("start", "stdout", "stderr", *LISTS, "lint", "ping", "cancel", "exit")
+_PAGE_LINES: Final = ("tap", "start", "stdout", "stderr", *LISTS, "lint", "ping", "cancel", "exit")
 """The lines of the page, in order."""
+
+
+def _taps(given: Words) -> Iterator[Row]:
+    """Yields what is wrong with the taps through which clients start a server of the config files; we do without them."""
+    options = given.options
+    if options.server is None:
+        return
+    config = Path(options.config) if options.config else None
+    for each in discover(config=config).servers:
+        if each.name == options.server and (problem := tap_problem(each)):
+            yield Row("tap", Verdict.FAIL, f"{each.around.short(each.place)}: {problem}")
 
 
 async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator[Row]:

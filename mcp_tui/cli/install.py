@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
 from mcp_tui.cli.target import require_consent
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
+from mcp_tui.config.programs import tap_problem
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sources import REGISTRY
 from mcp_tui.tap.install import ConfigEntry, NotEditable, options, own_path
@@ -44,6 +46,8 @@ def run(given: Words) -> int:
     server = _find(names[0], config)
     installs = chosen.install is not None
     if server.tapped == installs:
+        if problem := tap_problem(server):
+            raise Failure(_broken(server, problem))
         out(
             clean(
                 f"Server {server.name!r} ({server.place}) has {'a' if installs else 'no'} tap. Nothing changed."
@@ -53,9 +57,10 @@ def run(given: Words) -> int:
     try:
         entry = ConfigEntry(server)
         if installs:
+            program = own_path()
             require_consent(given, server)
             words = options(chosen.timeout, chosen.max_timeout, chosen.name or server.name)
-            edit = entry.install(own_path(), words)
+            edit = entry.install(program, words)
         else:
             edit = entry.uninstall()
     except NotEditable as error:
@@ -89,33 +94,46 @@ def _find(name: str, config: Path | None) -> Definition:
     return found[0] if found else find(name, config)
 
 
+def _broken(server: Definition, problem: str) -> str:
+    name = shlex.quote(server.name)
+    return (
+        f"The tap of server {server.name!r} ({server.place}) has to be replaced: {problem}. "
+        f"Run mcp-tui tap --uninstall {name}, then --install {name}"
+    )
+
+
 def _status(config: Path | None, *, as_json: bool) -> int:
     found = discover(config=config)
     if config is not None and found.problems:
         raise Failure(found.problems[0])
     servers = [each for each in found.servers if each.source is not REGISTRY]
+    problems = list(map(tap_problem, servers))
     fields = [
         {
             "name": each.name,
             "tap": each.tapped,
+            "problem": problem or None,
             "tool": each.source.title,
             "file": str(each.file),
             "line": each.line,
             "command": each.command_words or None,
             "url": each.url or None,
         }
-        for each in servers
+        for each, problem in zip(servers, problems, strict=True)
     ]
     rows = [
         (
             each.name,
-            "tap" if each.tapped else "no tap",
+            "broken tap" if problem else "tap" if each.tapped else "no tap",
             each.around.short(each.place),
             each.summary or each.problem,
         )
-        for each in servers
+        for each, problem in zip(servers, problems, strict=True)
     ]
     show(fields, table([[clean(cell) for cell in row] for row in rows]), as_json=as_json)
+    for each, problem in zip(servers, problems, strict=True):
+        if problem:
+            warn(_broken(each, problem))
     for problem in found.problems:
         warn(problem)
     if not servers and not found.problems:

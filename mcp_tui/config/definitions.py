@@ -119,8 +119,8 @@ class Definition:
     ``around`` is where it was looked for, ``folder`` where the server starts, and what an editor calls its workspace.
     ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui does not know.
     ``again`` is the line of an earlier definition of this name in the same file, which this one replaces.
-    ``table`` is the way to the servers in the file. ``tapped``: the file starts it through a tap of mcp-tui, and ``launch``
-    is the server's own command.
+    ``table`` is the way to the servers in the file. ``tap`` is what the file has in front of the server's own command, which
+    ``launch`` is, if it starts it through a tap of mcp-tui.
     ``launch`` is ``None`` where ``problem``, a sentence without a full stop, says why. ``shadowed`` is the place of a
     definition of the same tool and name that counts before this one.
     """
@@ -140,7 +140,12 @@ class Definition:
     unread: tuple[str, ...] = ()
     shadowed: str = ""
     table: tuple[str, ...] = ()
-    tapped: bool = False
+    tap: tuple[Template, ...] = ()
+
+    @property
+    def tapped(self) -> bool:
+        """Whether the file starts it through a tap of mcp-tui."""
+        return bool(self.tap)
 
     @property
     def place(self) -> str:
@@ -288,6 +293,14 @@ class Definition:
         words = (command, *map(made, launch.args))
         return StdioTarget(command=words, env=env, cwd=cwd, name=self.name)
 
+    def filled(self, template: Template) -> str:
+        """Returns a text with its variables filled from the environment.
+
+        Raises:
+            ConfigError: one has no value.
+        """
+        return self._fill(template, {})
+
     def _within(self, path: str) -> Path:
         """Returns a path of the file, which begins at the project's folder."""
         return (self.folder or Path()) / Path(path).expanduser()
@@ -394,7 +407,7 @@ def read(made: Definition, inputs: tuple[Input, ...] = ()) -> Definition:
     asked = launch.names(VariableKind.INPUT)
     return replace(
         made,
-        tapped=start > 0,
+        tap=words[:start],
         launch=replace(launch, inputs=tuple(each for each in inputs if each.id in asked)),
         unread=tuple(name for name in made.fields if name not in reader.seen),
     )

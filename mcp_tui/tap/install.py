@@ -17,18 +17,21 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from mcp_tui import clock
-from mcp_tui.config.definitions import URLS, Definition, behind_tap
+from mcp_tui.config.definitions import TAPS, URLS, Definition, behind_tap
 from mcp_tui.config.documents import Document, Member
 from mcp_tui.config.files import ConfigError, data_folder, read_bytes, why
+from mcp_tui.config.programs import vanishing
 from mcp_tui.config.sources import REGISTRY
 from mcp_tui.journal.state_folder import replace_file
-from mcp_tui.protocol.messages import Json, as_list
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.protocol.values import frozen
 
 CONTEXT_CHARACTERS: Final = 60
@@ -102,13 +105,38 @@ class Edit:
 
 
 def own_path() -> str:
-    """Returns the absolute path of mcp-tui: clients start servers with a short ``PATH``."""
+    """Returns the absolute path of mcp-tui: clients start servers with a short ``PATH``.
+
+    Raises:
+        ConfigError: it has none, or will be deleted from there.
+    """
     beside = Path(sys.executable).parent / "mcp-tui"
     started = Path(sys.argv[0])
-    for each in (started.absolute() if started.name in ("mcp-tui", "mcp-tui-client") else beside, beside):
-        if os.access(each, os.X_OK):
-            return str(each)
-    return os.path.abspath(shutil.which("mcp-tui") or "mcp-tui")  # noqa: PTH100 - a link to it stays as it is
+    tried = [started.absolute() if started.name in TAPS else beside, beside]
+    if elsewhere := shutil.which("mcp-tui"):
+        tried.append(Path(os.path.abspath(elsewhere)))  # noqa: PTH100 - a link to it stays as it is
+    program = next((each for each in tried if os.access(each, os.X_OK) and not each.is_dir()), None)
+    if program is None:
+        said = f"mcp-tui runs from {started}, which is not a program that a client could start"
+    else:
+        for each in (program, program.resolve()):  # a link may go before its file does
+            if not vanishing(each):
+                return str(each)
+        said = f"{program} is in {vanishing(program)}: a client could not start it once it is deleted there"
+    raise ConfigError(f"{said}. Run {_own_installation()}, then this command again.")
+
+
+def _own_installation() -> str:
+    """Returns the command that installs mcp-tui for good, from where this one came from."""
+    from importlib import metadata
+
+    package = "mcp-tui-client"
+    with suppress(metadata.PackageNotFoundError, ValueError):
+        came = as_object(json.loads(metadata.distribution(package).read_text("direct_url.json") or "{}"))
+        url = as_text(came.get("url"))
+        if url.startswith("file://"):
+            package = shlex.quote(unquote(url.removeprefix("file://")))
+    return f"uv tool install {package} (or pipx install {package})"
 
 
 def options(timeout: float | None, max_timeout: float | None, name: str) -> list[str]:

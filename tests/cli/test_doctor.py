@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,22 @@ def test_a_server_that_stops_when_told_to_is_sound():
     assert first.startswith("mcp-tui-demo ")
     assert [line.split()[2] for line in lines] == ["pass"] * 11
     assert "count stops when told to: yes" in ran.out
+
+
+def test_a_tap_whose_program_is_gone_fails_the_server_behind_it(tmp_path: Path):
+    code = ["tap", "--", sys.executable, "-S", str(SERVERS / "results_server.py"), "{}"]
+    gone = {"command": "/no/mcp-tui", "args": code}
+    config = tmp_path / "mcp.json"
+    config.write_text(
+        json.dumps({"mcpServers": {"a": gone, "b": {"command": "/no/mcp-tui", "args": ["tap", "/no"]}}})
+    )
+    ran = run("doctor", "--server", "a", "--config", str(config), "--json", "--no-journal")
+    first = json.loads(ran.out)["checks"][0]
+    assert (ran.status, first["check"], first["verdict"]) == (Exit.BROKEN_RULE, "tap", "fail")
+    assert first["sentence"].endswith("No such file: /no/mcp-tui")
+    ran = run("doctor", "--server", "b", "--config", str(config), "--no-journal")
+    assert ran.status == Exit.UNREACHABLE
+    assert "No such file: /no/mcp-tui" in ran.err
 
 
 def test_a_server_that_cannot_be_started_is_4():

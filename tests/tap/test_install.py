@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +19,7 @@ from mcp_tui.config.sources import REGISTRY
 from mcp_tui.tap.install import ConfigEntry, NotEditable, options
 from tests.cli.running import run
 from tests.config.placing import CORPUS, surroundings
+from tests.waiting import HANG
 
 PROGRAM: Final = "/opt/my tools/mcp-tui"
 FILES: Final = {
@@ -282,3 +286,45 @@ def test_a_project_s_server_needs_approval_and_keeps_it(tmp_path: Path, monkeypa
     Path(".cursor").mkdir()
     Path(".cursor/mcp.json").write_text('{"mcpServers": {"a": {"command": "other"}}}')
     assert "2 files define server 'a'" in run("tap", "--uninstall", "a").err
+
+
+def _program(path: Path) -> Path:
+    """Writes mcp-tui as the script that an installer makes."""
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!{sys.executable}\nfrom mcp_tui.__main__ import run\nrun()\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_that_will_be_deleted_is_refused_and_one_that_is_gone_is_named(tmp_path: Path):
+    file = tmp_path / "mcp.json"
+    file.write_text(FILES["plain"])
+    (tmp_path / "uv" / "archive-v0" / "x").mkdir(parents=True)
+    (tmp_path / "uv" / "CACHEDIR.TAG").touch()
+    cached = _program(tmp_path / "uv" / "archive-v0" / "x" / "bin" / "mcp-tui")
+    tool = _program(tmp_path / "tools" / "x" / "bin" / "mcp-tui")
+    for mark in ("pyvenv.cfg", "uv-receipt.toml"):
+        (tool.parents[1] / mark).touch()
+    link = tmp_path / "mcp-tui"
+    link.symlink_to(tool)
+
+    def install(program: Path) -> subprocess.CompletedProcess[str]:
+        words = (program, "tap", "--install", "a", "--config", file, "--yes")
+        return subprocess.run(words, check=False, capture_output=True, text=True, timeout=HANG)
+
+    refused = install(cached)
+    assert (refused.returncode, refused.stdout, file.read_text()) == (2, "", FILES["plain"])
+    assert f"{cached} is in uv's cache" in refused.stderr
+    assert "Run uv tool install " in refused.stderr
+    done = install(link)
+    assert (done.returncode, done.stderr) == (0, "")
+    shutil.rmtree(tmp_path / "tools")
+    link.unlink()
+    status = run("tap", "--status", "--config", str(file))
+    assert (status.status, status.out.split()[:3]) == (0, ["a", "broken", "tap"])
+    (told,) = json.loads(run("tap", "--status", "--config", str(file), "--json").out)
+    assert told["problem"].startswith("No such file: ")
+    for each in (status, run("tap", "--install", "a", "--config", str(file), "--yes")):
+        assert f"has to be replaced: {told['problem']}. Run mcp-tui tap --uninstall a, then" in each.err
+    assert run("tap", "--uninstall", "a", "--config", str(file), "--yes").status == 0
+    assert file.read_text() == FILES["plain"]
