@@ -129,6 +129,7 @@ class HandStage(Stage):
         """Lets clients connect: over HTTP to this port, if it is free. Returns the port."""
         if self.seen.transport == "http":
             self._listener = HttpServer(self.setting)
+            self.spawn(self._look())
             try:
                 self.url = await self._listener.open(port)
             except OSError:

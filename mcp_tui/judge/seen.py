@@ -44,6 +44,7 @@ class OutputLine:
 class SeenCall:
     """A call of a tool. ``connection`` is the number of the connection that it came on.
 
+    ``at`` is when it was read and ``since`` a time at which it was not there yet; the same of its cancel.
     ``reports``: it has a progress token. ``answered_at`` is when the judge answered it, or told of progress instead.
     ``closed_at`` is when the client closed the stream of a call that was not answered, over HTTP.
     """
@@ -54,7 +55,9 @@ class SeenCall:
     id: RequestId = 0
     reports: bool = False
     is_task: bool = False
+    since: float | None = None
     cancelled_at: float | None = None
+    cancelled_since: float | None = None
     signal: Signal | None = None
     reason: object = None
     answered_at: float | None = None

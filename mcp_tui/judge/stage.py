@@ -131,28 +131,29 @@ class StubProcess(LineChannel):
         """Takes what the process tells, until it is gone."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while True:
-                head = await reader.readexactly(5)
-                data = await reader.readexactly(int.from_bytes(head[1:], "big"))
-                self._take(head[:1], data)
+                head = await reader.readexactly(21)
+                since, at = (int.from_bytes(head[place : place + 8], "big") / 1e9 for place in (1, 9))
+                data = await reader.readexactly(int.from_bytes(head[17:], "big"))
+                self._take(head[:1], data, since, at)
         self.seen.ended_at = monotonic()
         self.gone.set()
         self.close()
         self._writer.close()
         self._stage.news()
 
-    def _take(self, kind: bytes, data: bytes) -> None:
+    def _take(self, kind: bytes, data: bytes, since: float, at: float) -> None:
         match kind:
             case b"b":
                 self.seen.pid = int(data)
             case b"o":
                 # The demo server handles a message within take(), so what it does now is about this connection.
-                self._stage.speaking = self.number
-                self.observed.client_wrote(data)
+                self._stage.speaking, self._stage.read = self.number, (since, at)
+                self.observed.client_wrote(data, at)
                 self.take(data)
             case b"c":
-                self.seen.stdin_closed_at = monotonic()
+                self.seen.stdin_closed_at = at
             case _:
-                self.seen.signals += [(monotonic(), number) for number in data]
+                self.seen.signals += [(at, number) for number in data]
         # The stub decides nothing: whether a server obeys the end of its stdin and signals is decided here.
         if kind in (b"c", b"s") and not self._stage.deaf:
             self.end_process()
@@ -236,6 +237,12 @@ class Stage:
         self.url = ""
         self.speaking = 0
         """The number of the connection whose message is being handled."""
+        self.read = 0.0, 0.0
+        """When that message was read, after a time at which it was not there yet."""
+        self._reads: dict[tuple[int, object], tuple[float, float]] = {}
+        """The same of each call, by its connection and its id: a call is handled after it was received."""
+        self._looks = monotonic(), monotonic()
+        """When the event loop looked for messages last, and before that."""
         self._sessions: dict[str, ObservedConnection] = {}
         """What is seen of each HTTP session; without an id, of what opens one and of all in 2026-07-28."""
         self._opened: dict[str, ObservedConnection] = {}
@@ -292,8 +299,15 @@ class Stage:
         if self.seen.transport == "http":
             self._listener = HttpServer(self.setting)
             self.url = await self._listener.open(0)
+            self.spawn(self._look())
             return
         self._listener = await asyncio.start_unix_server(self._connected, self.folder / "judge")
+
+    async def _look(self) -> None:
+        """Notes when the event loop looks for messages: what comes over HTTP came after the last look but one."""
+        while True:
+            self._looks = self._looks[1], monotonic()
+            await asyncio.sleep(stub.BEAT_SECONDS)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = StubProcess(self, len(self.talks), writer)
@@ -306,8 +320,8 @@ class Stage:
         if frame.get("method") == "initialize":
             self._sessions[session] = self._new_observed()
         observed = self._session(session)
-        self.speaking = observed.number
-        observed.client_wrote(frames.encode(frame) + b"\n")
+        self.speaking, self.read = observed.number, (self._looks[0], monotonic())
+        observed.client_wrote(frames.encode(frame) + b"\n", self.read[1])
 
     def _session(self, session: str) -> ObservedConnection:
         """Returns what sees the messages that name an HTTP session, or none: what names a foreign one is seen alone."""
@@ -366,6 +380,7 @@ class Stage:
             return
         if name == "received" and fields.get("method") == "tools/call":
             self.seen.tools.append(str((frames.as_object(fields.get("params")) or {}).get("name")))
+            self._reads[self.speaking, fields.get("id")] = self.read
         if name == "cancelled":
             self._cancelled(fields["id"], _SIGNALS_OF_WAYS.get(fields["how"]), fields["reason"])
             if fields["how"] == "stream_closed":
@@ -398,16 +413,21 @@ class Stage:
             here = way is not Signal.NOTIFICATION or each.seen.connection == self.speaking
             # an id of the wrong type is another rule's fault
             if here and str(each.call.id) == str(id_) and each.seen.cancelled_at is None:
-                each.seen.cancelled_at, each.seen.signal, each.seen.reason = monotonic(), way, reason
+                each.seen.cancelled_since, each.seen.cancelled_at = self._read(way)
+                each.seen.signal, each.seen.reason = way, reason
+
+    def _read(self, way: Signal | None) -> tuple[float, float]:
+        """Returns since when a cancel may have been there, and when it was read: a stream is closed by no message."""
+        return self.read if way is not Signal.STREAM_CLOSED else (self._looks[0], monotonic())
 
     # -- its tools -----------------------------------------------------------------------------------------------
 
     def _seen(self, call: Call) -> SeenCall:
         # a task has no channel
         number = call.channel.number if isinstance(call.channel, (StubProcess, Overheard)) else self.speaking
-        return SeenCall(
-            call.tool, monotonic(), number, call.id, reports=call.reports, is_task=isinstance(call, Task)
-        )
+        since, at = self._reads.get((number, call.id), (monotonic(), monotonic()))
+        is_task = isinstance(call, Task)
+        return SeenCall(call.tool, at, number, call.id, call.reports, is_task, since)
 
     def _held(self, call: Call) -> HeldCall:
         held = HeldCall(call, self._seen(call))

@@ -4,8 +4,10 @@ It is started by its path, not imported, with the path of the judge's socket. It
 by nothing else but SIGKILL: that its stdin was closed, or a signal came, it tells. So the judge decides whether the server
 obeys, and nothing is left behind when the judge is gone.
 
-To the judge: records of one byte that says what it is, the number of bytes in four, and the bytes: ``b`` the process id,
-``o`` bytes from the client, ``c`` the end of those, ``s`` numbers of signals. From the judge: bytes for the client.
+To the judge: records of one byte that says what it is, two times, the number of bytes in four, and the bytes: ``b`` the
+process id, ``o`` bytes from the client, ``c`` the end of those, ``s`` numbers of signals. The times are nanoseconds of the
+monotonic clock in eight bytes each: when there was nothing to read yet, and when it was read. The judge may be busy, so it
+does not stamp by itself. From the judge: bytes for the client.
 
 Every import here is paid for at each start: keep them few.
 """
@@ -17,8 +19,11 @@ import select
 import signal
 import socket
 import sys
+from time import monotonic_ns
 
 READ_BYTES = 65536
+BEAT_SECONDS = 0.05
+"""Seconds after which the process looks again, so that it knows since when something can have come."""
 PASSED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -35,14 +40,19 @@ class Stub:
         self.reading = [0, woken, link.fileno()]
         self.pending = b""
         self.is_judged = True
+        self.since = monotonic_ns()
+        """The last time at which there was nothing to read from the client."""
 
     def run(self) -> None:
         """Passes bytes until the judge closes its end."""
         self.tell(b"b", b"%d" % os.getpid())
         while self.is_judged or self.pending:
-            ready, writable, _ = select.select(self.reading, [1] if self.pending else [], [])
+            looked = monotonic_ns()
+            ready, writable, _ = select.select(self.reading, [1] if self.pending else [], [], BEAT_SECONDS)
             if 0 in ready:
                 self.read()
+            else:
+                self.since = looked
             if self.woken in ready:
                 self.tell(b"s", os.read(self.woken, READ_BYTES))
             if self.link.fileno() in ready:
@@ -53,7 +63,8 @@ class Stub:
     def tell(self, kind: bytes, data: bytes) -> None:
         """Tells the judge, while there is one."""
         if self.is_judged:
-            self.link.sendall(kind + len(data).to_bytes(4, "big") + data)
+            times = self.since.to_bytes(8, "big") + monotonic_ns().to_bytes(8, "big")
+            self.link.sendall(kind + times + len(data).to_bytes(4, "big") + data)
 
     def read(self) -> None:
         """Takes bytes of the client."""

@@ -35,6 +35,9 @@ MADE_FOR_PROGRAMS: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceba
 CANCEL_SECONDS: Final = 3.0
 """Seconds that a client has to cancel after it said that it gave up."""
 
+EXACT_SECONDS: Final = 0.2
+"""Seconds by which a time may be wrong that is told as exact."""
+
 TIE_SECONDS: Final = 0.1
 """Seconds in which the end of stdin and a signal come at the same time: they reach a process on different ways."""
 
@@ -104,7 +107,7 @@ class Judging:
         for name, seen in self.runs.items():
             since = seen.call.at if seen.call is not None else seen.began
             told += [
-                EvidenceItem(f"{name}: {each.detail}", max(0.0, each.at - since))
+                EvidenceItem(f"{name}: {each.detail}", each.at - since)
                 for each in seen.violations()
                 if BREAKS.get(each.rule) == rule
             ]
@@ -127,9 +130,7 @@ class Judging:
                 rule, "its stream was closed, and it made no next call: it may have ended", *told
             )
         if call.cancelled_at is not None:
-            return self._passed(
-                rule, f"cancelled {call.cancelled_at - call.at:.2f} s after the call {way(call)}", *told
-            )
+            return self._passed(rule, f"cancelled {lag(call)} after the call {way(call)}", *told)
         sign, gone = seen.sign(call), seen.gone_at(call)
         if sign is None and gone is not None and answered_before(seen, call, gone):
             gone = None  # it waited for its answer
@@ -487,7 +488,11 @@ class Judging:
                 why.append(f"it did not end at {number}")
             else:
                 (left if any(each.left for each in seen.servers) else ended).append(number)
-                told += [EvidenceItem(f"{number}: {each.what}", each.at) for each in ends(seen)]
+                # A client may have ended a first server before it got the signal.
+                told += [
+                    EvidenceItem(f"{'before ' * ((each.at or 0) < 0)}{number}: {each.what}", each.at)
+                    for each in ends(seen)
+                ]
         if left:
             text = (
                 f"left behind at {', '.join(left)}: a server that ignores the end of its stdin, and SIGTERM"
@@ -567,6 +572,16 @@ def crashed(seen: Seen) -> bool:
     return seen.exit is not None and seen.exit < 0 and not seen.stopped and seen.experiment not in SIGNALS
 
 
+def lag(call: SeenCall) -> str:
+    """Returns the seconds between a call and its cancel, as a range where both were read too late to be exact."""
+    at = call.cancelled_at or call.at
+    least = (call.cancelled_since or at) - call.at
+    most = at - (call.since or call.at)
+    if most - least > EXACT_SECONDS:
+        return f"between {max(0.0, least):.1f} and {most:.1f} s"
+    return f"{at - call.at:.2f} s"
+
+
 def way(call: SeenCall) -> str:
     """Returns how a call was cancelled."""
     words = {
@@ -617,8 +632,8 @@ def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
 
 
 def ends(seen: Seen) -> Iterator[EvidenceItem]:
-    """Yields in order how each server ended, from the client's end or from what was done to it."""
-    since = seen.acted_at or seen.ended_at or seen.began
+    """Yields in order how each server ended, from what was done to the client or else from the start of the run."""
+    since = seen.acted_at or seen.began
     marks = [] if seen.ended_at is None else [(seen.ended_at, client_ended(seen))]
     for each in seen.servers:
         if each.stdin_closed_at is not None:

@@ -311,6 +311,24 @@ def test_how_servers_ended_is_told_in_order():
     assert len(told) == 4
 
 
+def test_a_cancel_that_was_read_late_is_told_as_a_range():
+    read_late = call(
+        at=10.4, since=10.0, cancelled_at=12.0, cancelled_since=11.98, signal=Signal.NOTIFICATION
+    )
+    finding = found("K-01", run("limit", read_late))
+    assert finding.sentence == "cancelled between 1.6 and 2.0 s after the call by notifications/cancelled"
+
+
+def test_what_happened_before_a_signal_is_not_told_as_its_effect():
+    first, second = SeenServer(7, 9.0, None, [(11.9, 15)], 12.9), SeenServer(8, 13.0, 20.0, [], 20.1)
+    told = found("K-15", run("sigterm", call(), servers=[first, second])).evidence
+    assert [(each.at, each.what) for each in told[:3]] == [
+        (pytest.approx(-1.1), "before SIGTERM: process 7 got SIGTERM"),
+        (pytest.approx(-0.1), "before SIGTERM: process 7 was killed"),
+        (pytest.approx(7.0), "SIGTERM: stdin of process 8 was closed"),
+    ]
+
+
 def test_what_is_left_behind_is_told_by_the_signal():
     left: dict[str, Any] = {"servers": [SeenServer(7, 9.0, 14.0, [], None, left=True)]}
     ended: dict[str, Any] = {"servers": [SeenServer(7, 9.0, 14.0, [], 15.0)]}

@@ -123,7 +123,7 @@ def evidence_pieces(
     evidence: EvidenceItem, most: int = EVIDENCE_CHARACTERS
 ) -> tuple[SafeText, SafeText, SafeText]:
     """The time of a piece of evidence, its words, and its message, of which ``most`` characters are shown."""
-    at = "" if evidence.at is None else f"+{evidence.at:.3f} s"
+    at = "" if evidence.at is None else f"{evidence.at:+.3f} s"
     frame = safe("  {}", brief(evidence.frame, most)) if evidence.frame else NOTHING
     return safe("{:>10}  ", at), brief(evidence.what, most), frame
 
@@ -257,6 +257,6 @@ def markdown(report: Report) -> str:
 
 
 def _quoted(evidence: EvidenceItem) -> str:
-    at = "" if evidence.at is None else f"+{evidence.at:.3f} s "
+    at = "" if evidence.at is None else f"{evidence.at:+.3f} s "
     frame = f" {_code(evidence.frame)}" if evidence.frame else ""
     return f"{at}{_cell(evidence.what)}{frame}"

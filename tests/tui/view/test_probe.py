@@ -119,6 +119,7 @@ def test_evidence_stands_below_what_is_broken_with_its_moment_and_frame():
     at = lines.index("P-01  fail: a result came")
     assert lines[at + 1].strip() == "MUST: stdio, Cancellation (2026-07-28)"
     assert lines[at + 3].split() == ["+2.000", "s", "result", '{"result":{}}']
+    assert view.evidence_line(EvidenceItem("it ended", -1.09)) == "  -1.090 s  it ended"
 
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
