@@ -487,6 +487,11 @@ class Client:
         self.stderr.add(unpainted(text))
         self.tell(ev.Stderr(at=self.now(), line=text))
 
+    def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
+        """Tells the ledger what was thrown away: it is said beside the silence of its request."""
+        self.ledger.violation("dropped", f"{what}, which no client reads", self.now(), 0, stream)
+        self.drain()
+
     def happened(self, *, text: str) -> None:
         """Logs a fact about the connection."""
         self.note(text)

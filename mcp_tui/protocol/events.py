@@ -374,7 +374,7 @@ class Violation(Event):
     ``id`` names the client's request where there is one, ``by`` the side that broke the rule. ``count`` says how often it
     broke this rule for this request by now: of many, not each is told.
 
-    Rules that the ledger tells: ``batch``, ``duplicate-request-id``, ``foreign-stream``, ``input-required``,
+    Rules that the ledger tells: ``batch``, ``dropped``, ``duplicate-request-id``, ``foreign-stream``, ``input-required``,
     ``late-response``, ``malformed``, ``malformed-progress``, ``malformed-response``, ``mismatched-id``,
     ``not-acknowledged``, ``progress-not-increasing``, ``progress-token-type``, ``response-before-request``,
     ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``,

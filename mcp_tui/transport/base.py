@@ -180,6 +180,13 @@ class Sink(Protocol):
     def happened(self, *, text: str) -> None:
         """Reports a fact about the connection for the log: started, resumed, an ignored header."""
 
+    def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
+        """Reports something that the server sent and that no client reads, so that its silence shows nothing.
+
+        ``what`` names it: an event of another name, half an event, a body in an encoding that was not accepted. ``raw`` is
+        the data of a whole event. ``stream`` is as for :meth:`received`.
+        """
+
     def degraded(self, *, detail: str) -> None:
         """Reports what the connection, which stays, cannot do any more until a person reconnects."""
 

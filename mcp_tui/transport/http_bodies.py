@@ -65,6 +65,11 @@ class EventBlocks:
         """Whether the event that is coming in is above the cap."""
         return self._framer.overflows
 
+    @property
+    def unfinished(self) -> bytes:
+        """What has come of the last event; nothing if that is above the cap."""
+        return self._framer.unfinished
+
     def close(self) -> list[bytes | Oversized]:
         """Ends the stream and returns the unfinished event, if there is one."""
         return self._framer.close()
@@ -76,7 +81,8 @@ class EventStream(httpx.AsyncByteStream):
     httpx-sse decodes them. It has no limit, so it is given whole events only, none of more than ``cap`` bytes; and they are
     decoded as Latin-1, so that data that is not UTF-8 reaches the parser as it was sent. An event above the cap is dropped
     and reported to ``oversized`` when it ends; on a request's ``own`` stream at once, as it may never end, and the stream
-    is read no further. ``cut`` says whether the stream ended inside an event, which is dropped.
+    is read no further. ``cut`` says whether the stream ended inside an event, which is dropped, and ``half`` how many bytes
+    of one have come.
     """
 
     def __init__(
@@ -94,6 +100,12 @@ class EventStream(httpx.AsyncByteStream):
         self._turn = turn
         self._oversized = oversized
         self._own = own
+
+    @property
+    def half(self) -> int:
+        """Bytes of an event with data whose end has not come."""
+        rest = self._blocks.unfinished
+        return len(rest) if _SSE_DATA.search(rest + b"\n") else 0
 
     async def events(self) -> AsyncGenerator[ServerEvent]:
         """Yields the events until the server ends the stream. Raises what broke the connection."""
@@ -129,8 +141,7 @@ class EventStream(httpx.AsyncByteStream):
                     await self._turn.breathe()
                 yield last + b"\n\n"
         # An event without its blank line is none (HTML, "Event stream interpretation").
-        rest = self._blocks.close()
-        self.cut = any(isinstance(each, Oversized) or _SSE_DATA.search(each + b"\n") for each in rest)
+        self.cut = self._blocks.overflows or self.half > 0
 
 
 async def read_body(
@@ -139,19 +150,25 @@ async def read_body(
     turn: Turn,
     announced: int = 0,
     outline: MessageOutline | None = None,
+    cut: Callable[[int], None] = lambda _: None,
 ) -> bytes | Oversized:
     """Returns a whole body, or the start of one that is longer than ``cap`` bytes, or is ``announced`` to be.
 
-    It is fed to ``outline`` while it comes.
+    It is fed to ``outline`` while it comes. If the connection breaks in it, ``cut`` is told how many bytes came.
     """
     body = BytesIO()
-    async for chunk in stream:
-        body.write(chunk)
-        if body.tell() > cap or announced > cap:
-            return Oversized(head=body.getvalue()[:LINE_HEAD_BYTES], size=max(body.tell(), announced))
-        if outline is not None:
-            outline.feed(chunk)
-        await turn.breathe()
+    try:
+        async for chunk in stream:
+            body.write(chunk)
+            if body.tell() > cap or announced > cap:
+                return Oversized(head=body.getvalue()[:LINE_HEAD_BYTES], size=max(body.tell(), announced))
+            if outline is not None:
+                outline.feed(chunk)
+            await turn.breathe()
+    except EXPECTED:
+        if body.tell():
+            cut(body.tell())
+        raise
     return body.getvalue()
 
 

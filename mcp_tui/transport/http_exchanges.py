@@ -370,7 +370,7 @@ class Exchange(Sending):
         # Not renewed here, as a notification is: a person may have to sign in, and the clocks of a request stop meanwhile.
         if self._status in (401, 403) or 300 <= self._status < 400:
             raise await refused(session, response)
-        check_encoding(response)
+        check_encoding(session, response, self._id)
         if self._status >= 400:
             await self._error(response)
         elif self._status != 200 or kind not in (JSON_TYPE, EVENT_STREAM_TYPE):
@@ -382,15 +382,20 @@ class Exchange(Sending):
                 # C-39: a stream of 2026-07-28 is never resumed, whatever ids its events have.
                 cursor = None if session.modern else self._cursor
                 self._besides = await read_events(
-                    response, session, cursor, self._deliver, self._other, own=True
+                    response, session, cursor, self._deliver, self._other, stream=self._id
                 )
             else:
                 announced = int(response.headers.get("content-length", "0"))
                 outline = MessageOutline()
-                raw = await read_body(response.aiter_raw(), session.cap, session.turn, announced, outline)
+                raw = await read_body(
+                    response.aiter_raw(), session.cap, session.turn, announced, outline, self._cut
+                )
                 if isinstance(raw, bytes) and not raw.strip():
                     raise await refused(session, response, raw)
                 self._deliver(raw, self._status, outline.close())
+
+    def _cut(self, size: int) -> None:
+        self._session.sink.dropped(what=f"half a body ({size:,} bytes)", stream=self._id)
 
     def _other(self, event: ServerEvent) -> bool:
         """Ends the exchange at an ``endpoint`` event before there is a session: no answer comes on this stream.
@@ -450,7 +455,7 @@ class Exchange(Sending):
             await asyncio.sleep(cursor.pause)
             # C-36: until the stream is open again, a cancel ends the waiting: a replay would bring an answer that nobody
             # wants.
-            detail, refused = await read_on(session, cursor, self._deliver, self._resumed, own=True)
+            detail, refused = await read_on(session, cursor, self._deliver, self._resumed, stream=self._id)
             self._waiting = False
             if refused is not None or cursor.in_vain >= ATTEMPTS:
                 self._final = True

@@ -255,38 +255,52 @@ async def read_events(
     deliver: Deliver,
     other: Callable[[ServerEvent], bool] | None = None,
     *,
+    stream: RequestId | None = None,
     own: bool = False,
 ) -> str:
     """Reads an event stream until the server ends it; returns in words what it held besides messages.
 
-    A request's ``own`` stream is read to the first event above the cap.
+    ``stream`` is the id of the request whose own stream it is. Such a one, and any other that is ``own``, is read to the
+    first event above the cap.
     Without a ``cursor`` the ids of events mean nothing (streamable HTTP, 2026-07-28). ``other`` is offered the events of
     other names and returns whether it used one.
 
     Raises:
         Exception: what broke the connection.
     """
-    stream = EventStream(response.aiter_raw(), session.cap, session.turn, deliver, own=own)
+    own = own or stream is not None
+    source = EventStream(response.aiter_raw(), session.cap, session.turn, deliver, own=own)
     ignored = ""
-    async with contextlib.aclosing(stream.events()) as events:
-        async for event in events:
-            if cursor is not None and not cursor.moves(event):
-                session.sink.happened(text=f"the server sent event {readable(event.id, 40)!r} again: dropped")
-            elif event.data and event.name == "message":
-                deliver(event.data, outline=await outlined(event.data, session.turn))
-            elif event.data and not ignored and not (other and other(event)):
-                ignored = f"events named {readable(event.name, 40)!r}"
-                session.sink.happened(text=f"ignored {ignored}")
-            await session.turn.breathe()
-    if stream.cut:
-        session.sink.happened(text="a stream ended within an event, which was dropped")
-        return INCOMPLETE
-    return ignored
+    try:
+        async with contextlib.aclosing(source.events()) as events:
+            async for event in events:
+                if cursor is not None and not cursor.moves(event):
+                    text = f"the server sent event {readable(event.id, 40)!r} again: dropped"
+                    session.sink.happened(text=text)
+                elif event.data and event.name == "message":
+                    deliver(event.data, outline=await outlined(event.data, session.turn))
+                elif event.data and not (other and other(event)):
+                    name = f"{readable(event.name, 40)!r}"
+                    ignored = ignored or f"events named {name}"
+                    session.sink.dropped(what=f"an event named {name}", raw=event.data, stream=stream)
+                await session.turn.breathe()
+    except EXPECTED:
+        _tell_half(session, source, stream)
+        raise
+    _tell_half(session, source, stream)
+    return INCOMPLETE if source.cut else ignored
+
+
+def _tell_half(session: HttpSession, source: EventStream, stream: RequestId | None) -> None:
+    if source.half:
+        session.sink.dropped(what=f"half an event ({source.half:,} bytes)", stream=stream)
 
 
 @contextlib.asynccontextmanager
-async def opened(session: HttpSession, last_id: str = "") -> AsyncGenerator[httpx.Response]:
-    """Opens a stream by GET, behind the last event that came.
+async def opened(
+    session: HttpSession, last_id: str = "", stream: RequestId | None = None
+) -> AsyncGenerator[httpx.Response]:
+    """Opens a stream by GET, behind the last event that came; ``stream`` is the id of the request that it belongs to.
 
     Raises:
         Refused: there is no such stream.
@@ -298,7 +312,7 @@ async def opened(session: HttpSession, last_id: str = "") -> AsyncGenerator[http
     async with session.request("GET", headers) as response:
         if response.status_code != 200 or media_type(response.headers) != EVENT_STREAM_TYPE:
             raise await refused(session, response)
-        check_encoding(response)
+        check_encoding(session, response, stream)
         yield response
 
 
@@ -327,9 +341,10 @@ async def refused(session: HttpSession, response: httpx.Response, body: bytes | 
     return Refused(detail, RefusedResponse(status, body[:LINE_HEAD_BYTES], challenge))
 
 
-def check_encoding(response: httpx.Response) -> None:
+def check_encoding(session: HttpSession, response: httpx.Response, stream: RequestId | None) -> None:
     """Raises :class:`Refused` for a response that is compressed although only identity was accepted."""
     if encoding := foreign_encoding(response.headers):
+        session.sink.dropped(what=f"a body in the encoding {encoding}", stream=stream)
         text = f"the server compressed its answer ({encoding}) although only identity is accepted"
         raise Refused(text, RefusedResponse(response.status_code))
 
@@ -350,7 +365,7 @@ async def read_on(
     deliver: Deliver,
     began: Callable[[], None],
     *,
-    own: bool = False,
+    stream: RequestId | None = None,
 ) -> tuple[str, Refused | None]:
     """Opens a stream behind the last event and reads it to its end.
 
@@ -359,10 +374,10 @@ async def read_on(
     cursor.reopen()
     clock, opened_at = asyncio.get_running_loop().time, math.inf
     try:
-        async with opened(session, cursor.last_id) as response:
+        async with opened(session, cursor.last_id, stream) as response:
             began()
             opened_at = clock()
-            await read_events(response, session, cursor, deliver, own=own)
+            await read_events(response, session, cursor, deliver, stream=stream)
     except Refused as error:
         status = error.said.status
         if session.session_id is not None and not session.mute and is_session_over(error.said):

@@ -111,6 +111,13 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    what: str
+    raw: bytes = b""
+    stream: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Degraded:
     detail: str
 
@@ -150,6 +157,7 @@ Item = (
     | NotSent
     | StderrLine
     | Happened
+    | Dropped
     | Degraded
     | ProcessesEnded
     | Unheard
@@ -169,6 +177,7 @@ KINDS: dict[str, type[Item]] = {
     "not_sent": NotSent,
     "stderr_line": StderrLine,
     "happened": Happened,
+    "dropped": Dropped,
     "degraded": Degraded,
     "processes_ended": ProcessesEnded,
     "unheard": Unheard,

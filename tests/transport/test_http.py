@@ -32,7 +32,9 @@ from tests.servers.http_scripted import (
 )
 from tests.servers.recorder import (
     Closed,
+    Dropped,
     Happened,
+    NotSent,
     Received,
     SignalAccepted,
     SignalLeaving,
@@ -186,7 +188,7 @@ async def test_the_life_of_a_request_answered_by_a_stream():
         ]
         assert {(item.stream, item.status) for item in heard.of(Received)} == {("a", 0)}
         assert heard.of(StreamEnded) == [StreamEnded(id="a")]
-        assert "stranger" in heard.of(Happened)[0].text
+        assert heard.of(Dropped) == [Dropped(what="an event named 'stranger'", raw=b'{"a": 1}', stream="a")]
 
 
 @pytest.mark.parametrize(
@@ -203,6 +205,35 @@ async def test_a_stream_without_a_response_is_said_to_have_held_something_else(c
         transport.send(request("a"))
         ended = await heard.until(StreamEnded)
         assert ended.detail.startswith(f"the stream ended without a response, with {what}")
+
+
+EVENTS = {"Content-Type": "text/event-stream"}
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "what"),
+    [
+        (EVENTS, b"data: {", "half an event (7 bytes)"),
+        (EVENTS | {"Content-Length": "1000"}, b": hello\n\ndata: {", "half an event (7 bytes)"),
+        (EVENTS | {"Content-Encoding": "gzip"}, b"\x1f\x8b", "a body in the encoding gzip"),
+        (JSON | {"Content-Length": "1000"}, b'{"jsonrpc"', "half a body (10 bytes)"),
+        (EVENTS | {"Content-Length": "1000"}, b"data: {}\n\n", None),
+    ],
+    ids=["stream", "broken stream", "encoding", "broken body", "between two events"],
+)
+async def test_what_no_client_reads_is_reported_as_dropped(
+    head: dict[str, str], body: bytes, what: str | None
+):
+    async def script(call: Call) -> None:
+        await call.head(200, head)
+        await call.raw(body)
+        call.writer.close()
+
+    async with connected(script) as (_, transport, heard):
+        transport.send(request("a"))
+        await heard.until(StreamEnded if "Content-Encoding" not in head else NotSent)
+        assert heard.of(Dropped) == ([] if what is None else [Dropped(what=what, stream="a")])
 
 
 # -- cancelling by closing -------------------------------------------------------------------------------------
