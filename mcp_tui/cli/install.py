@@ -14,6 +14,7 @@ from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.programs import tap_problem
 from mcp_tui.config.servers import discover, find
+from mcp_tui.config.sharing import Sharing, sharing
 from mcp_tui.config.sources import REGISTRY
 from mcp_tui.tap.install import ConfigEntry, NotEditable, options, own_path
 from mcp_tui.tui.view.text import clean
@@ -67,6 +68,8 @@ def run(given: Words) -> int:
         raise Failure(str(error), lines=error.lines) from None
     for line in edit.diff():
         out(clean(line))
+    if installs:
+        _warn_if_shared(server.file, named=config is not None, yes=chosen.yes)
     if not (chosen.yes or asked("Write this?", "write it in a script")):
         raise Failure("Nothing was written.")
     agreed = consent.is_given(server)
@@ -75,6 +78,23 @@ def run(given: Words) -> int:
         consent.give(_find(server.name, server.file))
     out(clean(f"Written. Restart the client. The file as it was: {kept}"))
     return Exit.COMPLETED
+
+
+def _warn_if_shared(file: Path, *, named: bool, yes: bool) -> None:
+    """Says who else gets a file with a path of this machine.
+
+    Raises:
+        Failure: git tracks the file, and nobody is asked who could see that, nor did anybody name the file.
+    """
+    shared = sharing(file)
+    if shared is Sharing.OWN:
+        return
+    said = f"{file} {shared.value}: others get a path of this machine with it, and cannot start the server."
+    if yes and not named and shared is not Sharing.PROJECT:
+        raise Failure(
+            f"{said} Nothing was written. Name the file to write it: --config {shlex.quote(str(file))}"
+        )
+    warn(said)
 
 
 def _find(name: str, config: Path | None) -> Definition:

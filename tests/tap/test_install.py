@@ -274,6 +274,31 @@ def test_a_file_of_another_form_is_refused_with_what_to_write(tmp_path: Path):
     assert "args: tap, --, and then the server's command" in refused.err
 
 
+def test_a_shared_file_gets_a_path_of_this_machine_only_after_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    file, text = Path(".mcp.json"), '{"mcpServers": {"a": {"command": "npx"}}}'
+    file.write_text(text)
+    assert run("servers", "--trust", "a", "--yes").status == 0
+    install, project = (
+        ("tap", "--install", "a", "--yes"),
+        f"{tmp_path}/.mcp.json belongs to a project: others get",
+    )
+    done = run(*install)
+    assert (done.status, project in done.err) == (0, True)
+    assert run("tap", "--uninstall", "a", "--yes").err == ""
+    for words in (("init", "-q"), ("add", ".mcp.json")):
+        subprocess.run(("git", *words), check=True, capture_output=True)
+    refused = run(*install)
+    assert (refused.status, file.read_text()) == (2, text)
+    tracked = f"{tmp_path}/.mcp.json is tracked by git: others get a path of this machine"
+    assert tracked in refused.err
+    assert f"Nothing was written. Name the file to write it: --config {tmp_path}/.mcp.json" in refused.err
+    done = run(*install, "--config", ".mcp.json")
+    assert (done.status, "is tracked by git" in done.err, file.read_text() == text) == (0, True, False)
+
+
 def test_a_project_s_server_needs_approval_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "npx"}}}')

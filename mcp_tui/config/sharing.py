@@ -1,0 +1,75 @@
+"""Whether a config file is one person's own, or one that others get too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from mcp_tui.config.sources import REGISTRY, Surroundings, places
+
+_MORE_PROJECT_FILES: Final = (
+    ".amazonq/mcp.json", ".github/mcp.json", ".kimi-code/mcp.json", ".kiro/settings/mcp.json", ".qwen/settings.json",
+    ".roo/mcp.json", "config/mcporter.json",
+)  # fmt: skip
+"""Files of a project that are not searched for servers, but can be named."""
+
+_GIT_SECONDS: Final = 10
+
+_GIT: Final = ("git", "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false", "ls-files")
+"""A look that writes nothing and runs nothing that the project's own settings name."""
+
+_GIT_VARIABLES: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH")
+"""Those of the person's own. The others name another repository, or change the look."""
+
+
+class Sharing(Enum):
+    """Who gets a file; the value is a clause about it."""
+
+    OWN = "is your own"
+    PROJECT = "belongs to a project"
+    MAYBE_TRACKED = "may be tracked by git"
+    TRACKED = "is tracked by git"
+
+
+def sharing(file: Path, around: Surroundings | None = None) -> Sharing:
+    """Returns who gets a file. Of a link, the file counts that would be written."""
+    around = around or Surroundings.now()
+    path = around.cwd / file
+    if (tracked := _tracked(path.resolve())) is not Sharing.OWN:
+        return tracked
+    known = places(around)
+    names = [
+        place.path.relative_to(place.folder)
+        for place in known
+        if place.folder and place.source is not REGISTRY
+    ]
+    own = {place.path for place in known if place.folder is None}
+    own |= {around.home / name for name in _MORE_PROJECT_FILES}
+    ends = tuple({f"/{name.as_posix()}" for name in names} | {f"/{name}" for name in _MORE_PROJECT_FILES})
+    return Sharing.PROJECT if path not in own and path.as_posix().endswith(ends) else Sharing.OWN
+
+
+def _tracked(file: Path) -> Sharing:
+    """Returns whether git tracks a file; ``OWN`` if it does not, or there is no repository."""
+    if not any((folder / ".git").exists() for folder in file.parents):
+        return Sharing.OWN
+    env = {name: value for name, value in os.environ.items() if name[:4] != "GIT_" or name in _GIT_VARIABLES}
+    env |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    try:
+        status = subprocess.run(
+            [*_GIT, "--error-unmatch", "--", file.name],
+            cwd=file.parent,
+            env=env,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_GIT_SECONDS,
+        ).returncode
+    except (OSError, subprocess.SubprocessError):
+        return Sharing.MAYBE_TRACKED
+    # Another status: git refuses the repository of another user, or cannot read it.
+    return {0: Sharing.TRACKED, 1: Sharing.OWN}.get(status, Sharing.MAYBE_TRACKED)
