@@ -13,7 +13,9 @@ def run() -> None:
 
         if (tapped := quick(sys.argv[1:])) is not None:
             serve(*tapped)
-    _spare_modules()
+    from mcp_tui.stand_ins import spare_modules
+
+    spare_modules()
     try:
         from mcp_tui.cli import main
 
@@ -28,36 +30,6 @@ def run() -> None:
             sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
-
-
-def _spare_modules() -> None:
-    """Spares the start what no command needs. Only here: a host program's modules are its own."""
-    # pydantic_core loads its types of schemas, a tenth of the start, to offer four of them in its own name
-    _spare("pydantic_core.core_schema", "pydantic_core", "__all__")
-    # Textual's palette, which is not ours, loads trees, selects and placeholders for one name in its annotations
-    _spare("textual.types", "textual.command", "CommandPalette")
-
-
-def _spare(name: str, user: str, last: str) -> None:
-    """Puts a stand-in for a module that ``user`` only names. Who asks once that has its ``last`` name loads the module."""
-    from importlib import import_module
-    from types import ModuleType
-    from typing import Any, cast
-
-    modules = cast("dict[str, object]", sys.modules)
-    module = ModuleType(name)
-
-    def loaded(wanted: str) -> object:
-        if wanted.startswith("__"):
-            raise AttributeError(wanted)
-        if not hasattr(modules.get(user), last):
-            return Any
-        if modules.get(name) is module:
-            del modules[name]
-        return getattr(import_module(name), wanted)
-
-    module.__dict__["__getattr__"] = loaded
-    modules[name] = module
 
 
 if __name__ == "__main__":

@@ -318,7 +318,8 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
     """Returns advice about a server that refused with this challenge; empty if what is ``said`` has it already."""
     # these load an HTTP library, which is loaded where a server behind a URL has refused
     from mcp_tui.client.auth.discovery import HEADER_OPTION, token_challenge
-    from mcp_tui.transport.addresses import parse, readable
+    from mcp_tui.transport.addresses import parse
+    from mcp_tui.transport.errors import readable
 
     found = None if challenge is None else token_challenge(challenge)
     if HEADER_OPTION in said:

@@ -43,6 +43,10 @@ def _proxy(given: Words) -> int:
         raise Failure("A tap over HTTP takes its options and one URL. See mcp-tui tap --help.")
     if not 0 <= port < 65536:
         raise Failure(f"Invalid port {port}. Use 0 to 65535; 0 picks a free one.")
+    begin = _begin(given)
+    from mcp_tui.tap.recorder_process import RecorderProcess
+
+    recorder = RecorderProcess("http")  # beside what is imported below
     import os
 
     from mcp_tui.cli.session import tokens_for
@@ -58,7 +62,7 @@ def _proxy(given: Words) -> int:
         client_key=options.client_key or "",
     )
     try:
-        return serve(target, port, tokens_for(target), _begin(given))
+        return serve(target, port, tokens_for(target), begin, recorder)
     except TransportError as error:
         raise Failure(str(error)) from error
     except OSError as error:

@@ -14,7 +14,6 @@ from mcp_tui.journal.redaction import Redactor, Unredacted
 from mcp_tui.journal.store import Follower, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Note
-from mcp_tui.transport.base import call_behind_keys
 
 
 def open_store(
@@ -26,7 +25,7 @@ def open_store(
     keep_days: float | None = None,
     keep_bytes: int | None = None,
     purpose: str = "",
-    soon: Callable[[Callable[[], None]], object] = call_behind_keys,
+    soon: Callable[[Callable[[], None]], object] | None = None,
     began: float | None = None,
     otlp: str | None = None,
     unseen: bool = False,
@@ -40,12 +39,17 @@ def open_store(
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
-    If a journal cannot be made, the store's log says so. Records are written when ``soon`` calls back: at the end of each
-    turn of the event loop, which must be running, or of another one.
+    If a journal cannot be made, the store's log says so. Records are written when ``soon`` calls back, by default at the end
+    of each turn of the event loop, which must be running.
 
     Raises:
         RecordingError: the recording cannot be made.
     """
+    if soon is None:
+        from mcp_tui.transport.base import (
+            call_behind_keys as soon,  # with asyncio, which the recorder of a tap lacks
+        )
+
     redactor = Redactor(known_secrets(target))
     header = Header.now(shown(target), purpose, began)
     writers: list[Writer] = []

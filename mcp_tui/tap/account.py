@@ -107,10 +107,10 @@ class Account(Onlooker, ABC):
 
     # -- the door ----------------------------------------------------------------------------------------------
 
-    def open_door(self) -> None:
-        """Opens the door, if there can be one."""
+    def open_door(self, door: doors.Door | None = None) -> None:
+        """Opens the door, if there can be one, or takes one that is open."""
         with suppress(OSError):
-            self._door = doors.Door(os.urandom(6).hex())
+            self._door = door or doors.Door(os.urandom(6).hex())
             self.desk.watch(self._door.socket, self._let_in)
 
     def close_door(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
@@ -23,6 +22,7 @@ from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
 from mcp_tui.tap.desk import Books, Desk
+from mcp_tui.transport.errors import exit_text
 
 UNGUARDED_SECONDS: Final = 0.5
 """Seconds that the guard of a killed tap has to end the server."""
@@ -57,7 +57,7 @@ class StdioBooks(Account):
         """The process id of the server, and of its group."""
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
         if chosen.reachable:
-            self.open_door()
+            self.open_door(desk.door)
 
     # -- records ---------------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class StdioBooks(Account):
             case b"g":
                 self._missed(data[:1], int.from_bytes(data[1:], "big"), at)
             case b"x":
-                self._end(_ended(int(data)), expected=self._input_over, at=at)
+                self._end(exit_text(int(data)), expected=self._input_over, at=at)
             case _:
                 pass
         self.ledger.perform()
@@ -184,12 +184,6 @@ class StdioBooks(Account):
         self.desk.say(say=messages.encode(message).decode() + "\n")
 
 
-def _ended(code: int) -> str:
-    from mcp_tui.transport.stdio import exit_text
-
-    return exit_text(code)
-
-
 def begun(desk: Desk, begin: dict[str, Json], at: float) -> Books:
     """Returns the books of a tap with these options."""
     if "command" in begin:
@@ -197,13 +191,3 @@ def begun(desk: Desk, begin: dict[str, Json], at: float) -> Books:
     from mcp_tui.tap.http_books import HttpBooks
 
     return HttpBooks(desk, begin)
-
-
-def main() -> None:
-    """Runs ``books.py RECORDS ORDERS``, the descriptors of two pipes."""
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    sys.exit(not Desk(int(sys.argv[1]), int(sys.argv[2]), begun).run())
-
-
-if __name__ == "__main__":
-    main()

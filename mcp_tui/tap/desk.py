@@ -26,13 +26,14 @@ from mcp_tui.client.settings import Target
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.store import Store
+from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account
-from mcp_tui.transport.addresses import readable
+from mcp_tui.transport.errors import readable
 
 SLICE_SECONDS: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
@@ -68,11 +69,21 @@ class Desk:
     """Keeps the books that ``begun`` returns for the options of a tap."""
 
     def __init__(
-        self, records: int, orders: int, begun: Callable[[Desk, dict[str, Json], float], Books]
+        self,
+        records: int,
+        orders: int,
+        begun: Callable[[Desk, dict[str, Json], float], Books],
+        *,
+        door: doors.Door | None = None,
+        caught_up: Callable[[], object] = lambda: None,
     ) -> None:
         self._records = records
         self._orders = orders
         self._begun = begun
+        self.door = door
+        """That of a tap over stdio, open since the start of this process."""
+        self._caught_up: Callable[[], object] | None = caught_up
+        """Called when all is read for the first time."""
         self._books: Books | None = None
         self._over = False
         self._data = bytearray()
@@ -102,8 +113,12 @@ class Desk:
         try:
             self._selector.register(self._records, selectors.EVENT_READ, self._read)
             while not self._over:
-                for key, _ in self._selector.select(self._wait()):
+                ready = self._selector.select(self._wait())
+                for key, _ in ready:
                     key.data()
+                if self._caught_up and self._books is not None and not (ready or self._more):
+                    self._caught_up()
+                    self._caught_up = None
                 self._work(monotonic() + SLICE_SECONDS)
                 self._turn()
                 self._look_at_clock()
@@ -127,7 +142,7 @@ class Desk:
         return () if self._books is None else self._books.accounts
 
     def _wait(self) -> float | None:
-        if self._more or self._turns:
+        if self._more or self._turns or (self._caught_up and self._books is not None):
             return 0.0
         # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
         dues = () if self._held else (each.ledger.deadlines.next() for each in self._accounts)

@@ -38,7 +38,8 @@ from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, as_event, fields_of, with_data
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, hear, start_books, tell, widen
+from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, hear, tell, widen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, TransportError, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
@@ -435,7 +436,13 @@ class HttpTap:
 
     queue: Queue
 
-    def __init__(self, target: HttpTarget, tokens: Authorization | None, begin: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        target: HttpTarget,
+        tokens: Authorization | None,
+        begin: dict[str, Any],
+        recorder: RecorderProcess,
+    ) -> None:
         self.address = parse(target.url)
         self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens)
         self.connections: set[ClientConnection] = set()
@@ -452,6 +459,7 @@ class HttpTap:
         self._server: asyncio.Server | None = None
         self._tokens = tokens
         self._advised = False
+        self._recorder = recorder
         self._begin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
         self._kept_back: dict[int, KeptBack] = {}
         """What is kept back, by the number of a session."""
@@ -587,7 +595,7 @@ class HttpTap:
             lambda: ClientConnection(self), ADDRESS, port, start_serving=False
         )
         self.own = f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}"
-        self._start_books(loop)
+        self._feed(loop)
         if self._tokens is not None:
             await self._tokens.load()
             self._tokens.share_secrets(self._learn)
@@ -595,13 +603,12 @@ class HttpTap:
         await self._server.start_serving()
         return self.own + self.address.url.raw_path.partition(b"?")[0].decode("ascii")
 
-    def _start_books(self, loop: asyncio.AbstractEventLoop) -> None:
-        records, orders = start_books()
-        widen(records)
+    def _feed(self, loop: asyncio.AbstractEventLoop) -> None:
+        widen(self._recorder.records)
         sys.setswitchinterval(SWITCH)
-        self.queue = Queue(records)
+        self.queue = Queue(self._recorder.records)
         self._feeding = Thread(target=self.queue.run, args=(self._begin,), daemon=True)
-        self._obeying = Thread(target=self._obey, args=(Orders(orders), loop), daemon=True)
+        self._obeying = Thread(target=self._obey, args=(Orders(self._recorder.orders), loop), daemon=True)
         self._feeding.start()
         self._obeying.start()
 
@@ -647,14 +654,20 @@ class HttpTap:
         return task
 
 
-def serve(target: HttpTarget, port: int, tokens: Authorization | None, begin: dict[str, Any]) -> int:
+def serve(
+    target: HttpTarget,
+    port: int,
+    tokens: Authorization | None,
+    begin: dict[str, Any],
+    recorder: RecorderProcess,
+) -> int:
     """Runs a tap over HTTP; returns the exit status.
 
     Raises:
         OSError: the port cannot be listened at.
         TransportError: the URL, or the environment's proxy, cannot be used.
     """
-    tap = HttpTap(target, tokens, begin)
+    tap = HttpTap(target, tokens, begin, recorder)
     status = asyncio.run(tap.run(port))
     tap.finish()
     return status

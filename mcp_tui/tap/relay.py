@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
+    from mcp_tui.tap.recorder_process import RecorderProcess
     from mcp_tui.tap.start import StartedServer
 
 RECORD = Struct("!cdII")
@@ -67,8 +68,6 @@ AWAKE = 20
 """Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
 SWITCH = 0.0001
 """Seconds after which the thread that hands the records on gives way to those that move bytes, usually 5 ms."""
-NICE = 5
-"""How far the books stand back behind the traffic: further, and limits would be late on a machine with much to do."""
 HOLD = 2.0
 """Seconds without a word of the books after which the answers wait no longer for what they decide."""
 LINE_SECONDS = 0.2
@@ -439,8 +438,9 @@ class ByteStream:
 class Relay:
     """A running tap."""
 
-    def __init__(self, server: StartedServer, begin: dict[str, Any]) -> None:
+    def __init__(self, server: StartedServer, recorder: RecorderProcess, begin: dict[str, Any]) -> None:
         self.server = server
+        self.recorder = recorder
         self.begin = {**begin, "command": server.command, "path": server.path, "at": monotonic()}
         self.pid = 0
         """That of the server."""
@@ -479,18 +479,16 @@ class Relay:
         self.pid = self.begin["pid"] = int(value)
         for number in self._early:
             self._pass_on(number, None)
-        # Only now: the first byte of the server must not wait for the start of another process.
-        records, orders = start_books()
-        for each in (server.stdin, server.stdout, records):
+        for each in (server.stdin, server.stdout, self.recorder.records):
             widen(each)
-        queue = Queue(records)
+        queue = Queue(self.recorder.records)
         down = ByteStream(server.stdout, 1, b"i", queue)
         up = ByteStream(0, server.stdin, b"o", queue, down.kept_back)
         errors = ByteStream(server.stderr, 2, b"e", queue)
         for each in (down, up, errors):
             self._spawn(each.run)
         feeding = self._spawn(lambda: queue.run(self.begin))
-        self._spawn(lambda: obey(Orders(orders), queue, up, down))
+        self._spawn(lambda: obey(Orders(self.recorder.orders), queue, up, down))
         self._watch(woken, reports, up)
         for each in (down, errors):
             wait_for_rest(each, wanted=not self._ending)
@@ -559,32 +557,6 @@ class Relay:
         return (input_over and (unread or orphaned)) or (unread and orphaned)
 
 
-def start_books() -> tuple[int, int]:
-    """Starts the process with the books; returns the pipe to it, which does not block, and the one from it."""
-    (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
-    if os.fork() == 0:
-        try:
-            outlive_client()
-            # Nothing else of ours stays open: the guard ends the server when nobody holds its requests any more, the books
-            # neither.
-            at = 3
-            for number in sorted((its_records, its_orders)):
-                os.closerange(at, number)
-                os.set_inheritable(number, True)
-                at = number + 1
-            os.closerange(at, 1 << 16)
-            stand_back()
-            # -P: nothing is imported from the folder in which a client starts its servers, which may be anybody's.
-            words = ["-P", "-m", "mcp_tui.tap.books", str(its_records), str(its_orders)]
-            os.execv(sys.executable, [sys.executable, *words])
-        finally:
-            os._exit(0)
-    os.close(its_records)
-    os.close(its_orders)
-    os.set_blocking(records, False)
-    return records, orders
-
-
 def outlive_client() -> None:
     """Makes this process one that writes to its end: its client neither waits for it nor ends it."""
     os.setsid()
@@ -592,18 +564,6 @@ def outlive_client() -> None:
         end(number)
     # What ends all processes of a client at once, as a shutdown does, leaves time to write.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
-def stand_back() -> None:
-    """Lets the traffic have the processor first."""
-    os.nice(NICE)
-    if sys.platform == "linux":
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # does not interrupt what runs
-    try:  # where Linux shares the processor between sessions, a process's own niceness counts in its session only
-        with open("/proc/self/autogroup", "wb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
-            file.write(b"%d" % NICE)
-    except OSError:
-        return
 
 
 def widen(pipe: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from mcp_tui.config.tap_words import command_start
+from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.transport import guard
 
 TYPE_CHECKING = False
@@ -55,9 +56,10 @@ def find(program: str) -> str:
 def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
     """Runs a tap and leaves this process as the server left its own."""
     server = StartedServer(command)
+    recorder = RecorderProcess("stdio")
     from mcp_tui.tap.relay import Relay, leave  # while the server starts
 
-    leave(Relay(server, found).run())
+    leave(Relay(server, recorder, found).run())
 
 
 # -- the command line ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import field
 import httpx
 
 from mcp_tui.protocol.values import frozen
-from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.errors import TransportError, readable
 
 
 @frozen
@@ -112,12 +112,6 @@ def parse(text: str) -> Address:
         pair = f"{url.username}:{url.password}".encode()
         authorization = "Basic " + base64.b64encode(pair).decode("ascii")
     return Address(_bare(url), authorization)
-
-
-def readable(text: str, limit: int = 200) -> str:
-    """Returns a server's text for a sentence of ours: one line, printable, ``limit`` characters at most."""
-    head = "".join(character if character.isprintable() else "�" for character in text[: limit + 1])
-    return head if len(head) <= limit else head[: limit - 1] + "…"
 
 
 def _bare(url: httpx.URL) -> httpx.URL:

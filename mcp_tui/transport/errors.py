@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from mcp_tui.protocol.errors import McpError
 
 
@@ -17,6 +19,12 @@ class TransportError(McpError):
         super().__init__(sentence(text))
 
 
+def readable(text: str, limit: int = 200) -> str:
+    """Returns a server's text for a sentence of ours: one line, printable, ``limit`` characters at most."""
+    head = "".join(character if character.isprintable() else "�" for character in text[: limit + 1])
+    return head if len(head) <= limit else head[: limit - 1] + "…"
+
+
 def within(text: str) -> str:
     """Returns a sentence as it follows a colon: with a small first letter, unless that belongs to an acronym."""
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
@@ -27,3 +35,20 @@ def sentence(text: str) -> str:
     first = text.partition(" ")[0]
     capital = text[:1].upper() + text[1:] if first.isalpha() else text
     return capital if capital.endswith((".", "?", "!", "…")) else f"{capital}."
+
+
+def exit_text(code: int, guard_code: int = 0) -> str:
+    """Returns how a server ended, in words; codes are negative for a signal. ``guard_code``: how its guard ended before."""
+    if guard_code:
+        return f"server was ended with its guard process, which {_how(guard_code)}"
+    return f"server {_how(code)}"
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        name = f" ({signal.Signals(-code).name})"
+    except ValueError:  # a real-time signal
+        name = ""
+    return f"was terminated by signal {-code}{name}"

@@ -18,7 +18,6 @@ from typing import Final
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.transport.addresses import readable
 from mcp_tui.transport.base import (
     MAX_MESSAGE,
     Challenge,
@@ -30,6 +29,7 @@ from mcp_tui.transport.base import (
     Unauthorized,
     spawn,
 )
+from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_bodies import ServerEvent
 from mcp_tui.transport.http_client import HttpClient, ignored_headers
 from mcp_tui.transport.http_errors import EXPECTED, cause

@@ -22,8 +22,9 @@ import httpx
 
 from mcp_tui import __version__
 from mcp_tui.protocol.framing import header_fault
-from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
+from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_cookies import Cookies
 from mcp_tui.transport.http_errors import EXPECTED, REFUSED, cause, is_refused_or_reset
 from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find

@@ -19,8 +19,9 @@ import httpx
 
 from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.values import frozen
-from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import TransportError, Turn
+from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_bodies import read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding

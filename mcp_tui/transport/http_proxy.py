@@ -9,8 +9,8 @@ from typing import Final
 import httpx
 
 from mcp_tui.protocol.values import frozen
-from mcp_tui.transport.addresses import Address, readable
-from mcp_tui.transport.errors import TransportError
+from mcp_tui.transport.addresses import Address
+from mcp_tui.transport.errors import TransportError, readable
 from mcp_tui.transport.http_errors import RESET, cause
 
 SCHEMES: Final = ("http", "https", "socks5", "socks5h")

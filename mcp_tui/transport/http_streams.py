@@ -19,7 +19,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, Oversized
 from mcp_tui.protocol.messages import NotificationFrame, RequestFrame
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.transport.addresses import Address, readable
+from mcp_tui.transport.addresses import Address
 from mcp_tui.transport.base import (
     DEAF,
     NO_ANSWER,
@@ -31,6 +31,7 @@ from mcp_tui.transport.base import (
     outlined,
     spawn,
 )
+from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventStream, ServerEvent, read_head
 from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient, nothing
 from mcp_tui.transport.http_errors import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal as signals
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from mcp_tui.protocol.framing import LineFramer, Oversized, RawLine
 from mcp_tui.protocol.messages import bytes_text
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Transport, Turn, spawn
+from mcp_tui.transport.errors import exit_text
 from mcp_tui.transport.launching import prepare
 from mcp_tui.transport.process import ServerProcess, start
 from mcp_tui.transport.targets import StdioTarget
@@ -385,20 +385,3 @@ async def _read(
 
 async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:
     await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-
-
-def exit_text(code: int, guard_code: int = 0) -> str:
-    """Returns how a server ended, in words; codes are negative for a signal. ``guard_code``: how its guard ended before."""
-    if guard_code:
-        return f"server was ended with its guard process, which {_how(guard_code)}"
-    return f"server {_how(code)}"
-
-
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        name = f" ({signals.Signals(-code).name})"
-    except ValueError:  # a real-time signal
-        name = ""
-    return f"was terminated by signal {-code}{name}"

@@ -33,6 +33,7 @@ from mcp_tui.tap.event_pipe import CUT_EVENT, EventPipe, as_event
 from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import RECORD
 from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
@@ -102,9 +103,9 @@ class Peer:
 
 
 class Tapped:
-    """A tap that runs in this process, and its server."""
+    """A tap, ``None`` for one that does not run in this process, and its server."""
 
-    def __init__(self, tap: HttpTap, server: HttpScript, url: str) -> None:
+    def __init__(self, tap: Any, server: HttpScript, url: str) -> None:
         self.tap = tap
         self.server = server
         self.url = url
@@ -142,32 +143,32 @@ class Tapped:
             each.writer.close()
 
 
+class RecorderThread(RecorderProcess):
+    """A recorder in this process."""
+
+    def __init__(self) -> None:
+        (its_records, self.records), (self.orders, its_orders) = os.pipe(), os.pipe()
+        os.set_blocking(self.records, False)
+        self.thread = Thread(target=Desk(its_records, its_orders, begun).run)
+        self.thread.start()
+
+
 @asynccontextmanager
 async def _tapped(
     script: Script, tokens: Any = None, *, user: str = "", **begin: Any
 ) -> AsyncGenerator[Tapped]:
     async with HttpScript(script) as server, asyncio.timeout(HANG):
         url = server.url.replace("//", f"//{user}")
-        watching = HttpTap(HttpTarget(url=url, name="watched"), tokens, begin)
-        keeping: list[Thread] = []
-
-        def start_books() -> tuple[int, int]:
-            (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
-            os.set_blocking(records, False)
-            keeping.append(Thread(target=Desk(its_records, its_orders, begun).run))
-            keeping[0].start()
-            return records, orders
-
-        with pytest.MonkeyPatch.context() as patched:  # a process of their own takes a second to start
-            patched.setattr("mcp_tui.tap.http.start_books", start_books)
-            tapped = Tapped(watching, server, await watching.open(0))
+        recorder = RecorderThread()
+        watching = HttpTap(HttpTarget(url=url, name="watched"), tokens, begin, recorder)
+        tapped = Tapped(watching, server, await watching.open(0))
         try:
             yield tapped
         finally:
             tapped.close()
             await watching.close()
             watching.finish()
-            keeping[0].join(HANG)
+            recorder.thread.join(HANG)
 
 
 def _stateful(work: Script) -> Script:
@@ -846,7 +847,7 @@ async def test_the_traffic_outlives_the_books_and_nothing_outlives_the_tap(kille
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             url = (await asyncio.to_thread(process.stderr.readline)).strip().rpartition(" ")[2]
-            tap = Tapped(HttpTap(HttpTarget(url=server.url), None, {}), server, url)
+            tap = Tapped(None, server, url)
             assert (await (await tap.call(1, modern=True)).answer())["id"] == 1
             await until(lambda: _of(ev.Completed))
             books = books_of(process.pid)

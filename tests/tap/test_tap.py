@@ -25,7 +25,8 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.doors import ask, doors
 from mcp_tui.protocol import events as ev
-from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, ByteStream, Orders, Queue, wait_for_rest, widen, write
+from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, ByteStream, Orders, Queue, wait_for_rest, write
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -51,6 +52,16 @@ def tap(*words: str, code: str = "") -> list[str]:
         sys.executable,
         *(("-c", code) if code else ("-m", "mcp_tui.demo")),
     ]
+
+
+def planted(code: str, words: list[str]) -> list[str]:
+    """The command line of a tap whose recorder runs ``code`` first."""
+    program = f"""
+from mcp_tui.__main__ import run
+from mcp_tui.tap import recorder_process
+recorder_process.PROGRAM = recorder_process.PROGRAM.replace("; from", "\\n" + {code!r} + "\\nfrom")
+run()"""
+    return [sys.executable, "-c", program, *words[words.index("tap") :]]
 
 
 class Client:
@@ -257,6 +268,7 @@ def test_a_client_that_leaves_a_thousand_descriptors_open_gets_every_byte():
 
 
 EARLY: Final = """import os, signal, sys, threading, time
+from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import Relay, leave
 from mcp_tui.tap.start import StartedServer
 server = StartedServer(["sleep", "600"])
@@ -269,7 +281,7 @@ def between():
         os.write(late, data)
     os.close(late)
 threading.Thread(target=between, daemon=True).start()
-leave(Relay(server, {}).run())"""
+leave(Relay(server, RecorderProcess("stdio"), {}).run())"""
 """A tap that gets a signal before it knows its server."""
 
 
@@ -554,14 +566,13 @@ def test_what_the_books_missed_is_told_though_nothing_comes_behind_it():
 
 
 def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
-    records, sink = os.pipe()
-    orders, its_orders = os.pipe()
-    widen(sink)
+    recorder = RecorderProcess("stdio")
+    os.set_blocking(recorder.records, True)
     note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"on"}}\n' * 500
     done = Event()
 
     def put(kind: bytes, data: bytes, at: float, number: int = 0) -> None:
-        write(sink, RECORD.pack(kind, at, number, len(data)) + data)
+        write(recorder.records, RECORD.pack(kind, at, number, len(data)) + data)
 
     def flood() -> None:
         while not done.is_set():  # always more than the books have read
@@ -574,22 +585,20 @@ def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
     put(b"o", call, began)
     flooding = Thread(target=flood, daemon=True)
     flooding.start()
-    words = [sys.executable, "-m", "mcp_tui.tap.books", str(records), str(its_orders)]
-    with subprocess.Popen(words, pass_fds=(records, its_orders)) as books:
-        os.close(its_orders)
-        heard = Orders(orders)
-        try:
-            assert heard.next(monotonic() + HANG) == {"hold": 1}
-            done.set()
-            flooding.join()
-            put(b"h", b"", monotonic())
-            said = list(iter(lambda: heard.next(monotonic() + HANG), {"go": 1}))
-            put(b"x", b"0", monotonic())
-            assert books.wait(HANG) == 0
-        finally:
-            done.set()
-            books.kill()
-    for each in (records, sink, orders):
+    heard = Orders(recorder.orders)
+    try:
+        assert heard.next(monotonic() + HANG) == {"hold": 1}
+        done.set()
+        flooding.join()
+        put(b"h", b"", monotonic())
+        said = list(iter(lambda: heard.next(monotonic() + HANG), {"go": 1}))
+        put(b"x", b"0", monotonic())
+        assert os.waitpid(recorder.pid, 0)[1] == 0
+    finally:
+        done.set()
+        with suppress(ProcessLookupError):
+            os.kill(recorder.pid, signal.SIGKILL)
+    for each in (recorder.records, recorder.orders):
         os.close(each)
     assert [each["keep"] for each in said if each and each != {"wait": 1}] == [7]
 
@@ -635,16 +644,10 @@ def test_what_a_server_says_last_is_recorded_however_late():
         ("exception in a hold", "the books failed (ValueError planted): nothing is recorded any more"),
     ],
 )
-def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str, tmp_path: Path):
+def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str):
     hold = fault == "exception in a hold"
     where, what = ("tap.account", "Account.tick") if hold else ("protocol.observing", "Observer.sent")
-    planted = f"import sys\nif 'mcp_tui.tap.books' in sys.orig_argv:\n    from mcp_tui.{where} import *\n"
-    planted += f"    def fails(*_, **__):\n        raise ValueError('planted')\n    {what} = fails\n"
-    (tmp_path / "sitecustomize.py").write_text(planted)
-    env = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join((str(tmp_path), *filter(None, (os.environ.get("PYTHONPATH"),)))),
-    }
+    fails = f"from mcp_tui.{where} import *\ndef fails(*_, **__):\n    raise ValueError('planted')\n{what} = fails"
     full = fault == "full disk"
 
     def limit() -> None:
@@ -652,7 +655,8 @@ def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str, tmp_path
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
     limits = ("--max-timeout", "0.1") if hold else ()
-    with _client(tap(*limits, code=COPY), env=None if full else env, preexec_fn=limit) as client:
+    words = tap(*limits, code=COPY)
+    with _client(words if full else planted(fails, words), preexec_fn=limit) as client:
         for number in range(20):
             client.write(id=number, method="ping", params={"text": "x" * 200})
             assert client.read()["id"] == number

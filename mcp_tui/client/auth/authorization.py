@@ -48,8 +48,9 @@ from mcp_tui.client.auth.token_endpoint import (
 )
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.protocol.messages import Json
-from mcp_tui.transport.addresses import parse, readable
+from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError
+from mcp_tui.transport.errors import readable
 from mcp_tui.transport.targets import VERIFIED, Tls
 
 STEP_UPS: Final = 2

@@ -15,9 +15,9 @@ from typing import Final
 from mcp_tui.protocol.framing import HTTP_NAME
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 from mcp_tui.protocol.values import frozen
-from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, Unauthorized
-from mcp_tui.transport.errors import TransportError, within
+from mcp_tui.transport.errors import TransportError, readable, within
 from mcp_tui.transport.http_fetch import Fetched, Fetcher
 from mcp_tui.transport.targets import VERIFIED, Tls
 

@@ -30,8 +30,9 @@ from mcp_tui.client.auth.discovery import (
 )
 from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 from mcp_tui.protocol.values import fact, frozen
-from mcp_tui.transport.addresses import Address, parse, readable
+from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import TransportError
+from mcp_tui.transport.errors import readable
 
 if TYPE_CHECKING:
     from mcp_tui.transport.http_fetch import Fetched

@@ -1,0 +1,123 @@
+"""The process of a tap's recorder: how it starts, and how much of the processor it takes.
+
+It starts beside the server, because a limit must hold from the first line on. Until the recorder has caught up for the first
+time it has the priority of any other process; then it stands back behind the traffic.
+
+Every import here is paid for at each start of a server: keep them few.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcp_tui.live.doors import Door
+
+NICE = 5
+"""How far the recorder stands back behind the traffic: further, and limits would be late on a machine with much to do."""
+
+PROGRAM = "import sys; sys.path[:] = {path!r}; from mcp_tui.tap.recorder_process import run; run()"
+"""The program of a recorder, which imports from ``path``."""
+
+NAME = "mcp_tui.tap.books"
+"""The name by which a recorder is found in a list of processes."""
+
+
+class RecorderProcess:
+    """A recorder that is starting, and our ends of the pipes to and from it. ``kind`` is ``stdio`` or ``http``.
+
+    The pipe to it does not block.
+    """
+
+    def __init__(self, kind: str) -> None:
+        (its_records, self.records), (self.orders, its_orders) = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                # Nothing of ours stays open. The guard ends the server when nobody holds its requests any more, and the
+                # client waits for the ends of its streams.
+                at = 0
+                for number in sorted((its_records, its_orders)):
+                    os.closerange(at, number)
+                    os.set_inheritable(number, True)
+                    at = number + 1
+                os.closerange(at, 1 << 16)
+                for _ in range(3):
+                    os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+                if sys.platform == "linux":
+                    os.sched_setscheduler(
+                        0, os.SCHED_BATCH, os.sched_param(0)
+                    )  # does not interrupt what runs
+                # Isolated (-I -S): the variables of the environment that decide how a Python starts are the server's, and
+                # the folder in which a client starts its servers may be anybody's.
+                words = ["-I", "-S", "-c", PROGRAM.format(path=import_path())]
+                os.execv(
+                    sys.executable, [sys.executable, *words, NAME, str(its_records), str(its_orders), kind]
+                )
+            finally:
+                os._exit(1)
+        os.close(its_records)
+        os.close(its_orders)
+        os.set_blocking(self.records, False)
+
+
+def import_path() -> list[str]:
+    """Returns the folders of modules: not the one of the program, or of the client, nor those of the server's PYTHONPATH."""
+    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+    foreign = () if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    found = [each for each in sys.path[not sys.flags.safe_path :] if each not in foreign]
+    return found if own in found else [*found, own]
+
+
+def run() -> None:
+    """Runs a recorder: ``PROGRAM NAME RECORDS ORDERS KIND``, with the descriptors of two pipes."""
+    import gc
+    import signal
+
+    from mcp_tui.stand_ins import spare_modules
+
+    gc.disable()  # what is imported stays
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    # What ends all processes of a client at once, as a shutdown does, leaves time to write.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    records, orders, kind = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    spare_modules()
+    # Before most imports, so that whoever looks for running sessions finds this one.
+    door = _door() if kind == "stdio" else None
+    from mcp_tui.tap.books import begun
+    from mcp_tui.tap.desk import Desk
+
+    if kind == "http":
+        from importlib import import_module
+
+        import_module("mcp_tui.tap.http_books")  # before the first client comes
+
+    gc.freeze()
+    gc.enable()
+    sys.exit(not Desk(records, orders, begun, door=door, caught_up=stand_back).run())
+
+
+def _door() -> Door | None:
+    from mcp_tui.config import settings
+
+    if settings.load().settings.reachable:
+        from mcp_tui.live.doors import Door
+
+        try:
+            return Door(os.urandom(6).hex())
+        except OSError:
+            pass
+    return None
+
+
+def stand_back() -> None:
+    """Lets the traffic have the processor first."""
+    os.nice(NICE)
+    try:  # where Linux shares the processor between sessions, a process's own niceness counts in its session only
+        with open("/proc/self/autogroup", "wb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
+            file.write(b"%d" % NICE)
+    except OSError:
+        return
