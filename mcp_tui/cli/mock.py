@@ -10,6 +10,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
 from mcp_tui.mock.runs import Runs, redacted
 from mcp_tui.mock.server import Mock
+from mcp_tui.protocol.http_access import HttpAccess
 from mcp_tui.tui.view.text import clean
 
 NAMED_REDACTIONS: Final = 5
@@ -35,7 +36,7 @@ def run(_name: str, given: Words) -> int:
         warn(f"Skipped {runs.damaged:,} unreadable line{'s'[: runs.damaged > 1]}.")
     _report_redacted(runs, str(found[0].paths[0]))
     mock = Mock(runs, speed=options.speed, strict=options.strict, nearest=options.nearest)
-    status = mock.serve(options.http)
+    status = mock.serve(options.http, HttpAccess(options.allow_origins, options.allow_hosts))
     return Exit.BROKEN_RULE if options.strict and mock.refused and status in _ENDED_BY_WILL else status
 
 

@@ -66,6 +66,27 @@ def collector(text: str) -> str:
     return text
 
 
+def allowed_host(text: str) -> str:
+    """Parses a further value of ``Host``: a name, or a name and a port."""
+    from mcp_tui.protocol.http_access import host_of
+
+    if host_of(text) is None:
+        raise _unfit(f"{text!r} is not a host such as host.docker.internal or tap.example:7000")
+    return text
+
+
+def allowed_origin(text: str) -> str:
+    """Parses a further value of ``Origin``, also with the slash that browsers leave out."""
+    from mcp_tui.protocol.http_access import origin_of
+
+    if text == "null":
+        raise _unfit("any website can send the origin null")
+    found = origin_of(text) or origin_of(text.removesuffix("/"))
+    if found is None:
+        raise _unfit(f"{text!r} is not an origin such as https://tap.example or vscode-file://vscode-app")
+    return found
+
+
 class Option:
     """An option: its names, the name of its value (none for a switch), its help, and more for argparse.
 
@@ -303,8 +324,26 @@ _SERVERS_OPTIONS: Final = _own(
     Option("--yes", "", "approve without asking (for scripts)"),
 )
 
+_ACCESS: Final = (
+    Option(
+        "--allow-origin",
+        "O",
+        "answer pages of this origin, too (repeatable)",
+        many="allow_origins",
+        type=allowed_origin,
+    ),
+    Option(
+        "--allow-host",
+        "H",
+        "answer requests to this host name, too (repeatable)",
+        many="allow_hosts",
+        type=allowed_host,
+    ),
+)
+
 _DEMO_OPTIONS: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
+    *_ACCESS,
     Option("--log", "FILE", "log received messages to FILE as JSON lines"),
     Option("--judge", "SOCKET", "let the judge at SOCKET answer (probe --client --by-hand says so)"),
 )
@@ -313,6 +352,7 @@ _MOCK: Final = _own(
     Option(
         "--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio (0: any free port)", type=whole
     ),
+    *_ACCESS,
     Option(
         "--speed", "N|max", "N times as fast as recorded (1); max: without delays", type=speed, default=1.0
     ),
@@ -330,6 +370,7 @@ _TAP: Final = _own(
 _TAP_HTTP: Final = OptionGroup(
     "a server behind a URL",
     Option("--http", "PORT", "the client connects to 127.0.0.1:PORT (0: any free port)", type=whole),
+    *_ACCESS,
     *_CLIENT_CERT,
     Option("--insecure", "", "do not verify the TLS certificate of the server"),
 )

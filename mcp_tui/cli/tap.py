@@ -51,6 +51,7 @@ def _proxy(given: Words) -> int:
 
     from mcp_tui.cli.session import tokens_for
     from mcp_tui.client.settings import HttpTarget
+    from mcp_tui.protocol.http_access import HttpAccess
     from mcp_tui.tap.http import serve
     from mcp_tui.transport.base import TransportError
 
@@ -61,8 +62,9 @@ def _proxy(given: Words) -> int:
         client_cert=options.client_cert or "",
         client_key=options.client_key or "",
     )
+    access = HttpAccess(options.allow_origins, options.allow_hosts)
     try:
-        return serve(target, port, tokens_for(target), begin, recorder)
+        return serve(target, port, tokens_for(target), begin, recorder, access)
     except TransportError as error:
         raise Failure(str(error)) from error
     except OSError as error:

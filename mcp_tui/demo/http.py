@@ -20,11 +20,11 @@ from mcp_tui.demo.calls import Channel, well_formed
 from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess, asks_for_events, joined_headers
 from mcp_tui.protocol.revisions import NAMING_PARAMETERS
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
 
-_HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
 _LOGGED_HEADERS: Final = (
     "accept",
     "host",
@@ -42,14 +42,6 @@ def logged(request: HttpRequest) -> Object:
     """Returns the fields of an HTTP request for the log."""
     headers = {name: request.headers[name] for name in _LOGGED_HEADERS if name in request.headers}
     return {"http_method": request.method, "headers": headers}
-
-
-def is_local(request: HttpRequest) -> bool:
-    """Whether a request comes from this machine and not from another website (transports, "Security Warning")."""
-    host = request.headers.get("host", "")
-    scheme, _, authority = request.headers.get("origin", f"http://{host}").partition("://")
-    names = {host.partition(":")[0].lower(), authority.partition(":")[0].lower()}
-    return names <= _HOSTS and scheme in {"http", "https"}
 
 
 def is_modern(request: HttpRequest, frame: Object) -> bool:
@@ -329,11 +321,8 @@ class HttpConnection(asyncio.Protocol):
 
 def _begun(head: h11.Request) -> HttpRequest:
     """Returns a request whose body is still to come."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in head.headers:
-        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return HttpRequest(head.method.decode(), head.target.decode().partition("?")[0], headers, bytearray())
+    path = head.target.decode().partition("?")[0]
+    return HttpRequest(head.method.decode(), path, joined_headers(head.headers), bytearray())
 
 
 LISTENING_ADDRESS: Final = "127.0.0.1"
@@ -343,8 +332,9 @@ PATH: Final = "/mcp"
 class HttpServer:
     """All connections. Sessions live until they are deleted."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, access: HttpAccess = OWN_ACCESS) -> None:
         self._setting = setting
+        self._access = access
         self._sessions: dict[str, Conversation] = {}
         self._listeners: dict[Conversation, HttpConnection] = {}
         """The connections that hold the GET streams of sessions."""
@@ -366,8 +356,8 @@ class HttpServer:
 
     def _answer(self, connection: HttpConnection, request: HttpRequest) -> None:
         """Answers a request, or begins to. Raises `HttpRefusal` and `DemoRefusal`."""
-        if not is_local(request):
-            raise HttpRefusal(HTTPStatus.FORBIDDEN, "only requests from this machine are allowed")
+        if why := self._access.refusal(request.headers):
+            raise HttpRefusal(HTTPStatus.FORBIDDEN, why)
         if request.path != PATH:
             raise HttpRefusal(HTTPStatus.NOT_FOUND, f"the endpoint is {PATH}")
         match request.method:
@@ -377,6 +367,8 @@ class HttpServer:
                 self._setting.log.event("received", **logged(request))
                 session = self._session(request)
                 if request.method == "GET":
+                    if not asks_for_events(request.headers):
+                        raise HttpRefusal(HTTPStatus.NOT_ACCEPTABLE, f"Accept must name {SSE}")
                     self._get(connection, session)
                 else:
                     self._delete(connection, request, session)

@@ -19,6 +19,7 @@ from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog, connect
 from mcp_tui.protocol.framing import LineFramer, Oversized
+from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess
 
 USAGE: Final = 2
 UNREACHABLE: Final = 4
@@ -31,13 +32,17 @@ Settle: TypeAlias = Callable[[Setting], Setting]
 
 
 def main(
-    http_port: int | None, log: Path | None, settle: Settle = lambda setting: setting, name: str = "demo"
+    http_port: int | None,
+    log: Path | None,
+    settle: Settle = lambda setting: setting,
+    name: str = "demo",
+    access: HttpAccess = OWN_ACCESS,
 ) -> int:
     """Runs the demo server until it is told to end and returns its exit status. `settle` makes another server of it, `name`
     is its command.
 
     `http_port` ``None`` means stdio, 0 any free port; over HTTP the URL is printed on a line of its own. `log` is the
-    file for the server's own log, appended to.
+    file for the server's own log, appended to. `access` says which requests are answered over HTTP.
 
     0: standard input was closed · 2: the log cannot be written · 4: the port cannot be had · 130, 143: SIGINT, SIGTERM
     · 141: standard output was closed. The tool ``crash`` ends the process with 3.
@@ -50,7 +55,7 @@ def main(
         _complain(name, f"Cannot write the log {log}: {error.strerror}.")
         return USAGE
     try:
-        cause = asyncio.run(_run(http_port, journal, settle, name))
+        cause = asyncio.run(_run(http_port, access, journal, settle, name))
     except KeyboardInterrupt:  # before the signals were taken over
         cause = "SIGINT"
     journal.control = None
@@ -63,7 +68,7 @@ def _complain(name: str, sentence: str) -> None:
     sys.stderr.write(f"mcp-tui {name}: {sentence}\n")
 
 
-async def _run(http_port: int | None, log: DemoLog, settle: Settle, name: str) -> str:
+async def _run(http_port: int | None, access: HttpAccess, log: DemoLog, settle: Settle, name: str) -> str:
     """Serves until the end and returns its cause."""
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tasks: set[asyncio.Task[None]] = set()
@@ -85,7 +90,7 @@ async def _run(http_port: int | None, log: DemoLog, settle: Settle, name: str) -
     async with asyncio.TaskGroup() as group:
         setting = settle(Setting(log=log, spawn=spawn, end=end))
         try:
-            await _serve(setting, http_port)
+            await _serve(setting, http_port, access)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 _complain(name, f"Port {http_port} is in use. Choose another port, or 0 for any free port.")
@@ -100,14 +105,14 @@ async def _run(http_port: int | None, log: DemoLog, settle: Settle, name: str) -
     return cause
 
 
-async def _serve(setting: Setting, port: int | None) -> None:
+async def _serve(setting: Setting, port: int | None, access: HttpAccess) -> None:
     """Begins to serve, on stdio or on a port. Raises `OSError` if the port is not available."""
     if port is None:
         Stdio(setting)
         return
     from mcp_tui.demo.http import HttpServer
 
-    url = await HttpServer(setting).open(port)
+    url = await HttpServer(setting, access).open(port)
     try:
         # not print: what it cannot write, Python tries once more at the exit
         os.write(1, f"{url}\n".encode())

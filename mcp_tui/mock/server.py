@@ -29,6 +29,7 @@ from mcp_tui.mock.replaying import (
 )
 from mcp_tui.mock.runs import Run, Runs, key_of, shown
 from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.http_access import HttpAccess
 from mcp_tui.protocol.responses import OPENING_METHODS
 from mcp_tui.protocol.states import LOG_LEVELS
 
@@ -53,11 +54,11 @@ class Mock:
         self.turns: Counter[str] = Counter()
         """How often each request was answered, outside of sessions."""
 
-    def serve(self, port: int | None) -> int:
-        """Serves until the end; returns the exit status, as :func:`mcp_tui.demo.server.main` does."""
+    def serve(self, port: int | None, access: HttpAccess) -> int:
+        """Serves until the end; returns the exit status. Both as :func:`mcp_tui.demo.server.main` does."""
         # over stdio, the first answer of a recording has the start of the recorded server in it; that of this one is over
         self.head = time.process_time() if port is None else 0.0
-        return main(port, None, self._settle, "mock")
+        return main(port, None, self._settle, "mock", access)
 
     def _settle(self, setting: Setting) -> Setting:
         return replace(setting, converse=self._converse, streams=self._streams)

@@ -25,6 +25,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Coroutine, Iterable
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -34,14 +35,15 @@ from typing import Any, Final, cast
 import h11
 
 from mcp_tui.client.auth.authorization import Authorization
+from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess, joined_headers
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, as_event, fields_of, with_data
+from mcp_tui.tap.http_addresses import ServerAddresses
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, hear, tell, widen
-from mcp_tui.transport.addresses import Address, parse
-from mcp_tui.transport.base import Challenge, TransportError, spawn
+from mcp_tui.transport.base import Challenge, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
 from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, media_type
@@ -49,9 +51,6 @@ from mcp_tui.transport.targets import HttpTarget
 
 ADDRESS: Final = "127.0.0.1"
 """Nobody else than this machine is listened to."""
-
-NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
-"""Names of this machine in ``Host`` and ``Origin``."""
 
 HEAD_BYTES: Final = 64 * 1024
 """Bytes that the request line and all headers may have together."""
@@ -63,18 +62,6 @@ UPSTREAM_CONNECT_SECONDS: Final = 30.0
 
 AGAIN_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a request that can be sent again with a new token."""
-
-
-def is_local(headers: dict[bytes, bytes]) -> bool:
-    """Whether a request comes from this machine and from no website elsewhere (transports, "Security Warning")."""
-    host = headers.get(b"host", b"").decode("latin-1").lower()
-    scheme, _, origin = (
-        headers.get(b"origin", b"http://" + host.encode("latin-1")).decode("latin-1").lower().partition("://")
-    )
-    names = {
-        each.rpartition(":")[0] if each.rpartition(":")[2].isdigit() else each for each in (host, origin)
-    }
-    return names <= NAMES and scheme in ("http", "https")
 
 
 def still_reads(peer: tuple[str, int], own: tuple[str, int]) -> bool:
@@ -185,11 +172,11 @@ class ClientConnection(asyncio.Protocol):
             self._look(0.01)
 
     def _begin(self, head: h11.Request) -> None:
-        headers = {name.lower(): value for name, value in head.headers}
+        headers = joined_headers(head.headers)
         self._is_head = head.method == b"HEAD"
-        # A website can let its own name lead to this machine (DNS rebinding), but not choose what its browser writes here.
-        if not is_local(headers):
-            self.refuse(403, "Only requests from this machine are passed on: Host or Origin is another one.")
+        if why := self.tap.access.refusal(headers):
+            self.tap.report_refusal(why)
+            self.refuse(403, why)
         # A whole URL is for a proxy to anywhere, and this one has a token for one server.
         elif not head.target.startswith(b"/") or b"#" in head.target:
             self.refuse(400, "The target of a request must be a path, with a query or without.")
@@ -262,16 +249,17 @@ class ClientConnection(asyncio.Protocol):
 class ProxiedExchange:
     """One request of the client, and the response to it."""
 
-    def __init__(self, connection: ClientConnection, head: h11.Request, headers: dict[bytes, bytes]) -> None:
+    def __init__(self, connection: ClientConnection, head: h11.Request, headers: dict[str, str]) -> None:
         self.tap = tap = connection.tap
         self.number = next(tap.numbers)
         self.method = head.method.decode("latin-1")
         given = head.headers.raw_items()
         # The server has a host of its own, and Expect is answered by the tap.
         self.headers = end_to_end(given, b"host", b"expect")
-        self.address = tap.address_of(head.target)
-        named = headers.get(b"mcp-session-id", b"")
-        self._answers = tap.kept_in.get((named or head.target).decode("latin-1"))
+        self._signed_in = tap.addresses.signs_in(self.method, head.target, headers)
+        self.address = tap.addresses.of(head.target, signed_in=self._signed_in)
+        named = headers.get("mcp-session-id", "")
+        self._answers = tap.kept_in.get(named or head.target.decode("latin-1"))
         """What is kept back in its session, which it may ask for again."""
         self.kept_back = self._answers if self.method == "GET" else None
         """What is kept back of its response."""
@@ -279,7 +267,7 @@ class ProxiedExchange:
         self._opens_stream = self.method == "GET" and not named
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
-        self._passed: list[bytes] | None = [] if tap.renews else None
+        self._passed: list[bytes] | None = [] if tap.renews and self._signed_in else None
         """The body so far, if it may have to be sent again."""
         self._size = 0
         self._arrived = asyncio.Event()
@@ -287,10 +275,10 @@ class ProxiedExchange:
         self._begun = False
         """The head of the response was sent to the client."""
         self._pipe: EventPipe | CompressedPipe | None = None
-        self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+        self._has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         tap.exchanges[self.number] = self
         self._put(b"q", as_head(b"%d %b %b" % (connection.number, head.method, head.target), given))
-        self.task = tap.spawn(self._run(), f"{self.method} {tap.address.host}")
+        self.task = tap.spawn(self._run(), f"{self.method} {self.address.host}")
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
         self.tap.book(kind, data, self.number)
@@ -343,12 +331,20 @@ class ProxiedExchange:
         client, why = self.tap.client, ""
         try:
             body: Any = self._body() if self._has_body else None
-            async with client.request(self.method, {}, body, exact=self.headers, to=self.address) as response:
+            send = partial(
+                client.request,
+                self.method,
+                {},
+                exact=self.headers,
+                signed_in=self._signed_in,
+                to=self.address,
+            )
+            async with send(body) as response:
                 if self._passed is None or not await self.tap.renewed(response, self.headers):
                     await self._pass(response)
                     return
             body = b"".join(self._passed) or None
-            async with client.request(self.method, {}, body, exact=self.headers, to=self.address) as response:
+            async with send(body) as response:
                 await self._pass(response)
         except EXPECTED as error:
             why = client.failure_text(error)
@@ -361,8 +357,14 @@ class ProxiedExchange:
             self._put(b"n", why.encode())
 
     async def _pass(self, response: Any) -> None:
+        moved = self._signed_in and response.status_code in (307, 308)
         headers = [
-            (name, self.tap.own_address(value) if name.lower() == b"location" else value)
+            (
+                name,
+                self.tap.addresses.through_tap(value, signed_in=moved)
+                if name.lower() == b"location"
+                else value,
+            )
             for name, value in end_to_end(response.headers.raw)
         ]
         await self.tap.free.wait()
@@ -400,7 +402,9 @@ class ProxiedExchange:
     def _named(self, event: bytes) -> bytes:
         """Returns the first event of HTTP+SSE so that the client comes back to the tap: it may name the server's address."""
         name, data, _ = fields_of(event)
-        return with_data(event, self.tap.own_address(data)) if name == b"endpoint" else event
+        if name != b"endpoint":
+            return event
+        return with_data(event, self.tap.addresses.through_tap(data, signed_in=self._signed_in))
 
     # -- what the tap does -------------------------------------------------------------------------------------
 
@@ -432,7 +436,7 @@ class ProxiedExchange:
 
 
 class HttpTap:
-    """A running tap over HTTP. ``begin`` are its options."""
+    """A running tap over HTTP. ``begin`` are its options for the recording, ``access`` decides which requests pass."""
 
     queue: Queue
 
@@ -442,8 +446,10 @@ class HttpTap:
         tokens: Authorization | None,
         begin: dict[str, Any],
         recorder: RecorderProcess,
+        access: HttpAccess = OWN_ACCESS,
     ) -> None:
-        self.address = parse(target.url)
+        self.addresses = ServerAddresses(target.url)
+        self.access = access
         self.client = HttpClient(target, connect_timeout=UPSTREAM_CONNECT_SECONDS, tokens=tokens)
         self.connections: set[ClientConnection] = set()
         self.exchanges: dict[int, ProxiedExchange] = {}
@@ -453,13 +459,12 @@ class HttpTap:
         """No hold is there."""
         self.free.set()
         self.tasks: set[asyncio.Task[None]] = set()
-        self.own = ""
-        """The origin of the tap."""
         self.renews = tokens is not None
         self._server: asyncio.Server | None = None
         self._tokens = tokens
         self._advised = False
         self._recorder = recorder
+        self._refused = False
         self._begin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
         self._kept_back: dict[int, KeptBack] = {}
         """What is kept back, by the number of a session."""
@@ -467,20 +472,11 @@ class HttpTap:
         """The same by ``Mcp-Session-Id``, or the target of HTTP+SSE: for streams that are resumed, and new requests."""
         self._hold: asyncio.TimerHandle | None = None
 
-    def address_of(self, target: bytes) -> Address:
-        """Returns the server's address for a target; that of its own path has the query that belongs to it."""
-        url = self.address.url
-        if target != url.raw_path.partition(b"?")[0]:
-            url = url.copy_with(raw_path=target)
-        return Address(url, self.address.authorization)
-
-    def own_address(self, named: bytes) -> bytes:
-        """Returns an address that the server names, with the tap in its place, so that the client comes back."""
-        if named.lower().startswith((b"http://", b"https://", b"//")):
-            with suppress(TransportError):
-                found = self.address.resolve(named.decode("utf-8", "replace"))
-                return self.own.encode() + found.url.raw_path
-        return named
+    def report_refusal(self, why: str) -> None:
+        """Says once on stderr why a request was refused: few clients show the body of a 403."""
+        if not self._refused:
+            self._refused = True
+            tell(f"a request was refused. {why}")
 
     async def renewed(self, response: Any, headers: Headers) -> bool:
         """Whether a request was refused that may now be sent again, with a new token of a stored sign-in."""
@@ -552,12 +548,15 @@ class HttpTap:
         """Sends a message of the tap's own."""
         number = order["post"]
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in order["headers"]]
+        target = order["target"].encode("latin-1")
+        signed_in = self.addresses.is_endpoint(target)
         exchange = self.client.request(
             "POST",
             {},
             order["body"].encode(),
             exact=headers,
-            to=self.address_of(order["target"].encode("latin-1")),
+            signed_in=signed_in,
+            to=self.addresses.of(target, signed_in=signed_in),
             # A cancel waits for no request that is still connecting.
             urgent=True,
             flushed=lambda: self.book(b"f", number=number),
@@ -594,14 +593,14 @@ class HttpTap:
         self._server = await loop.create_server(
             lambda: ClientConnection(self), ADDRESS, port, start_serving=False
         )
-        self.own = f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}"
+        own = f"http://{ADDRESS}:{self._server.sockets[0].getsockname()[1]}"
         self._feed(loop)
         if self._tokens is not None:
             await self._tokens.load()
             self._tokens.share_secrets(self._learn)
         # Last: the first request is booked as well, and has the token that is stored.
         await self._server.start_serving()
-        return self.own + self.address.url.raw_path.partition(b"?")[0].decode("ascii")
+        return own + self.addresses.path.decode("ascii")
 
     def _feed(self, loop: asyncio.AbstractEventLoop) -> None:
         widen(self._recorder.records)
@@ -660,6 +659,7 @@ def serve(
     tokens: Authorization | None,
     begin: dict[str, Any],
     recorder: RecorderProcess,
+    access: HttpAccess,
 ) -> int:
     """Runs a tap over HTTP; returns the exit status.
 
@@ -667,7 +667,7 @@ def serve(
         OSError: the port cannot be listened at.
         TransportError: the URL, or the environment's proxy, cannot be used.
     """
-    tap = HttpTap(target, tokens, begin, recorder)
+    tap = HttpTap(target, tokens, begin, recorder, access)
     status = asyncio.run(tap.run(port))
     tap.finish()
     return status

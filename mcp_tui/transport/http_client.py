@@ -180,6 +180,7 @@ class HttpClient:
         body: bytes | AsyncIterable[bytes] | None = None,
         *,
         exact: Headers | None = None,
+        signed_in: bool = True,
         to: Address | None = None,
         ip: str = "",
         urgent: bool = False,
@@ -192,7 +193,7 @@ class HttpClient:
         task, also before there are headers. An ``urgent`` request waits for no other. ``starts`` is called right before
         the first byte is written, ``flushed`` when the operating system has the last. ``ip`` is where to connect; without
         it the name of the host is looked up. ``exact`` are the headers of another client, sent in place of a person's and of
-        those of the protocol; only a token is added, or what the URL has for one, if they have none.
+        those of the protocol; with ``signed_in`` a token is added, or what the URL has for one, if they have none.
 
         Raises:
             httpx.HTTPError: and others of :data:`http_errors.EXPECTED`.
@@ -226,7 +227,7 @@ class HttpClient:
 
         address = to or self.address
         url = address.url
-        sent, made = self._outgoing(method, url, headers, exact)
+        sent, made = self._outgoing(method, url, headers, exact, signed_in=signed_in)
         named: dict[str, Any] = {"sni_hostname": url.raw_host.decode("ascii")} if ip else {}
         """The name that a certificate must have, where the URL has the IP address in its place."""
         request = httpx.Request(
@@ -267,10 +268,16 @@ class HttpClient:
             self._drop(connection)
 
     def _outgoing(
-        self, method: str, url: httpx.URL, headers: Mapping[str, str], exact: Headers | None
+        self,
+        method: str,
+        url: httpx.URL,
+        headers: Mapping[str, str],
+        exact: Headers | None,
+        *,
+        signed_in: bool,
     ) -> tuple[RequestToken, Headers]:
         """Returns the token of a request, and all its headers."""
-        given = exact is not None and any(name.lower() == b"authorization" for name, _ in exact)
+        given = not signed_in or any(name.lower() == b"authorization" for name, _ in exact or ())
         sent = RequestToken() if self.tokens is None or given else self.tokens.for_request(method, str(url))
         if exact is None:
             return sent, self._headers({**headers, **sent.headers}, self.cookies.header(url), url.netloc)

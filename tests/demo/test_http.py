@@ -46,6 +46,8 @@ class TestSource:
             ({"Origin": "http://localhost.evil.example"}, 403),
             ({"Origin": "null"}, 403),
             ({"Origin": "file://"}, 403),
+            ({"Sec-Fetch-Site": "same-site"}, 403),
+            ({"Referer": "https://evil.example/"}, 403),
         ],
     )
     def test_host_and_origin(self, modern: HttpPeer, headers: dict[str, str | None], status: int) -> None:
@@ -57,6 +59,10 @@ class TestSource:
         status, _, headers = modern.post(listing(), method="PUT")
         assert (status, headers["allow"]) == (405, "POST, GET, DELETE")
         assert modern.post(b"", method="HEAD")[:2] == (405, b"")
+
+    def test_a_get_asks_for_events(self, connect: Make) -> None:
+        peer = http(connect, "2025-11-25")
+        assert peer.post(b"", {"Accept": "*/*"}, method="GET")[0] == 406
 
 
 class TestMessages:

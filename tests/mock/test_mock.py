@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
 from mcp_tui.cli.output import Exit
@@ -67,6 +68,45 @@ async def test_what_came_after_a_notification_comes_again_and_harms_no_session(t
     with serving_command(*MCP_TUI, "mock", "--http", "0", str(path)) as target:
         words = ("call", "count", "n=3", "--protocol", "2025-11-25", target.url)
         assert [(await running(*words)).status for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("command", ["demo", "mock"])
+def test_further_hosts_and_origins_are_answered(tmp_path: Path, command: str):
+    files = [str(written(tmp_path, session(call(1, 1), answer(1, 1))))] if command == "mock" else []
+    options = (
+        "--allow-host",
+        "box",
+        "--allow-origin",
+        "vscode-file://vscode-app/",
+        "--allow-origin",
+        "app://-",
+    )
+    with serving_command(*MCP_TUI, command, *files, "--http", "0", *options) as target:
+        answered = [
+            httpx.post(target.url, headers={"Accept": "text/event-stream", **headers}).status_code != 403
+            for headers in (
+                {"Host": "box:7000"},
+                {"Origin": "vscode-file://vscode-app", "Sec-Fetch-Site": "cross-site"},
+                {"Origin": "app://-"},
+                {"Host": "other"},
+                {"Sec-Fetch-Site": "cross-site"},
+            )
+        ]
+    assert answered == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--allow-origin", "null"),
+        ("--allow-origin", "*"),
+        ("--allow-origin", "https://box/path"),
+        ("--allow-host", "http://box"),
+        ("--allow-host", "*"),
+    ],
+)
+def test_what_is_no_host_or_origin_is_a_usage_error(option: str, value: str):
+    run("demo", "--http", "0", option, value).sentence(Exit.USAGE, option)
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,14 @@ from mcp_tui.journal.records import RecordingError
 from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
+from mcp_tui.protocol.http_access import HttpAccess
 from mcp_tui.tap import relay
 from mcp_tui.tap.books import begun
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.event_pipe import CUT_EVENT, EventPipe, as_event
 from mcp_tui.tap.http import HttpTap
+from mcp_tui.tap.http_addresses import NAMED_TARGETS, ServerAddresses
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.recorder_process import RecorderProcess
@@ -65,7 +67,7 @@ class Peer:
         self.status = 0
         self.headers: dict[str, str] = {}
 
-    def send(self, method: str, body: bytes = b"", path: str = "", **headers: str) -> None:
+    def send(self, method: str, body: bytes = b"", path: str = "", /, **headers: str) -> None:
         """Sends a request; ``_`` stands for ``-`` in the names of headers."""
         given = {"Host": "127.0.0.1", **{name.replace("_", "-"): value for name, value in headers.items()}}
         if method == "POST":
@@ -336,14 +338,135 @@ async def test_a_server_that_goes_is_gone_for_the_client():
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Host": "127.0.0.1.evil"}]
+    "headers",
+    [
+        {"Host": "tap.example"},
+        {"Origin": "https://evil.example"},
+        {"Sec_Fetch_Site": "cross-site", "Accept": "text/event-stream"},
+    ],
+    ids=lambda headers: next(iter(headers)),
 )
-async def test_websites_elsewhere_are_refused(headers: dict[str, str]):
+async def test_websites_elsewhere_are_refused_until_a_person_allows_them(
+    headers: dict[str, str], capfd: pytest.CaptureFixture[str]
+):
     async with _tapped(served("2026-07-28", Call.answer)) as tap:
-        peer = await tap.call(1, modern=True, **headers)
-        assert await peer.head() == 403
-        assert b"Host or Origin" in await peer.body()
+        for method in ("GET", "POST", "OPTIONS"):
+            peer = await tap.connect()
+            peer.send(method, **headers)
+            assert await peer.head() == 403
+            said = (await peer.body()).decode()
         assert tap.server.calls == []
+        assert capfd.readouterr().err == said.replace("tap: ", "tap: a request was refused. ")  # once
+        tap.tap.access = HttpAccess(["https://evil.example"], ["tap.example"])
+        if "Sec_Fetch_Site" not in headers:
+            peer = await tap.call(1, modern=True, **headers)
+            assert "result" in await peer.answer()
+
+
+async def test_a_request_without_a_host_and_one_with_two_are_refused():
+    async with _tapped(served("2026-07-28", Call.answer)) as tap:
+        for head, status in (
+            (b"GET /mcp HTTP/1.0\r\n\r\n", 403),
+            (b"GET /mcp HTTP/1.1\r\n\r\n", 400),
+            (b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n", 400),
+            (b"GET http://evil.example/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 400),
+        ):
+            peer = await tap.connect()
+            peer.writer.write(head)
+            assert await peer.head() == status, head
+        assert tap.server.calls == []
+
+
+class _Tokens:
+    """A stored sign-in, whose token is renewed once."""
+
+    current = "old-token"
+
+    async def load(self) -> None: ...
+    def share_secrets(self, learn: Any) -> None: ...
+    def connected(self, ip: str) -> None: ...
+    def answered(self, sent: RequestToken, status: int, nonce: str) -> None: ...
+    def for_request(self, method: str, url: str) -> RequestToken:
+        return RequestToken(self.current, headers={"Authorization": f"Bearer {self.current}"})
+
+    async def renew(self, challenge: Challenge) -> bool:
+        self.current = "new-token"
+        return challenge.sent.access == "old-token"
+
+
+@pytest.mark.parametrize("user", ["", "u:pw@"], ids=["stored", "in the URL"])
+async def test_the_sign_in_is_for_the_endpoint_alone(user: str):
+    async def work(call: Call) -> None:
+        if call.path == "/mcp" and call.headers.get("mcp-name") == "moved":
+            await call.respond(307, headers={"Location": f"{call.headers['x-at']}/mcp/"})
+        else:
+            await call.respond(200)
+
+    events = {"Accept": "application/json, text/event-stream"}
+    async with _tapped(work, None if user else _Tokens(), user=user) as tap:
+        at = tap.server.url.removesuffix("/mcp")
+
+        async def is_signed_in(method: str, path: str, **headers: str) -> bool:
+            peer = await tap.connect()
+            peer.send(method, b"", path, **headers)
+            await peer.head()
+            return "authorization" in tap.server.calls[-1].headers
+
+        for path in ("/mcp", "/mcp?x=1"):
+            assert await is_signed_in("POST", path)
+            assert await is_signed_in("DELETE", path)
+            assert await is_signed_in("GET", path, **events)
+            assert not await is_signed_in("GET", path, Accept="*/*")
+            assert not await is_signed_in("OPTIONS", path)
+            assert not await is_signed_in("HEAD", path, **events)
+        for path in (
+            "/",
+            "/mcp/",
+            "//mcp",
+            "/mcp/../admin",
+            "/mcp/..%2fadmin",
+            "/mcp/%2e%2e/admin",
+            "/%6dcp",
+            "/mcp;x",
+            "/MCP",
+            "/mcp%3fx",
+            "/admin?/mcp",
+            "/admin?/../mcp",
+            "/.well-known/oauth-protected-resource/mcp",
+        ):
+            assert not await is_signed_in("POST", path), path
+            assert not await is_signed_in("GET", path, **events), path
+        # A path that the endpoint itself names is the endpoint, too: frameworks add a slash.
+        assert await is_signed_in("POST", "/mcp", Mcp_Name="moved", X_At=at)
+        assert await is_signed_in("POST", "/mcp/")
+
+
+def test_the_query_of_the_url_is_for_requests_of_mcp_alone():
+    addresses = ServerAddresses("https://host.example/mcp?key=hidden")
+    assert addresses.of(b"/mcp", signed_in=True).url.query == b"key=hidden"
+    assert addresses.of(b"/mcp", signed_in=False).url.query == b""
+    assert addresses.of(b"/mcp?x", signed_in=True).url.query == b"x"
+
+
+def test_addresses_that_the_server_names_lead_to_the_tap():
+    addresses = ServerAddresses("https://host.example/mcp")
+    for named, passed in (
+        (b"https://host.example/m?s=1", b"/m?s=1"),
+        (b"//host.example:443/m", b"/m"),
+        (b"/m?s=2", b"/m?s=2"),
+        (b"m", b"m"),
+        (b"https://host.example//evil.example/m", b"/.//evil.example/m"),
+        (b"https://other.example/m", b"https://other.example/m"),
+    ):
+        assert addresses.through_tap(named, signed_in=False) == passed
+    assert not addresses.is_endpoint(b"/m?s=1")
+    for number in range(NAMED_TARGETS + 1):
+        addresses.through_tap(b"/m?s=%d" % number, signed_in=True)
+    assert [addresses.is_endpoint(b"/m?s=%d" % number) for number in (0, 1, NAMED_TARGETS)] == [
+        False,
+        True,
+        True,
+    ]
 
 
 async def test_a_server_that_cannot_be_reached_is_told_to_the_client_and_in_a_row():
@@ -649,7 +772,7 @@ async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back()
         stream.send("GET", Accept="text/event-stream")
         await stream.head()
         endpoint = (await stream.chunk()).partition(b"data: ")[2].strip().decode()
-        assert endpoint == f"{tap.tap.own}/messages?s=1"
+        assert endpoint == "/messages?s=1"
 
         async def call(id: int, method: str, params: dict[str, Any]) -> None:
             peer = await tap.connect()
@@ -772,27 +895,13 @@ async def test_a_length_beside_chunks_does_not_pass():
 
 
 async def test_a_stored_sign_in_is_used_and_renewed():
-    class Tokens:
-        current = "old-token"
-
-        async def load(self) -> None: ...
-        def share_secrets(self, learn: Any) -> None: ...
-        def connected(self, ip: str) -> None: ...
-        def answered(self, sent: RequestToken, status: int, nonce: str) -> None: ...
-        def for_request(self, method: str, url: str) -> RequestToken:
-            return RequestToken(self.current, headers={"Authorization": f"Bearer {self.current}"})
-
-        async def renew(self, challenge: Challenge) -> bool:
-            self.current = "new-token"
-            return challenge.sent.access == "old-token"
-
     async def work(call: Call) -> None:
         if call.headers["authorization"] == "Bearer new-token":
             await call.answer({"resultType": "complete"})
         else:
             await call.respond(401, headers={"WWW-Authenticate": "Bearer"})
 
-    async with _tapped(served("2026-07-28", work), Tokens()) as tap:
+    async with _tapped(served("2026-07-28", work), _Tokens()) as tap:
         assert "result" in await (await tap.call(1, modern=True)).answer()
         peer = await tap.call(2, modern=True, Authorization="Bearer mine")
         assert await peer.head() == 401  # what the client gave is its own business
