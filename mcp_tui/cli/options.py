@@ -129,7 +129,7 @@ _CLIENT_CERT: Final = (
 )
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
 _RECORD_OPTIONS: Final = (
-    Option("--record", "FILE", "also write a recording to FILE"),
+    Option("--record", "FILE", "also write a recording to FILE (FILE-2, FILE-3, … if it exists)"),
     Option("--keep-secrets", "", "do not redact passwords and tokens in that recording"),
 )
 _OTLP: Final = Option(

@@ -123,7 +123,7 @@ class Headless:
 
     def opened(self, store: Store) -> None:
         """Prints, once, the notes in the log of a new store, such as a missing journal."""
-        for text in [event.text for event in store.log if isinstance(event, Note)]:
+        for text in notes_in(store):
             if text not in self._said:
                 self._said.add(text)
                 self.printer.say(f"mcp-tui: {text}")
@@ -388,6 +388,11 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
         made.listeners.append(tell)
         made.share_secrets(store.learn)
     return made
+
+
+def notes_in(store: Store) -> list[str]:
+    """Returns the notes in a log: of a new store why there is no journal, or which file has the recording."""
+    return [event.text for event in store.log if isinstance(event, Note)]
 
 
 def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = "") -> Store:

@@ -76,6 +76,7 @@ def open_workbench(given: Words) -> int:
     clients: list[Client] = []
     doors: list[Doorkeeper] = []
     failed: list[RecordingError] = []
+    notes: list[str] = []
 
     def client(chosen: Target) -> Client:
         how = settings(given, server=chosen.name)
@@ -85,15 +86,14 @@ def open_workbench(given: Words) -> int:
             from mcp_tui.transport.launching import start_early
 
             start_early(chosen)
-        from mcp_tui.cli.session import open_store, tokens_for
+        from mcp_tui.cli.session import notes_in, open_store, tokens_for
         from mcp_tui.client.client import Client
         from mcp_tui.journal.records import RecordingError
         from mcp_tui.journal.store import Store
 
         try:
-            # the recording of the first server is where it was asked for, those of others beside it
-            beside = str(len(clients) + 1) if clients else ""
-            store = open_store(given, chosen, beside=beside, purpose="workbench")
+            store = open_store(given, chosen, purpose="workbench")
+            notes.extend(notes_in(store))
         except RecordingError as failure:
             store = Store()
             if clients:
@@ -133,6 +133,8 @@ def open_workbench(given: Words) -> int:
     finally:
         for each in doors:
             each.close()
+        for note in notes:
+            warn(note)
         for each in clients:
             each.store.close()
             for said in each.store.problems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from mcp_tui.client.settings import HttpTarget, Target
 from mcp_tui.journal.files import PART_BYTES, new_journal_path, prune
@@ -39,8 +40,8 @@ def open_store(
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
-    If a journal cannot be made, the store's log says so. Records are written when ``soon`` calls back, by default at the end
-    of each turn of the event loop, which must be running.
+    If a journal cannot be made, or ``record`` has content, which is never overwritten, the store's log says so. Records are
+    written when ``soon`` calls back, by default at the end of each turn of the event loop, which must be running.
 
     Raises:
         RecordingError: the recording cannot be made.
@@ -53,25 +54,27 @@ def open_store(
     redactor = Redactor(known_secrets(target))
     header = Header.now(shown(target), purpose, began)
     writers: list[Writer] = []
-    problem = ""
+    notes: list[str] = []
     if journal:
         try:
             path = new_journal_path(target.name or _word(target))
             prune(path.parent, keep_days=keep_days, keep_bytes=keep_bytes)
             writers.append(Writer(path, redactor=redactor, header=header, rotate=PART_BYTES))
         except RecordingError as error:
-            problem = str(error)
+            notes.append(f"no journal: {error}")
     if record is not None:
         given = Unredacted() if keep_secrets else redactor
-        writers.append(Writer(record, redactor=given, header=header, replace=True))
+        writers.append(Writer(record, redactor=given, header=header, recording=True))
+        if (path := writers[-1].path) != Path(record):
+            notes.append(f"recording to {path}, because {record} exists")
     followers: list[Follower] = []
     if otlp is not None:
         from mcp_tui.journal.otlp import SpanSender
 
         followers.append(SpanSender(otlp, header, redactor))
     store = Store(*writers, soon=soon, followers=followers, unseen=unseen)
-    if problem:
-        store.event(Note(at=time.monotonic(), text=f"no journal: {problem}"))
+    for text in notes:
+        store.event(Note(at=time.monotonic(), text=text))
     return store
 
 

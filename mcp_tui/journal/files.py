@@ -16,6 +16,7 @@ import stat
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -217,31 +218,95 @@ def open_private(path: Path, *, replace: bool) -> int:
     Raises:
         RecordingError: it cannot be opened, exists and must not be replaced, or is being written.
     """
-    # A name in a folder that others can write to may be a link to a file of ours, or a pipe that nobody reads.
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | (0 if replace else os.O_EXCL)
     try:
-        file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        file = _open(path, 0 if replace else os.O_EXCL)
     except OSError as error:
-        why_not = "it is a symbolic link" if error.errno == errno.ELOOP else why(error)
-        raise RecordingError(f"Cannot write {path}: {why_not}.") from None
-    mode = os.fstat(file).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
-        os.close(file)
-        raise RecordingError(f"Cannot write {path}: not a regular file.")
-    if stat.S_ISREG(mode):
+        raise _unwritable(path, error) from None
+    if not _is_regular(file):
+        return file
+    with suppress(OSError):  # some file systems have no locks
+        # Alone first, and only then emptied: the file may be the recording that another mcp-tui is writing. The lock says
+        # that this one is being written, and goes with the process however it ends.
+        if not replace:
+            fcntl.flock(
+                file, fcntl.LOCK_EX
+            )  # who looks whether it is being written has the lock for a moment
+        elif not is_alone(file):
+            os.close(file)
+            raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
+    if replace:
+        os.ftruncate(file, 0)
+    return file
+
+
+def open_numbered(path: Path) -> tuple[int, Path]:
+    """Opens the first of ``NAME``, ``NAME-2``, ``NAME-3``, and so on that is missing or empty, as :func:`open_private` does.
+
+    Returns its descriptor and its path. What another process writes is never opened, and what one wrote never changed.
+
+    Raises:
+        RecordingError: none can be opened.
+    """
+    for number in count(1):
+        each = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            file = _open_unused(each)
+        except OSError as error:
+            raise _unwritable(each, error) from None
+        if file is not None:
+            return file, each
+    raise AssertionError
+
+
+def _open_unused(path: Path) -> int | None:
+    """Opens a file that is missing or empty; ``None`` if it is not, or another process writes it."""
+    try:
+        file, made = _open(path, os.O_EXCL), True
+    except FileExistsError:
+        there = path.stat(follow_symlinks=False)
+        if stat.S_ISREG(there.st_mode) and there.st_size:
+            return None
+        file, made = _open(path, 0), False
+    if not _is_regular(file):
+        return file
+    try:
+        alone = is_alone(file)
+    except OSError:  # some file systems have no locks
+        alone = made
+    # Another process that has just created it may have the lock first, and may have written and left since the look above.
+    if alone and not os.fstat(file).st_size:
+        return file
+    os.close(file)
+    return None
+
+
+def _open(path: Path, flags: int) -> int:
+    """Opens a regular file, or a device, for writing at its end, and creates it.
+
+    Raises:
+        OSError: it cannot be opened, or is a symbolic link or a pipe.
+    """
+    # A name in a folder that others can write to may be a link to a file of ours, or a pipe that nobody reads.
+    flags |= os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    file = os.open(path, flags, 0o600)
+    if _is_regular(file):
         # The mode of a file that was there before is not that of open().
         with suppress(OSError):  # some file systems have no modes
             os.fchmod(file, 0o600)
-        with suppress(OSError):  # some file systems have no locks
-            # Alone first, and only then emptied: the file may be the recording that another mcp-tui is writing. The
-            # shared lock that stays says that this one is being written, and goes with the process however it ends.
-            if replace and not is_alone(file):
-                os.close(file)
-                raise RecordingError(f"Cannot write {path}: another mcp-tui is writing to it.")
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if replace:
-            os.ftruncate(file, 0)
+    elif not stat.S_ISCHR(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "not a regular file")
     return file
+
+
+def _is_regular(file: int) -> bool:
+    return stat.S_ISREG(os.fstat(file).st_mode)
+
+
+def _unwritable(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(
+        f"Cannot write {path}: {'it is a symbolic link' if error.errno == errno.ELOOP else why(error)}."
+    )
 
 
 # -- the folder of journals ------------------------------------------------------------------------------------

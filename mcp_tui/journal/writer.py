@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal import records
-from mcp_tui.journal.files import open_private, part_header, part_path
+from mcp_tui.journal.files import open_numbered, open_private, part_header, part_path
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import FrameHead, Header, RecordingError, why
 from mcp_tui.journal.redaction import REDACTED_BYTES, Redactor
@@ -71,9 +71,10 @@ class _Gap:
 class Writer:
     """One file of records. Its header is written at once.
 
-    A journal is always a new file (``replace=False``); a recording that the user names replaces an existing file. The path
-    must not be a symbolic link, and only its owner can read the file (0600, whatever the umask). The folder must exist. With
-    ``rotate``, a number of bytes, the file continues in another part (:mod:`mcp_tui.journal.files`) when it is that long.
+    It is a new file, also the ``recording`` that a person names: where that has content, or is being written, the next one
+    that has not (:func:`~mcp_tui.journal.files.open_numbered`). The path must not be a symbolic link, and only its owner can
+    read the file (0600, whatever the umask). The folder must exist. With ``rotate``, a number of bytes, the file continues
+    in another part (:mod:`mcp_tui.journal.files`) when it is that long.
 
     Disk errors never reach a caller: when a write fails, or the file was deleted, it ends after its last whole line, and
     :attr:`news` says what happened. Records are then counted and dropped. Writing is tried again after a second by the times
@@ -91,13 +92,18 @@ class Writer:
         *,
         redactor: Redactor | None = None,
         header: Header | None = None,
-        replace: bool = False,
+        recording: bool = False,
         rotate: int | None = None,
     ) -> None:
-        self.path = Path(path)
+        self._file: int | None
+        if recording:
+            self._file, self.path = open_numbered(Path(path))
+        else:
+            self.path = Path(path)
+            self._file = open_private(self.path, replace=False)
         self.news: deque[str] = deque()
         """Sentences for the user: that writing stopped, that it continues. The store takes them."""
-        self._name = "recording" if replace else "journal"
+        self._name = "recording" if recording else "journal"
         self.redactor = redactor or Redactor()
         self._rotate = rotate
         self._buffer = bytearray()
@@ -109,7 +115,6 @@ class Writer:
         self._gap: _Gap | None = None
         self._wait = FIRST_RETRY_SECONDS
         self._header = self.redactor.redact((header or Header.now()).line())
-        self._file: int | None = open_private(self.path, replace=replace)
         self._add(self._header)
         self._push()
 

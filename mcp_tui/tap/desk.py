@@ -258,9 +258,9 @@ class Desk:
         except RecordingError as error:
             self.warn(f"{error} The traffic goes on.")
             store = opened(None)
-        if chosen.journal.keep and not any(writer.path.parent.name == "journal" for writer in store.writers):
-            why = next((each.text for each in store.log if isinstance(each, ev.Note)), "no journal")
-            self.warn(f"{why} The traffic goes on.")
+        for each in store.log:
+            if isinstance(each, ev.Note):
+                self.warn(f"{each.text.rstrip('.')}. The traffic goes on.")
         return store
 
     # -- limits, and cancels of persons ------------------------------------------------------------------------

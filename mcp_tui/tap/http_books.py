@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -557,14 +556,9 @@ class HttpBooks:
         self._sessions = self.accounts
         for each in self._sessions[: max(0, len(self._sessions) - SESSIONS + 1)]:
             each.close("nothing happened in it for long", expected=True, at=at)
-        number = next(self._numbers)
-        begin = dict(self.begin)
-        if begin.get("record") and number > 1:
-            path = Path(messages.as_text(begin["record"]))
-            begin["record"] = str(path.with_name(f"{path.stem}-{number}{path.suffix}"))
-        store = self.desk.open_store(self._target, self._chosen, begin, at)
+        store = self.desk.open_store(self._target, self._chosen, self.begin, at)
         store.learn(self._secrets)
-        session = TappedSession(self, number, store)
+        session = TappedSession(self, next(self._numbers), store)
         if self._chosen.reachable:
             session.open_door()
         self._sessions.append(session)

@@ -43,6 +43,15 @@ async def test_older_journals_are_deleted_only_as_the_caller_says() -> None:
     store.close()
 
 
+async def test_a_recording_that_exists_is_kept_and_the_other_name_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    stores = [open_store(TARGET, journal=False, record=str(path)) for _ in range(2)]
+    assert [event.text for store in stores for event in store.log if isinstance(event, Note)] == [
+        f"recording to {tmp_path}/x-2.jsonl, because {path} exists"
+    ]
+    assert [store.writers[0].path.name for store in stores] == ["x.jsonl", "x-2.jsonl"]
+
+
 async def test_a_journal_that_cannot_be_made_is_told_and_a_recording_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

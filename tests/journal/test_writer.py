@@ -30,33 +30,33 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize("umask", [0, 0o077, 0o777])
-@pytest.mark.parametrize("replace", [False, True])
-def test_only_the_owner_can_read_it_whatever_the_umask(tmp_path: Path, umask: int, replace: bool) -> None:
+@pytest.mark.parametrize("recording", [False, True])
+def test_only_the_owner_can_read_it_whatever_the_umask(tmp_path: Path, umask: int, recording: bool) -> None:
     path = tmp_path / "a.jsonl"
-    if replace:
-        path.write_bytes(b"old\n" * 10_000)
+    if recording:
+        path.touch()
         path.chmod(0o644)
     before = os.umask(umask)
     try:
-        Writer(path, replace=replace)
+        Writer(path, recording=recording)
     finally:
         os.umask(before)
     assert Recording.read(path).skipped == 0
     assert mode(path) == 0o600
 
 
-@pytest.mark.parametrize("replace", [False, True])
-def test_a_symbolic_link_is_never_followed(tmp_path: Path, replace: bool) -> None:
+@pytest.mark.parametrize("recording", [False, True])
+def test_a_symbolic_link_is_never_followed(tmp_path: Path, recording: bool) -> None:
     victim, link = tmp_path / "victim", tmp_path / "a.jsonl"
     victim.write_bytes(b"precious")
     link.symlink_to(victim)
     with pytest.raises(RecordingError, match=r"Cannot write .*: (it is a symbolic link|file exists)"):
-        Writer(link, replace=replace)
+        Writer(link, recording=recording)
     assert victim.read_bytes() == b"precious"
     dangling = tmp_path / "b.jsonl"
     dangling.symlink_to(tmp_path / "nowhere")
     with pytest.raises(RecordingError):
-        Writer(dangling, replace=replace)
+        Writer(dangling, recording=recording)
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -64,7 +64,44 @@ def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     with pytest.raises(RecordingError, match="not a regular file"):
-        Writer(fifo, replace=True)
+        Writer(fifo, recording=True)
+
+
+def test_a_recording_never_overwrites_one_and_what_is_being_written_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "a.b.jsonl"
+    path.write_bytes(b"old\n")
+    (tmp_path / "a.b-2.jsonl").touch()  # empty, as mktemp leaves it
+    (tmp_path / "a.b-4.jsonl").mkdir()
+    writers = [Writer(path, recording=True) for _ in range(2)]
+    assert [writer.path.name for writer in writers] == ["a.b-2.jsonl", "a.b-3.jsonl"]
+    with pytest.raises(RecordingError, match=r"a\.b-4\.jsonl: is a directory"):
+        Writer(path, recording=True)
+    assert path.read_bytes() == b"old\n"
+    assert {Recording.read(writer.path).header.mono > 0 for writer in writers} == {True}
+
+
+AT_ONCE = """
+import sys
+from mcp_tui.journal.writer import Writer
+sys.stdin.readline()
+print(Writer(sys.argv[1], recording=True).path, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_two_recordings_that_begin_at_once_have_a_file_each(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", AT_ONCE, str(tmp_path / "a.jsonl")]
+    processes = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        for _ in range(4)
+    ]
+    for line in ("go\n", "end\n"):
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(line)
+    paths = {process.communicate()[0].strip() for process in processes}
+    assert {Path(path).name for path in paths} == {"a.jsonl", "a-2.jsonl", "a-3.jsonl", "a-4.jsonl"}
+    assert len({Recording.read(path).header.id for path in paths}) == 4
 
 
 # -- the disk --------------------------------------------------------------------------------------------------
@@ -76,7 +113,7 @@ needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the 
 @needs_dev_full
 def test_a_full_disk_stops_the_file_on_it_and_nothing_else(tmp_path: Path) -> None:
     mode_before = mode(Path("/dev/full"))
-    writer, other = Writer("/dev/full", replace=True), Writer(tmp_path / "a.jsonl")
+    writer, other = Writer("/dev/full", recording=True), Writer(tmp_path / "a.jsonl")
     store = Store(writer, other, memory=0)
     problem = "recording stopped at #0: no space left on device"
     assert list(writer.news) == [problem]

@@ -127,9 +127,11 @@ def test_redacted_values_are_named_with_the_way_to_keep_them(tmp_path: Path):
     ran = run("mock", str(tmp_path / "x.jsonl"))
     assert "tools/call echo: arguments.text" in ran.err
     assert "--keep-secrets" in ran.err
-    run(*words, "--keep-secrets")
-    assert "Tr0ub4dor" in (tmp_path / "x.jsonl").read_text()
-    assert run("mock", str(tmp_path / "x.jsonl")).err == ""
+    again = run(*words, "--keep-secrets")
+    assert "mcp-tui: recording to" in again.err
+    assert "Tr0ub4dor" not in (tmp_path / "x.jsonl").read_text()
+    assert "Tr0ub4dor" in (tmp_path / "x-2.jsonl").read_text()
+    assert run("mock", str(tmp_path / "x-2.jsonl")).err == ""
 
 
 def verdicts(*words: str) -> dict[str, str]:

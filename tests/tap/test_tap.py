@@ -681,3 +681,26 @@ def test_the_traffic_goes_on_without_a_journal(tmp_path: Path):
             assert line.endswith("The traffic goes on.\n")
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
+
+
+def test_each_window_and_each_restart_has_a_recording_of_its_own(tmp_path: Path):
+    def client_in(path: Path) -> str:
+        with suppress(RecordingError):
+            connected = Recording.read(path).connections().values()
+            return ",".join(each.client.partition(" ")[0] for each in connected)
+        return ""
+
+    file = tmp_path / "r.jsonl"
+    command = tap("--record", str(file))
+    with _client(command) as first:
+        first.connect()
+        wait(lambda: client_in(file))
+        with _client(command) as second:
+            second.connect()
+            said = second.complaint()
+            assert said.startswith(f"mcp-tui tap: recording to {tmp_path}/r-2.jsonl, because {file} exists")
+            first.process.kill()
+            with _client(command) as again:
+                again.connect()
+                paths = [file, tmp_path / "r-2.jsonl", tmp_path / "r-3.jsonl"]
+                wait(lambda: [*map(client_in, paths)] == ["other"] * 3, lambda: str([*map(client_in, paths)]))
