@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Any, Final, TypeAlias
 
 from mcp_tui.clock import utc_stamp, wall
@@ -54,7 +54,7 @@ def well_formed(batch: list[object], log: DemoLog) -> list[Object]:
 Questions: TypeAlias = dict[RequestId, asyncio.Future[Object]]
 """Unanswered requests of this server to one client (handshake era). Other responses are ignored."""
 
-_ids = itertools.count(1)
+OWN_IDS: Final[Iterator[RequestId]] = itertools.count(1)
 """The ids of this server's requests, which may equal ids of the client's."""
 
 
@@ -70,6 +70,7 @@ class Call:
         channel: Channel,
         log: DemoLog,
         questions: Questions | None = None,
+        ids: Iterator[RequestId] = OWN_IDS,
     ) -> None:
         self.id: Final = request_id
         self.tool: Final = tool
@@ -83,6 +84,7 @@ class Call:
         self._token: object = (frames.as_object(params.get("_meta")) or {}).get("progressToken")
         self.log: Final = log
         self._questions: Final = {} if questions is None else questions
+        self._ids: Final = ids
         self._asking: RequestId | None = None
         self._control = log.control
         self._reached = 0.0  # seconds on the test's clock
@@ -147,7 +149,7 @@ class Call:
 
         Raises `DemoRefusal` where there is no way to ask.
         """
-        request_id = next(_ids)
+        request_id = next(self._ids)
         answer = self._questions[request_id] = asyncio.get_running_loop().create_future()
         frame: Object = {"jsonrpc": "2.0", **question, "id": request_id}
         if not self.send(frame, "request", method=question["method"]):

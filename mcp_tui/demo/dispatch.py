@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, Final
 
 from mcp_tui.demo import frames
-from mcp_tui.demo.calls import Call, Channel, DemoTasks, Questions, Task
+from mcp_tui.demo.calls import OWN_IDS, Call, Channel, DemoTasks, Questions, Task
 from mcp_tui.demo.catalogue import cacheable, introduction, listing, prompt, read
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog
@@ -32,7 +32,7 @@ class Setting:
 
     ``through`` returns the channel on which a request is answered, ``None`` for never, and may refuse it. ``instead`` are
     coroutines that run in place of those of the tools of these names. ``converse`` makes the conversation with a client,
-    and ``streams`` says whether a request may need a stream over HTTP.
+    and ``streams`` says whether a request may need a stream over HTTP. ``ids`` are those of the server's requests.
     """
 
     log: DemoLog
@@ -42,6 +42,7 @@ class Setting:
     through: Callable[[Object, Channel], Channel | None] = lambda _, channel: channel
     instead: Mapping[str, Run] = field(default_factory=dict[str, Run])
     converse: Callable[[Setting], Conversation] = lambda setting: Conversation(setting)  # noqa: PLW0108 - it is below
+    ids: Iterator[RequestId] = OWN_IDS
     streams: Callable[[Object], bool] = lambda frame: frame.get("method") in WORKING
 
 
@@ -187,7 +188,7 @@ class Conversation:
         if calls and frames.as_object(params.get("arguments", {})) is None:
             raise frames.bad_params("arguments must be an object")
         log, spawn, tasks = self._setting.log, self._setting.spawn, self._setting.tasks
-        call = Call(identity, name, caller, params, channel, log, self._questions)
+        call = Call(identity, name, caller, params, channel, log, self._questions, self._setting.ids)
         if calls and _becomes_task(name, params, caller):
             task = Task(name, caller, params, log)
             tasks.keep(task, spawn(_run(task, self._call)))

@@ -104,7 +104,8 @@ class Seen:
     ``stopped``: the judge had to end the client, at ``stopped_at``. ``answers`` are the times at which the client answered
     a question, each with the time since the question was taken back, if it was. ``held_up`` is the longest time between two
     messages of progress. ``initialize_at`` is when a handshake came that is not answered, and ``abandoned_at`` when the
-    client closed the connection on which it waits for that. ``tools`` are the names of all tools that were called, in order.
+    client closed the connection on which it waits for that. ``strays`` are the names of tasks
+    that it cancelled and that the server never named. ``tools`` are the names of all tools that were called, in order.
     """
 
     experiment: str
@@ -138,6 +139,7 @@ class Seen:
     answers: list[tuple[float, bool]] = field(default_factory=list[tuple[float, bool]])
     watched: float = 0.0
     held_up: float = 0.0
+    strays: list[str] = field(default_factory=list[str])
     asks: str = ""
 
     @property

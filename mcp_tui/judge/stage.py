@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, cast
@@ -27,6 +28,7 @@ from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSessi
 from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.messages import is_request_id, shown
 
 CLIENT_PATIENCE_SECONDS: Final = 30.0
 """Seconds that a client is waited for where nothing happens."""
@@ -255,6 +257,8 @@ class Stage:
             spawn=self.spawn,
             through=self._through,
             instead={**own, "research": self._research, NEXT: self._next},
+            # No client has such an id: a cancel that names one is a cancel of the server's request, and of nothing else.
+            ids=(f"judge-{mark}-{number}" for mark in [os.urandom(4).hex()] for number in count(1)),
         )
 
     # -- waiting -------------------------------------------------------------------------------------------------
@@ -396,9 +400,12 @@ class Stage:
         elif name == "received" and "method" not in fields:
             if self.seen.asked_at is not None:
                 self.seen.answers.append((monotonic(), self.seen.taken_back_at is not None))
-        elif name == "received" and fields["method"] == "notifications/cancelled":
+        elif name == "received" and "cancel" in fields["method"].lower():
+            # A cancel of the wrong kind or with the wrong id is the fault of other rules, and a cancel.
             params = frames.as_object(fields.get("params")) or {}
-            self._cancelled(params.get("requestId"), Signal.NOTIFICATION, params.get("reason"))
+            named = params.get("requestId", params.get("taskId", params.get("id")))
+            way = Signal.TASKS_CANCEL if "id" in fields else Signal.NOTIFICATION
+            self._cancelled(named, way, params.get("reason"))
         self.news()
 
     def _deleted(self, connection: int) -> None:
@@ -407,14 +414,28 @@ class Stage:
                 each.deleted_at = monotonic()
 
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
-        for each in self.held:
-            # The same id may be in use on several connections, and a notification is about
-            # its own. A stream says whose it is.
-            here = way is not Signal.NOTIFICATION or each.seen.connection == self.speaking
-            # an id of the wrong type is another rule's fault
-            if here and str(each.call.id) == str(id_) and each.seen.cancelled_at is None:
-                each.seen.cancelled_since, each.seen.cancelled_at = self._read(way)
-                each.seen.signal, each.seen.reason = way, reason
+        # The same id may be in use on several connections, and a message is about its own. A stream says whose it is.
+        calls = [
+            each
+            for each in (*self.seen.calls, *self.seen.nexts)
+            if way is Signal.STREAM_CLOSED or each.is_task or each.connection == self.speaking
+        ]
+        named = [each for each in calls if str(each.id) == str(id_)]
+        open_ = [each for each in calls if each.answered_at is None and each.cancelled_at is None]
+        if not named and way is Signal.TASKS_CANCEL:
+            self.seen.strays.append(shown(id_))
+        elif not named and len(open_) == 1 and not self._is_known(id_):
+            named = open_
+        for each in named:
+            if each.cancelled_at is None:
+                each.cancelled_since, each.cancelled_at = self._read(way)
+                each.signal, each.reason = way, reason
+
+    def _is_known(self, id_: object) -> bool:
+        """Whether a request has this id that is no call of a tool: the client's or the server's."""
+        observed = self._overheard[self.speaking] if self.url else self.talks[self.speaking].observed
+        ledger = observed.ledger
+        return is_request_id(id_) and (ledger.named(id_) is not None or ledger.inbound.knows(id_))
 
     def _read(self, way: Signal | None) -> tuple[float, float]:
         """Returns since when a cancel may have been there, and when it was read: a stream is closed by no message."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.seen import CONNECTION_END_SECONDS, PERSON, REACHED_SHARE, SIGNALS, Seen, SeenCall
-from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
+from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import Strength
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import shown
@@ -124,13 +124,17 @@ class Judging:
         if call is None:
             return self._unseen(rule, not_called(seen))
         told = list(timeline(seen, call))
+        late = call.answered_at is not None and (call.cancelled_at or 0.0) > call.answered_at
         # The end of a client closes its streams as well, so a closed stream is a cancel only where it goes on after it.
         if call.cancelled_at is not None and not seen.cancels(call) and name not in SIGNALS:
             return self._unseen(
                 rule, "its stream was closed, and it made no next call: it may have ended", *told
             )
-        if call.cancelled_at is not None:
-            return self._passed(rule, f"cancelled {lag(call)} after the call {way(call)}", *told)
+        if call.cancelled_at is not None and not late:
+            after = f"{lag(call)} after the call"
+            if name in SIGNALS and seen.exit is not None and seen.acted_at is not None:
+                after = f"after {max(0.0, call.cancelled_at - seen.acted_at):.2f} s"
+            return self._passed(rule, f"cancelled {after} {way(call)}", *told)
         sign, gone = seen.sign(call), seen.gone_at(call)
         if sign is None and gone is not None and answered_before(seen, call, gone):
             gone = None  # it waited for its answer
@@ -138,7 +142,9 @@ class Judging:
         # Only a client that first went on, or waited, had the time for a cancel.
         stayed = sign is not None and gone is not None and gone - sign[0] >= CANCEL_SECONDS
         if sign is not None and (gone is None or stayed or went_on_before(seen, call, gone)):
-            return self._broken(rule, f"{sign[1]}, and sent no cancel", *told)
+            return self._broken(
+                rule, f"{sign[1]}, and sent {'its cancel after the answer' if late else 'no cancel'}", *told
+            )
         if gone is not None:
             what = "session" if seen.transport == "http" else "server"
             why = f"it ends the {what}, {gone - call.at:.2f} s after the call, and sends no cancel"
@@ -195,6 +201,11 @@ class Judging:
         seen = self.runs.get("initialize")
         if seen is None:
             return None
+        # Nothing else was in progress: an id that is no id of the client's was to name initialize.
+        stray = next((each for each in seen.violations() if each.rule == "cancel-unknown"), None)
+        if stray is not None and seen.initialize_at is not None:
+            at = EvidenceItem(stray.detail, stray.at - seen.initialize_at)
+            return self._broken("K-05", f"{stray.detail}, while nothing but initialize was in progress", at)
         if seen.initialize_at is None:
             speaks = (
                 "it speaks 2026-07-28 alone, which has no initialize" if seen.requests else not_called(seen)
@@ -239,6 +250,9 @@ class Judging:
         if call.signal is Signal.TASKS_CANCEL:
             told = timeline(seen, call)
             return self._passed("K-06", "the task was cancelled by tasks/cancel", *told)
+        if seen.strays:
+            text = f"it cancelled {seen.strays[0]}, which is not a task of the server"
+            return self._broken("K-06", text, *timeline(seen, call))
         return self._unseen("K-06", "it did not cancel the task", *timeline(seen, call))
 
     # -- what may do harm ----------------------------------------------------------------------------------------
@@ -504,8 +518,34 @@ class Judging:
         return self._unseen("K-15", why[0]) if why else None
 
     def _interrupted(self) -> Finding | None:
-        found = [self._gives_up("K-16", name) for name in ("sigint", "sigterm")]
-        return worst(found)
+        """Judges each signal apart: one that is cancelled at says nothing of the other."""
+        found = {
+            name: finding
+            for name in ("sigint", "sigterm")
+            if (finding := self._gives_up("K-16", name)) is not None
+        }
+        cancels = [SIGNALS[name] for name, each in found.items() if each.verdict is Verdict.PASS]
+        for name, finding in found.items():
+            seen = self.runs[name]
+            # It ended by itself and not by the signal, so it had the time in which it cancels at the other signal.
+            handled = seen.exit is not None and seen.exit >= 0 and not seen.stopped
+            ends_server = seen.call is not None and seen.gone_at(seen.call) is not None
+            if cancels and handled and ends_server and finding.verdict is Verdict.NOT_OBSERVABLE:
+                what = "session" if seen.transport == "http" else "server"
+                text = f"it ended the {what} and sent no cancel, which it sends at {cancels[0]}"
+                found[name] = self._broken("K-16", text, *finding.evidence)
+        if not found:
+            return None
+        broken = worst([each for each in found.values() if each.verdict in BAD])
+        # An interrupt is SIGINT. SIGTERM speaks for a client alone that was not judged by that.
+        shown = broken or next(iter(found.values()))
+        text = "; ".join(f"{SIGNALS[name]}: {each.sentence}" for name, each in found.items())
+        told = [
+            EvidenceItem(f"{SIGNALS[name]}: {item.what}", item.at)
+            for name, each in found.items()
+            for item in each.evidence
+        ]
+        return self._found("K-16", shown.verdict, text, *told)
 
     def _reason(self) -> Finding | None:
         cancelled = [

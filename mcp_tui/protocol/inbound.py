@@ -68,6 +68,11 @@ class Inbound:
             TypedId, float
         ] = {}  # the newest that an observed client may still answer, and when
 
+    def knows(self, request_id: RequestId) -> bool:
+        """Whether the server asked under this id, answered and withdrawn requests included."""
+        key = (type(request_id), request_id)
+        return key in self.waiting or key in self._sent or key in self._taken_back
+
     # -- the server's requests -------------------------------------------------------------------------------
 
     def receive(self, frame: RequestFrame, *, at: float, seq: int, stream: RequestId | None) -> None:

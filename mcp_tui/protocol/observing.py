@@ -23,7 +23,7 @@ from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object, is_request_id, shown
 from mcp_tui.protocol.requests import OPEN, Request, State
-from mcp_tui.protocol.responses import CROSSING_SECONDS, METHOD_CHARACTERS
+from mcp_tui.protocol.responses import CROSSING_SECONDS, METHOD_CHARACTERS, answered
 from mcp_tui.protocol.revisions import (
     META_CAPABILITIES,
     META_CLIENT_INFO,
@@ -61,6 +61,11 @@ def party(info: Json) -> str:
     fields = as_object(info)
     names = (messages.as_text(fields.get(key))[:METHOD_CHARACTERS] for key in ("name", "version"))
     return " ".join(filter(None, names))
+
+
+def _unanswered(row: Request) -> bool:
+    """Whether a request has no answer, a cancelled one included."""
+    return row.open or (row.state in (State.CANCEL_REQUESTED, State.CANCELLED) and not answered(row))
 
 
 class Onlooker:
@@ -133,7 +138,9 @@ class Observer:
         method, params = frame.method[:METHOD_CHARACTERS], as_object(frame.params)
         self._introduced(method, params)
         earlier = ledger.named(id_)
-        if earlier is not None and (earlier.open or not ledger.negotiated.modern):
+        self._other_cancel(method, params, at, seq)
+        # From 2026-07-28 on an id is free again when it was answered: one that was cancelled never is (basic, "Requests").
+        if earlier is not None and (_unanswered(earlier) or not ledger.negotiated.modern):
             used = "which is still open" if earlier.open else "which was used before"
             self._violation("request-id-reused", f"{method} with the id {shown(id_)}, {used}", at, seq)
         row = self._continued(method, params)
@@ -153,6 +160,16 @@ class Observer:
                 self._violation("progress-token-reused", text, at, seq, row.id)
             given[type(token), token] = row.wire_id
         ledger.written(row.wire_id, at=at, seq=seq)
+
+    def _other_cancel(self, method: str, params: dict[str, Json], at: float, seq: int) -> None:
+        """Reports a request that cancels another one: only a task is cancelled by a request."""
+        named = params.get("taskId", params.get("requestId", params.get("id")))
+        if "cancel" not in method.lower() or self.ledger.tasks.row_of(named) is not None:
+            return
+        rows = (live.row for live in self.ledger.live.values())
+        if (row := next((row for row in rows if named in (row.id, str(row.id))), None)) is not None:
+            text = f"{method} for {row.id!r}, which is not a task"
+            self._violation("cancel-kind", text, at, seq, row.id)
 
     def _continued(self, method: str, params: dict[str, Json]) -> Request | None:
         """Returns the request that waits for input and goes on by a message with its state (multi round-trip requests)."""
@@ -211,7 +228,11 @@ class Observer:
         """Handles ``notifications/cancelled``: it must name a request in progress, once (cancellation, every revision)."""
         named, ledger = params.get("requestId", messages.MISSING), self.ledger
         row = ledger.named(named) if is_request_id(named) else None
-        if row is None and is_request_id(named) and (type(named), named) in ledger.inbound.waiting:
+        if row is None and ledger.tasks.row_of(named) is not None:
+            text = f"notifications/cancelled for the task {shown(named)} instead of tasks/cancel"
+            self._violation("cancel-of-a-task", text, at, seq)
+            return
+        if row is None and is_request_id(named) and ledger.inbound.knows(named):
             text = f"a cancel of {shown(named)}, which the server asked and only the server may cancel"
             self._violation("cancel-direction", text, at, seq)
             return

@@ -99,6 +99,21 @@ def test_that_a_call_was_given_up_is_known_from_a_cancel_a_line_or_the_next_call
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
 
 
+def test_a_cancel_behind_the_answer_is_none():
+    late = call(cancelled_at=13.5, signal=Signal.NOTIFICATION, answered_at=13.0)
+    finding = found("K-01", run("limit", late, gave_up=GAVE_UP))
+    assert (finding.verdict, "sent its cancel after the answer" in finding.sentence) == (WARNING, True)
+
+
+def test_a_cancel_with_an_id_of_nothing_was_to_name_what_is_in_progress():
+    stray = talked(INITIALIZE, cancel("0"), name="initialize", handshake=False)
+    stray.initialize_at = 10.0
+    assert found("K-05", stray).verdict is FAIL
+    task = SeenCall("research", 10.0, is_task=True)
+    other = run("task", task, tool="research", strays=["'x'"])
+    assert found("K-06", other).sentence == "it cancelled 'x', which is not a task of the server"
+
+
 def test_a_stop_that_comes_with_the_limit_was_seen_by_nobody():
     limit = run("limit", cancelled())
     assert found("K-02", limit, run("stop", cancelled(10.5))).verdict is PASS
@@ -346,6 +361,13 @@ def test_an_interrupted_client_may_cancel_or_end_the_server_but_not_forget_the_c
     assert found("K-16", run("sigint", call()), run("sigterm", call())).verdict is UNSEEN
     forgot = run("sigterm", call(), nexts=(following(),))
     assert found("K-16", run("sigint", call()), forgot).verdict is WARNING
+    # a cancel at one signal hides nothing of the other, unless that one ended the client by itself
+    finding = found("K-16", run("sigint", call(), exit=130), run("sigterm", cancelled(), exit=143))
+    told = "it ended the server and sent no cancel, which it sends at SIGTERM"
+    assert (finding.verdict, finding.sentence.partition("; ")[0]) == (WARNING, f"SIGINT: {told}")
+    assert found("K-16", run("sigint", call(), exit=-2), run("sigterm", cancelled())).verdict is UNSEEN
+    assert found("K-16", run("sigint", cancelled()), run("sigterm", call(), exit=-15)).verdict is PASS
+    assert {item.what.partition(":")[0] for item in finding.evidence} == {"SIGINT", "SIGTERM"}
 
 
 def closed(at: float) -> SeenCall:

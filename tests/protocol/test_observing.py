@@ -124,6 +124,40 @@ def test_what_a_client_may_not_do_is_a_violation_of_the_client():
     ]
 
 
+def test_a_cancel_of_what_the_server_asked_has_the_wrong_direction_whenever_it_comes():
+    tap = Watched()
+    tap.asks(1)
+    for id in ("q", "r", "s"):
+        tap.server(1.0, id=id, method="elicitation/create", params={"message": "?"})
+    tap.client(2.0, id="r", result={"action": "accept"})
+    tap.server(2.0, method="notifications/cancelled", params={"requestId": "s"})
+    for id in ("q", "r", "s"):
+        tap.cancels(id, at=3.0)
+    assert tap.broken() == ["cancel-direction"] * 3
+
+
+def test_a_request_that_cancels_is_of_a_kind_that_does_not_exist():
+    tap = Watched()
+    tap.asks(1)
+    tap.asks(2, "tools/cancel", requestId=1)
+    tap.asks(3, "tasks/cancel", taskId="1")
+    tap.asks(4, "tasks/cancel", taskId="of an earlier session")
+    tap.asks(5, "shop/cancel", order=1)
+    assert tap.broken() == ["cancel-kind"] * 2
+
+
+def test_an_id_of_2026_is_free_again_when_it_was_answered():
+    tap = Watched(revision="2026-07-28")
+    meta: Json = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    tap.asks(1, _meta=meta)
+    tap.answers(1)
+    tap.asks(1, _meta=meta)
+    assert tap.broken() == []
+    tap.cancels(1)
+    tap.asks(1, at=9.0, _meta=meta)
+    assert tap.broken() == ["request-id-reused"]
+
+
 def test_initialize_that_a_client_cancels_breaks_a_rule_and_is_cancelled():
     tap = Watched(revision="2026")
     tap.asks("i", "initialize")
@@ -180,7 +214,8 @@ def test_a_task_is_cancelled_by_tasks_cancel_alone():
     tap.asks(1, name="slow", task={})
     tap.answers(1, {"task": {"taskId": "T", "status": "working"}})
     tap.cancels(1)
-    assert tap.broken() == ["cancel-of-a-task"]
+    tap.cancels("T")
+    assert tap.broken() == ["cancel-of-a-task"] * 2
     tap.asks(2, "tasks/get", taskId="T")
     tap.answers(2, {"taskId": "T", "status": "working"})
     tap.asks(3, "tasks/cancel", at=2.0, taskId="T")

@@ -149,14 +149,17 @@ def table(runs: list[pages.Run]) -> Iterator[str]:
 
 def word(rule: pages.Run) -> str:
     """What a client does with a call that it gives up, in one word; the sign of the verdict where that is not known."""
-    said = rule["sentence"]
+    # The column names SIGINT, and K-16 judges SIGTERM as well.
+    said = rule["sentence"].partition("; SIGTERM: ")[0].removeprefix("SIGINT: ")
     words = {
         "by notifications/cancelled": "n",
         "by closing its stream": "stream",
         ", and sent no cancel": "none",
     }
     found = next((each for end, each in words.items() if said.endswith(end)), "")
-    found = found or ("ends" if said.startswith("it ends the") else pages.GLYPHS[rule["verdict"]])
+    found = found or (
+        "ends" if said.startswith(("it ends the", "it ended the")) else pages.GLYPHS[rule["verdict"]]
+    )
     streams = {
         "the stream of the call was still open": ", open",
         "the client closed the stream of the call": ", closed",
