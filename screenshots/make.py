@@ -29,6 +29,7 @@ from mcp_tui.journal.recording import Recording  # noqa: E402 - the folder above
 from mcp_tui.journal.records import Header  # noqa: E402
 from mcp_tui.journal.store import Store  # noqa: E402
 from mcp_tui.journal.writer import Writer  # noqa: E402
+from mcp_tui.live.control import Summary  # noqa: E402
 from mcp_tui.live.running import Running  # noqa: E402
 from mcp_tui.protocol import events as ev  # noqa: E402
 from mcp_tui.protocol import messages  # noqa: E402
@@ -151,7 +152,7 @@ async def attached() -> AsyncGenerator[Stage]:
         store = Store(Writer(path, header=header))
         Tapped(store)
         store.flush()
-        session = Running("cf43", path, "tap", " ".join(CLIENT), SERVER[0], str(path), 4711, 1)
+        session = Running("cf43", path, Summary("tap", " ".join(CLIENT), SERVER[0], 4711, str(path), ()))
         app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(path)))
         async with app.run_test(size=(120, 30)) as pilot:
             app.load_themes()

@@ -78,12 +78,14 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 def _running(name: str) -> list[str]:
     """Returns the running sessions, or what is in flight there, for a command that takes one."""
-    from mcp_tui.live.doors import ask_all, doors
+    from mcp_tui.cli.live import spelled
+    from mcp_tui.live.doors import doors
+    from mcp_tui.live.running import sessions
 
     if name == "attach":
         return sorted(doors())
-    told = ask_all({"ask": "list"}).items() if name == "cancel" else ()
-    return [f"{session}/{row['id']}" for session, each in told if each for row in each["requests"]]
+    running = sessions()[0] if name == "cancel" else ()
+    return [f"{each.name}/{spelled(row, each.summary)}" for each in running for row in each.summary.requests]
 
 
 def _values(names: Sequence[str]) -> list[str]:

@@ -103,11 +103,11 @@ def _running(start: str) -> Journal:
     from mcp_tui.cli import live
 
     session = live.named(start)
-    if not session.recording:
+    if not session.summary.recording:
         raise Failure(
             f"Session {session.name} keeps no recording, so there is nothing to read. Use mcp-tui ps."
         )
-    path = Path(session.recording)
+    path = Path(session.summary.recording)
     return _known(path) or Journal.at(path)
 
 

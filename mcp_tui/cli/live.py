@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import suppress
 from functools import partial
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
@@ -16,12 +18,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_tui.client.client import Client
-    from mcp_tui.live.running import Running
+    from mcp_tui.live.control import InFlight, Summary
+    from mcp_tui.live.running import Running, Unknown
+    from mcp_tui.tui.view.text import SafeText
 
 WATCH_SECONDS: Final = 1.0
 """Seconds between two lists of ``ps --watch``."""
 
 CLEAR: Final = "\x1b[H\x1b[J"
+
+CANCELLING: Final = "cancel_requested"
+"""The state by which a session without a version says that a request is being cancelled already."""
+
+NOT_YET: Final = "not sent yet"
+"""How the words about a cancel begin that still waits to be written."""
 
 
 def run(name: str, given: Words) -> int:
@@ -34,73 +44,124 @@ def run(name: str, given: Words) -> int:
 
 def _ps(given: Words) -> int:
     if not given.options.watch:
-        rows, sessions = _in_flight()
-        return show(rows, _lines(rows, sessions), as_json=given.options.json)
+        running, unknown = _sessions()
+        show(_rows(running, unknown), _lines(running, unknown), as_json=given.options.json)
+        return Exit.UNREACHABLE if unknown else Exit.COMPLETED
     first = True
     while True:
-        rows, sessions = _in_flight()
+        running, unknown = _sessions()
         if given.options.json:
-            out(dump(rows), flush=True)
+            out(dump(_rows(running, unknown)), flush=True)
         else:
             above = CLEAR if sys.stdout.isatty() else "" if first else "\n"
-            out(above + "\n".join(_lines(rows, sessions)), flush=True)
+            out(above + "\n".join(_lines(running, unknown)), flush=True)
         first = False
         sleep(WATCH_SECONDS)
 
 
-def _in_flight() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns every request in flight, and every running session. Warns of sessions that do not answer."""
-    from mcp_tui.live.doors import ask_all
+def _sessions() -> tuple[list[Running], list[Unknown]]:
+    """Returns the running sessions, and those of which nothing is known. Warns of these."""
+    from mcp_tui.live.running import sessions
 
-    told = ask_all({"ask": "list"})
-    silent = [name for name, each in told.items() if each is None]
-    if silent:
-        warn(f"No answer from {', '.join(silent[:6])}{' …' * (len(silent) > 6)}: stopped, or very busy.")
-    sessions: list[dict[str, Any]] = []
+    running, unknown = sessions()
+    if unknown:
+        count = len(running) + len(unknown)
+        text = f"What is in flight in {len(unknown)} of {count} sessions is not known."
+        warn(text, [f"Session {each.name} {each.why}" for each in unknown])
+    return running, unknown
+
+
+def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]]:
+    """Returns each request in flight for JSON, and each session that tells nothing as one without an id."""
+    from mcp_tui.live.control import InFlight
+
     rows: list[dict[str, Any]] = []
-    for name, each in told.items():
-        if each is not None:
-            of = {"kind": each["kind"], "client": each["client"], "server": each["name"]}
-            sessions.append({"session": name, **of})
-            rows += [{**sessions[-1], **row} for row in each["requests"]]
-    return rows, sessions
+    for each in running:
+        told = each.summary
+        of = {"session": each.name, "kind": told.kind, "client": told.client, "server": told.server}
+        rows += [{**of, **row._asdict(), "message": row.message or None} for row in told.requests]
+    members = ("kind", "client", "server", *InFlight._fields)
+    for each in unknown:
+        rows.append(
+            {"session": each.name, **dict.fromkeys(members), "state": each.problem.value, "detail": each.why}
+        )
+    return rows
 
 
-def _lines(rows: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> list[str]:
-    from mcp_tui.live.running import whose
-    from mcp_tui.protocol.units import number
-    from mcp_tui.tui.view import durations
+def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
     from mcp_tui.tui.view.text import brief, words
 
-    if not rows:
-        running = ", ".join(f"{each['session']} ({each['kind']}, {each['server']})" for each in sessions)
-        return [brief(f"Nothing is in flight.{f' Running: {running}.' if running else ''}", 1000)]
-
-    def progress(row: dict[str, Any]) -> str:
-        if row["progress"] is None:
-            return ""
-        total = "" if row["total"] is None else f"/{number(row['total'])}"
-        return f"{number(row['progress'])}{total} {row['message'] or ''}".rstrip()
-
-    def limit(row: dict[str, Any]) -> str:
-        limits = [each for each in (row["timeout"], row["max_timeout"]) if each is not None]
-        return f"of {min(limits):g} s" if limits else ""
-
-    cells = [
-        (
-            brief(f"{row['session']}/{row['id']}", 100),
-            brief(whose(row["kind"], row["client"]), 30),
-            brief(row["server"], 20),
-            brief(f"{row['method']} {row['name']}".rstrip(), 40),
-            brief(row["state"].replace("_", " "), 20),
-            durations.elapsed(row["elapsed"]),
-            brief(limit(row), 20),
-            brief(progress(row), 60),
-        )
-        for row in rows
-    ]
+    idle = [each for each in running if not each.summary.requests]
+    others = ", ".join(f"{each.name} ({each.summary.kind}, {each.summary.server})" for each in idle)
+    cells = [_cells(each, row) for each in running for row in each.summary.requests]
+    for each in unknown:
+        state = brief(each.problem.value.replace("_", " "), 20)
+        cells.append((brief(each.name, 20), *map(words, ("–",) * 3), state, *map(words, ("",) * 3)))
+    if not cells:
+        return [brief(f"Nothing is in flight.{f' Running: {others}.' if others else ''}", 1000)]
     heads = ("REQUEST", "CLIENT", "SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")
     return table([tuple(map(words, heads)), *cells])
+
+
+def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
+    from mcp_tui.protocol.units import number
+    from mcp_tui.tui.view import durations
+    from mcp_tui.tui.view.text import brief
+
+    progress = ""
+    if row.progress is not None:
+        total = "" if row.total is None else f"/{number(row.total)}"
+        progress = f"{number(row.progress)}{total} {row.message}".rstrip()
+    limits = [each for each in (row.timeout, row.max_timeout) if each is not None]
+    told = session.summary
+    return (
+        brief(f"{session.name}/{spelled(row, told)}", 100),
+        brief(session.whose, 30),
+        brief(told.server, 20),
+        brief(f"{row.method} {row.name}".rstrip(), 40),
+        brief(row.state.replace("_", " "), 20),
+        durations.elapsed(row.elapsed),
+        brief(f"of {min(limits):g} s" if limits else "", 20),
+        brief(progress, 60),
+    )
+
+
+# -- ids -------------------------------------------------------------------------------------------------------
+
+NUMBER: Final = "number:"
+TEXT: Final = "text:"
+
+
+def spelled(row: InFlight, told: Summary) -> str:
+    """Returns the id of a request as ``cancel`` takes it: with its type where another request has the same."""
+    text = str(row.id)
+    alike = any(str(each.id) == text for each in told.requests if type(each.id) is not type(row.id))
+    if isinstance(row.id, int):
+        return f"{NUMBER}{text}" if alike else text
+    return f"{TEXT}{text}" if alike or text.startswith((NUMBER, TEXT, '"')) else text
+
+
+def _wanted(text: str) -> tuple[int | str, bool]:
+    """Returns the id that is meant, and whether its type is: ``text:7``, ``number:7``, or ``"7"`` as in JSON.
+
+    Raises:
+        Failure: it is no number.
+    """
+    if text.startswith(NUMBER):
+        try:
+            return int(text.removeprefix(NUMBER)), True
+        except ValueError:
+            raise Failure(
+                f"Not a number: {text!r}. Write number:7, or text:ID for an id that is a text."
+            ) from None
+    if text.startswith(TEXT):
+        return text.removeprefix(TEXT), True
+    if text.startswith('"'):
+        with suppress(ValueError):
+            read: object = json.loads(text)
+            if isinstance(read, str):
+                return read, True
+    return text, False
 
 
 # -- one session -----------------------------------------------------------------------------------------------
@@ -127,29 +188,36 @@ def _cancel(given: Words) -> int:
     if len(given.words) != 1 or "/" not in given.words[0]:
         raise Failure("Name one request as SESSION/ID. mcp-tui ps lists them.")
     start, _, id_ = given.words[0].partition("/")
+    wanted, exact = _wanted(id_)
     name, path = door(start)
-    from mcp_tui.live.doors import ask
-
-    told = ask(path, {"ask": "cancel", "id": id_, "reason": given.options.reason or ""})
-    if told is None and path.exists():
-        why = "Its server may not read, or its client is within a message"
-        text = f"Session {name} did not answer in time. {why}; the cancel may still leave."
-        raise Failure(text, Exit.TIMED_OUT)
-    if told is None:
-        raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
-    if "unknown" in told:
-        raise Failure(f"Session {name} has no request {id_!r}. mcp-tui ps lists what is in flight.")
-    if "refused" in told:
-        raise Failure(f"Not cancelled: {told['refused']}.")
-    if "over" in told:
-        raise Failure(f"Request {id_} was over already: {told['over'].replace('_', ' ')}.", Exit.CANCELLED)
-    if "unsent" in told:
-        raise Failure(
-            f"Cancelled {name}/{id_}, but the server was not told: {told['unsent']}.", Exit.TIMED_OUT
-        )
+    from mcp_tui.live.control import Problem
+    from mcp_tui.live.running import Unknown, cancel
     from mcp_tui.tui.view.text import brief
 
-    out(f"Cancelled {name}/{brief(id_, 200)}.")  # a script may have it from a client
+    came = cancel(name, path, wanted, given.options.reason or "", exact=exact)
+    request = f"{name}/{brief(id_, 200)}"  # a script may have it from a client
+    if came is None:
+        raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
+    if isinstance(came, Unknown):
+        silent = came.problem is Problem.SILENT
+        then = "The cancel may still leave." if silent else "Whether the cancel left is not known."
+        raise Failure(f"Session {name} {came.why} {then}", Exit.TIMED_OUT)
+    if came.unknown:
+        raise Failure(f"Session {name} has no request {id_!r}. mcp-tui ps lists what is in flight.")
+    if came.refused:
+        raise Failure(f"Not cancelled: {came.refused}.")
+    already = f"Request {request} is being cancelled already"
+    if came.over == CANCELLING or (came.already and came.signal):
+        raise Failure(f"{already}.", Exit.CANCELLED)
+    if came.over:
+        raise Failure(f"Request {request} was over already: {came.over.replace('_', ' ')}.", Exit.CANCELLED)
+    if came.unsent:
+        said = already if came.already else f"Cancelled {request}"
+        then = (
+            "It may still leave." if came.unsent.startswith(NOT_YET) else "The server may still work on it."
+        )
+        raise Failure(f"{said}, but the cancel was {came.unsent}. {then}", Exit.TIMED_OUT)
+    out(f"Cancelled {request}.")
     return Exit.COMPLETED
 
 
@@ -157,14 +225,14 @@ def _attach(given: Words) -> int:
     if len(given.words) > 1:
         raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session.")
     chosen = named(given.words[0]) if given.words else _only()
-    if not chosen.recording:
+    if not chosen.summary.recording:
         raise Failure(
             f"Session {chosen.name} keeps no recording, so there is nothing to show. Use mcp-tui ps."
         )
     from mcp_tui.cli import workbench
     from mcp_tui.journal.recording import Recording
 
-    recording = Recording(chosen.recording)
+    recording = Recording(chosen.summary.recording)
     workbench.need_terminal("attach", "ps and cancel")
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.screens.attach import AttachScreen
@@ -179,32 +247,49 @@ def named(start: str) -> Running:
     Raises:
         Failure: there is none, there are several, or it does not answer.
     """
-    from mcp_tui.live.doors import ask
-    from mcp_tui.live.running import Running, running
+    from mcp_tui.live.running import sessions
 
-    alike = [each for each in running() if each.server == start]
+    running, unknown = sessions()
+    alike = [each for each in running if each.summary.server == start]
     if len(alike) > 1:
         names = ", ".join(each.name for each in alike)
         raise Failure(f"{len(alike)} running sessions have a server {start!r}: {names}. Name one of these.")
     if alike:
         return alike[0]
-    name, path = door(start)
-    told = ask(path, {"ask": "list"})
-    if told is None:
-        raise Failure(f"Session {name} does not answer. It is stopped, very busy, or has ended.")
-    return Running.of(name, path, told)
+    try:
+        name, path = door(start)
+    except Failure as failure:
+        if not unknown:
+            raise
+        lines = [f"Session {each.name} {each.why}" for each in unknown]
+        raise Failure(f"{failure} {len(unknown)} did not answer.", Exit.UNREACHABLE, lines) from None
+    if any(each.name == name for each in unknown):
+        # On a busy machine it may need longer than all have.
+        running, unknown = sessions({name: path})
+    for each in running:
+        if each.name == name:
+            return each
+    for each in unknown:
+        raise Failure(f"Session {name} {each.why}", Exit.UNREACHABLE)
+    raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
 
 
 def _only() -> Running:
-    from mcp_tui.live.running import running
+    from mcp_tui.live.running import sessions
 
-    found = running()
-    if not found:
+    running, unknown = sessions()
+    lines = [
+        f"{each.name}  {each.whose}  {each.summary.server}  {len(each.summary.requests)} in flight"
+        for each in running
+    ]
+    lines += [f"{each.name}  {each.why}" for each in unknown]
+    if len(lines) > 1:
+        raise Failure(f"{len(lines)} sessions are running. Name one: mcp-tui attach SESSION.", lines=lines)
+    if unknown:
+        raise Failure(f"Session {unknown[0].name} {unknown[0].why}", Exit.UNREACHABLE)
+    if not running:
         raise Failure("No running session. A workbench, a command, or a tap is one while it runs.")
-    if len(found) > 1:
-        lines = [f"{each.name}  {each.whose}  {each.server}  {each.busy} in flight" for each in found]
-        raise Failure(f"{len(found)} sessions are running. Name one: mcp-tui attach SESSION.", lines=lines)
-    return found[0]
+    return running[0]
 
 
 # -- the connection of a session -------------------------------------------------------------------------------
@@ -222,8 +307,8 @@ def borrowed(given: Words) -> Callable[[], Client]:
     for wrong in _of_connections(given):
         raise Failure(f"{wrong} does not go with --session: the workbench has its connection already.")
     session = named(given.options.session)
-    if session.kind != "workbench":
-        why = "its connection belongs to its client" if session.kind == "tap" else "it is a command"
+    if (kind := session.summary.kind) != "workbench":
+        why = "its connection belongs to its client" if kind == "tap" else "it is a command"
         raise Failure(f"Session {session.name} lends no connection: {why}. Name a workbench.")
     how = settings(given)
     return lambda: BorrowedClient(session, how)

@@ -1,7 +1,7 @@
 """The door of a running session, and how another process asks at it.
 
-A door is a unix socket in a folder that only its user can enter. It takes one JSON line and answers with one: ``{"ask":
-"list"}`` tells what is in flight, ``{"ask": "cancel", "id": "7", "reason": "…"}`` cancels a request.
+A door is a unix socket in a folder that only its user can enter. It takes one line and answers with one; those of
+:mod:`mcp_tui.live.control`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ import selectors
 import socket
 import struct
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from mcp_tui.journal.state_folder import state_folder
 
 QUESTION_BYTES: Final = 65536
 """Bytes of a question at most."""
 
-REASON_CHARACTERS: Final = 4096
-"""Characters of a reason at most."""
-
-NOT_UNDERSTOOD: Final = {"refused": "this session does not know how to do that"}
-
 ANSWER_SECONDS: Final = 5.0
 """Seconds that an answer may take."""
 
-ALL_ANSWERS_SECONDS: Final = 0.25
-"""Seconds that all sessions have for their answers when all are asked: a silent one must not hold up the list."""
+LIST_SECONDS: Final = 2.0
+"""Seconds that sessions have for their answers to ``list`` once all were asked. Most need less than 0.1 s."""
+
+STOPPED_SECONDS: Final = 0.25
+"""Seconds that those have whose process is stopped: a suspended workbench must not hold up the others for long."""
+
+ANSWER_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of an answer at most."""
+
+HANG_UPS: Final = 3
+"""Times that a session may close the connection without a word before that is taken for its answer."""
 
 SUFFIX: Final = ".sock"
 
@@ -106,7 +110,7 @@ class Door:
         except OSError:
             return None
         visitor.setblocking(False)
-        if _uid_of(visitor) in (None, os.getuid()):
+        if _peer(visitor)[1] in (None, os.getuid()):
             return visitor
         visitor.close()
         return None
@@ -118,28 +122,37 @@ class Door:
             self._path.unlink()
 
 
-def _uid_of(visitor: socket.socket) -> int | None:
-    """Returns the user at the other end; ``None`` if the system does not tell, where the folder alone protects."""
+def _peer(link: socket.socket) -> tuple[int | None, int | None]:
+    """Returns process and user at the other end; ``None`` if the system does not tell, where the folder alone protects."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
-        return None
-    _, uid, _ = struct.unpack("3i", visitor.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
-    return uid
+        return None, None
+    pid, uid, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return pid, uid
 
 
-def question(data: bytes) -> dict[str, Any] | None:
-    """Returns what a visitor asks, once the line is complete; empty if it cannot be read."""
-    if b"\n" not in data and len(data) < QUESTION_BYTES:
-        return None
-    return _read(data.partition(b"\n")[0]) or {}
+def question(data: bytes | bytearray) -> bytes | None:
+    """Returns the line with which a visitor asks, once it is complete."""
+    line, end, _ = bytes(data).partition(b"\n")
+    return line if end or len(data) >= QUESTION_BYTES else None
 
 
 def answer(visitor: socket.socket, told: dict[str, Any]) -> None:
-    """Answers a visitor, who may be gone, and says goodbye."""
+    """Answers a visitor, who may be gone, and says goodbye. It waits for none who reads slowly."""
+    data = _line(told)
     with suppress(OSError):
-        visitor.settimeout(1.0)
-        visitor.sendall(_line(told))
+        if (sent := visitor.send(data)) < len(data):
+            from threading import Thread  # few need it
+
+            Thread(target=_answer_rest, args=(visitor, data[sent:]), daemon=True).start()
+            return
     visitor.close()
+
+
+def _answer_rest(visitor: socket.socket, data: bytes) -> None:
+    with visitor, suppress(OSError):
+        visitor.settimeout(ANSWER_SECONDS)
+        visitor.sendall(data)
 
 
 def doors() -> dict[str, Path]:
@@ -189,65 +202,101 @@ def connect(path: Path, patience: float) -> socket.socket | None:
     return link
 
 
-def ask(path: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
-    """Asks at a door, and returns the answer; ``None`` if its session is dead, or silent."""
-    data = b""
-    with suppress(OSError):
-        link = connect(path, ANSWER_SECONDS)
-        if link is None:
-            return None
-        with link:
-            link.sendall(_line(wanted))
-            while piece := link.recv(65536):
-                data += piece
-    return _read(data)
+class Answer(NamedTuple):
+    """What came from a control socket: a line, if it is ``whole``, or else what came of it in time.
+
+    ``pid`` is that of the session, if the system knows it, and ``stopped`` whether it is stopped, as by ctrl+z.
+    """
+
+    line: bytes
+    whole: bool
+    pid: int | None = None
+    stopped: bool = False
 
 
-def ask_all(wanted: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
-    """Asks at every door at once; returns the answers by the names of the sessions, ``None`` for a silent one."""
-    told: dict[str, dict[str, Any] | None] = {}
-    until = monotonic() + ALL_ANSWERS_SECONDS
+class _Asked(NamedTuple):
+    """A connection to a session, and what came so far. ``again`` counts how often it was closed without a word."""
+
+    name: str
+    path: Path
+    pid: int | None
+    data: bytearray
+    again: int
+
+
+def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> dict[str, Answer]:
+    """Asks sessions, all at once; returns the answers by their names. Sessions that have ended are left out.
+
+    Those that say nothing have so many ``seconds`` after all were asked, and less if they are stopped.
+    """
+    answers: dict[str, Answer] = {}
     with selectors.DefaultSelector() as waiting:
-        for name, path in doors().items():
-            try:
-                link = connect(path, 0.0)
-                if link is not None:
-                    link.send(_line(wanted))
-                    waiting.register(link, selectors.EVENT_READ, (name, bytearray()))
-                    told[name] = None
-            except OSError:
-                told[name] = None
-        while waiting.get_map() and (left := until - monotonic()) > 0:
-            for key, _ in waiting.select(left):
+        for name, path in known.items():
+            _ask_one(waiting, _Asked(name, path, None, bytearray(), 0), wanted, answers)
+        began = monotonic()
+        while waiting.get_map():
+            spent = monotonic() - began
+            ready = waiting.select(
+                max(0.0, (STOPPED_SECONDS if spent < STOPPED_SECONDS else seconds) - spent)
+            )
+            for key, _ in ready:
                 link: Any = key.fileobj
-                name, data = key.data
-                if _heard(link, name, data, told):
+                asked: _Asked = key.data
+                if _heard(link, asked, answers):
                     waiting.unregister(link)
                     link.close()
+                    if asked.name not in answers:
+                        _ask_one(waiting, asked._replace(again=asked.again + 1), wanted, answers)
+            # What came while this process had to wait itself was in time: it was read before the clock is looked at.
+            pids = [key.data.pid for key in waiting.get_map().values()]
+            if not ready and (spent >= seconds or (spent >= STOPPED_SECONDS and all(map(_is_stopped, pids)))):
+                break
         for key in list(waiting.get_map().values()):
-            silent: Any = key.fileobj
-            silent.close()
-    return told
+            link, asked = cast("socket.socket", key.fileobj), key.data
+            answers[asked.name] = Answer(bytes(asked.data), False, asked.pid, _is_stopped(asked.pid))
+            link.close()
+    return answers
 
 
-def _heard(link: Any, name: str, data: bytearray, told: dict[str, dict[str, Any] | None]) -> bool:
-    """Takes what a session answers; returns true once that is all. One that says nothing has just ended."""
-    with suppress(OSError):
-        if piece := link.recv(65536):
-            data += piece
-            return False
-    told[name] = _read(data)
-    if not data:
-        del told[name]
+def _ask_one(
+    waiting: selectors.BaseSelector, asked: _Asked, wanted: dict[str, Any], answers: dict[str, Answer]
+) -> None:
+    try:
+        link = connect(asked.path, 0.0)
+    except OSError:
+        answers[asked.name] = Answer(b"", False)
+        return
+    if link is not None:
+        with suppress(OSError):  # one that closed the connection is heard as that
+            link.send(_line(wanted))
+        waiting.register(link, selectors.EVENT_READ, asked._replace(pid=_peer(link)[0]))
+
+
+def _heard(link: socket.socket, asked: _Asked, answers: dict[str, Answer]) -> bool:
+    """Reads what a session says; returns whether that is all. It has no answer yet if it shall be asked again."""
+    piece = b""
+    try:
+        piece = link.recv(65536)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # it is closed in another way
+    asked.data.extend(piece)
+    if piece and b"\n" not in piece and len(asked.data) <= ANSWER_BYTES:
+        return False
+    # One that closes without a word has ended, which the next connection shows.
+    if asked.data or asked.again >= HANG_UPS:
+        answers[asked.name] = Answer(bytes(asked.data).partition(b"\n")[0], True, asked.pid)
     return True
+
+
+def _is_stopped(pid: int | None) -> bool:
+    """Whether a process is stopped, as far as the system tells."""
+    with suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+        return state in ([b"T"], [b"t"])
+    return False
 
 
 def _line(wanted: dict[str, Any]) -> bytes:
     return json.dumps(wanted).encode() + b"\n"
-
-
-def _read(data: bytes | bytearray) -> dict[str, Any] | None:
-    with suppress(ValueError, RecursionError):
-        read = json.loads(data)
-        return cast("dict[str, Any]", read) if isinstance(read, dict) and read else None
-    return None

@@ -15,7 +15,8 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.settings import ClientSettings, HttpTarget
 from mcp_tui.journal.records import decode_event, encode_event
-from mcp_tui.live.doors import REASON_CHARACTERS, reachable
+from mcp_tui.live.control import LEND, REASON_CHARACTERS
+from mcp_tui.live.doors import reachable
 from mcp_tui.live.serving import LINE_BYTES, tell
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -155,7 +156,7 @@ class BorrowedClient(Client):
 
     def __init__(self, session: Running, settings: ClientSettings) -> None:
         # how the session reaches its server is its own matter: what a command says of a process would be false
-        super().__init__(HttpTarget(url="", name=session.server), settings)
+        super().__init__(HttpTarget(url="", name=session.summary.server), settings)
         self._session = session
         self._info: ServerInfo | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -174,7 +175,7 @@ class BorrowedClient(Client):
         try:
             with reachable(self._session.door) as address:
                 reader, self._writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
-            self._ask({"ask": "lend"})
+            self._ask({**LEND})
             told = as_object(messages.read_json(await reader.readline()))
         except (OSError, ValueError):
             raise TransportError(f"{whose} does not answer. It may have ended.") from None

@@ -1,54 +1,76 @@
-"""The running sessions of this user, as each tells of itself."""
+"""The running sessions of this user, as each tells of itself, and those that tell nothing that can be read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from mcp_tui.live.doors import ask_all, doors
+from mcp_tui.live import control
+from mcp_tui.live.control import CancelAnswer, Problem, Summary
+from mcp_tui.live.doors import ANSWER_SECONDS, LIST_SECONDS, Answer, ask, doors
 
 
 class Running(NamedTuple):
-    """A running session. ``kind`` is ``tap``, ``workbench``, or ``call``; texts of its client and server are hostile.
-
-    ``recording`` is the file that it writes, empty for none; ``door`` its socket; ``busy`` the number of requests in flight.
-    """
+    """A running session: its name, its socket, and what it tells of itself. Texts of its client and server are hostile."""
 
     name: str
     door: Path
-    kind: str
-    client: str
-    server: str
-    recording: str
-    pid: int
-    busy: int
-
-    @classmethod
-    def of(cls, name: str, door: Path, told: dict[str, Any]) -> Running:
-        """Returns a session by what it answered to ``list``."""
-        from mcp_tui.protocol.messages import as_text  # ps and cancel, which have to be quick, do not need it
-
-        texts = {key: as_text(told.get(key)) for key in ("kind", "client", "recording")}
-        busy = len(told.get("requests") or ())
-        return cls(
-            name=name, door=door, server=as_text(told.get("name")), pid=told["pid"], busy=busy, **texts
-        )
+    summary: Summary
 
     @property
     def whose(self) -> str:
         """Who calls in it: a foreign client, or mcp-tui itself."""
-        return whose(self.kind, self.client)
+        return self.summary.whose
 
 
-def whose(kind: str, client: str) -> str:
-    """Returns who calls in a session: a foreign client, or mcp-tui itself."""
-    return (client or "unknown client") if kind == "tap" else f"{client} {kind}"
+class Unknown(NamedTuple):
+    """A session that told nothing that can be read. ``why`` says so, as the rest of a sentence about it."""
+
+    name: str
+    problem: Problem
+    why: str
 
 
-def running() -> list[Running]:
-    """Returns the sessions that answer, but those of this process."""
-    known = doors()
-    told = {name: each for name, each in ask_all({"ask": "list"}).items() if each is not None}
-    found = [Running.of(name, known[name], each) for name, each in told.items() if name in known]
-    return [each for each in found if each.pid != os.getpid()]
+def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], list[Unknown]]:
+    """Asks all running sessions but those of this process, or ``known`` ones; returns those that answer, and the others."""
+    found = doors() if known is None else known
+    answers = ask(found, control.LIST, LIST_SECONDS if known is None else ANSWER_SECONDS)
+    running: list[Running] = []
+    unknown: list[Unknown] = []
+    for name, answer in answers.items():
+        told = control.read_summary(answer.line) if answer.whole else Problem.SILENT
+        if isinstance(told, Problem):
+            if answer.pid != os.getpid():
+                unknown.append(_unknown(name, told, answer))
+        elif told.pid != os.getpid():
+            running.append(Running(name, found[name], told))
+    return running, unknown
+
+
+def cancel(
+    name: str, door: Path, id: int | str, reason: str, *, exact: bool = True
+) -> CancelAnswer | Unknown | None:
+    """Has a session cancel a request; returns what came of it, ``None`` if the session has ended.
+
+    ``exact``: a text is the id, and not the number that it reads like.
+    """
+    wanted = control.cancel_line(id, reason, exact=exact)
+    for answer in ask({name: door}, wanted, ANSWER_SECONDS).values():
+        told = control.read_cancel(answer.line) if answer.whole else Problem.SILENT
+        return _unknown(name, told, answer) if isinstance(told, Problem) else told
+    return None
+
+
+def _unknown(name: str, problem: Problem, answer: Answer) -> Unknown:
+    process = "Its process" if answer.pid is None else f"Its process {answer.pid}"
+    match problem:
+        case Problem.SILENT:
+            state = "is stopped" if answer.stopped else "is very busy, or hangs"
+            why = f"did not answer. {process} {state}."
+        case Problem.OTHER_VERSION:
+            why = "is of another version of mcp-tui. Use the mcp-tui that started it, or restart it."
+        case Problem.NOT_UNDERSTOOD:
+            why = "gave an answer that was not understood. It may be of another version of mcp-tui."
+    return Unknown(name, problem, why)

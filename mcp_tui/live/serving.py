@@ -1,38 +1,267 @@
-"""The door of a client of ours, which answers in the event loop of the client, beside everything else there."""
+"""The session's side of its control socket: what is in flight there, and cancels of persons at other terminals.
+
+A tap and a client of ours answer alike. Both have a ledger and a loop; only how they cancel differs.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_tui import __version__
-from mcp_tui.client.client import DEFAULT_REASON, is_leaving
-from mcp_tui.client.session_store import shown
-from mcp_tui.live.doors import ANSWER_SECONDS, NOT_UNDERSTOOD, REASON_CHARACTERS, Door
-from mcp_tui.live.summary import named, not_cancelled, summary
-from mcp_tui.protocol.events import Cause, Connected, Event
-from mcp_tui.protocol.messages import Json, as_object, as_text, encode, read_json
-from mcp_tui.protocol.requests import TERMINAL
-from mcp_tui.transport.base import spawn
+from mcp_tui.live import control
+from mcp_tui.live.control import CancelAnswer, CancelRequest, InFlight, LendRequest, ListRequest, Summary
+from mcp_tui.live.doors import ANSWER_SECONDS, QUESTION_BYTES, Door, answer, question
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.events import Cause, Connected, Event, RequestEvent, RequestId, Signal
+from mcp_tui.protocol.evidence import Delivery
+from mcp_tui.protocol.ledger import CancelOutcome, Ledger
+from mcp_tui.protocol.messages import Json, encode
+from mcp_tui.protocol.requests import OPEN, TERMINAL, Request
 
 if TYPE_CHECKING:
+    import asyncio
     import socket
 
     from mcp_tui.client.client import Client
+    from mcp_tui.journal.store import Store
+
+UNSENT_SECONDS: Final = 4.0
+"""Seconds after which a person is told that a cancel has not left yet: less than they wait for an answer."""
+
+CONFIRMED_SECONDS: Final = 1.0
+"""Seconds that a server has to accept or refuse a cancel that was written. Many do neither before the tool has ended."""
 
 LINE_BYTES: Final = 256 * 1024 * 1024
-"""Bytes of a line at most: the arguments of a call, or its result."""
+"""Bytes of a line on a lent connection at most: the arguments of a call, or its result."""
+
+
+class Loop(Protocol):
+    """The loop of a session: asyncio's, or that of a tap."""
+
+    def add_reader(self, fd: socket.socket, callback: Callable[[], object], /) -> object:
+        """Calls whenever there is something to read."""
+
+    def remove_reader(self, fd: socket.socket, /) -> object:
+        """Calls no more."""
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> object:
+        """Calls once, after so many seconds."""
+
+
+class ControlSocket:
+    """The control socket of a session, open until :meth:`close`. :meth:`event` has to be called with each of its events.
+
+    ``told`` returns what is in flight there, and ``cancel`` cancels a request for a person. ``certain`` calls when it is
+    certain which requests were answered. ``lend`` gets a connection that wants to call on that of the session. ``door`` is
+    the socket, if it is open already.
+
+    Raises:
+        OSError: there can be none.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        ledger: Ledger,
+        *,
+        told: Callable[[], Summary],
+        cancel: Callable[[RequestId, str], CancelOutcome],
+        certain: Callable[[Callable[[], object]], object] = lambda call: call(),
+        lend: Callable[[socket.socket], object] | None = None,
+        door: Door | None = None,
+    ) -> None:
+        self._loop = loop
+        self._ledger = ledger
+        self._told = told
+        self._cancel = cancel
+        self._certain = certain
+        self._lend = lend
+        self._reading: dict[socket.socket, bytearray] = {}
+        self._waiting: dict[RequestId, dict[socket.socket, bool]] = {}
+        """Who waits for what comes of a cancel; true for those who were not the first to ask for it."""
+        self._cancelling: RequestId | None = None
+        self._door = door or Door(os.urandom(6).hex())
+        loop.add_reader(self._door.socket, self._accept)
+
+    def close(self) -> None:
+        """Closes it for good. Who waits is told what is known."""
+        self._door.close()
+        with suppress(RuntimeError):  # the workbench closes when its loop is over
+            self._loop.remove_reader(self._door.socket)
+            for id_ in list(self._waiting):
+                self._look(id_, otherwise="not sent: the session ended")
+            for link in list(self._reading):
+                self._drop(link)
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        link = self._door.accept()
+        if link is not None:
+            self._reading[link] = bytearray()
+            self._loop.add_reader(link, partial(self._read, link))
+            self._loop.call_later(ANSWER_SECONDS, partial(self._drop, link))
+
+    def _drop(self, link: socket.socket) -> None:
+        """Closes a connection that has not asked for anything."""
+        if self._reading.pop(link, None) is not None:
+            self._loop.remove_reader(link)
+            link.close()
+
+    def _read(self, link: socket.socket) -> None:
+        data, piece = self._reading[link], b""
+        with suppress(OSError):
+            piece = link.recv(QUESTION_BYTES)
+        data += piece
+        line = question(data)
+        if line is None and piece:
+            return
+        self._loop.remove_reader(link)
+        del self._reading[link]
+        match control.read_request(line or b""):
+            case ListRequest():
+                answer(link, control.summary_line(self._told()))
+            case CancelRequest() as asked:
+                self._cancel_for(link, asked)
+            case LendRequest() if self._lend is not None:
+                self._lend(link)
+            case _:
+                answer(link, control.NOT_KNOWN.line())
+
+    # -- cancels -----------------------------------------------------------------------------------------------
+
+    def _cancel_for(self, link: socket.socket, asked: CancelRequest) -> None:
+        row = _named(self._ledger, asked.id, exact=asked.exact)
+        if isinstance(row, CancelAnswer):
+            answer(link, row.line())
+            return
+        waiting = self._waiting.setdefault(row.id, {})
+        waiting[link] = bool(waiting) or row.state not in OPEN
+        if not waiting[link]:
+            self._certain(partial(self._cancel_now, row, asked.reason))
+        self._look(row.id)
+        if row.id in self._waiting:
+            self._loop.call_later(
+                UNSENT_SECONDS, partial(self._look, row.id, otherwise="not sent yet: the tap is busy")
+            )
+
+    def _cancel_now(self, row: Request, reason: str) -> None:
+        # Its events come from within, before the outcome says what they mean.
+        self._cancelling = row.id
+        outcome = self._cancel(row.id, reason)
+        self._cancelling = None
+        match outcome:
+            case CancelOutcome.REFUSED:
+                self._answer(row.id, CancelAnswer(refused=f"{row.method} cannot be cancelled"))
+            case CancelOutcome.UNSENT | CancelOutcome.ABANDONED | CancelOutcome.LEFT:
+                self._answer(row.id, CancelAnswer(signal=Signal.NONE.value))
+            case _:
+                self._look(row.id)
+
+    def event(self, event: Event) -> None:
+        """Looks what came of a cancel that somebody waits for."""
+        if self._waiting and isinstance(event, RequestEvent) and event.id != self._cancelling:
+            self._look(event.id)
+
+    def _look(self, id_: RequestId, *, otherwise: str = "") -> None:
+        """Answers who waits, if it is known what came of the cancel; ``otherwise`` is what is said if it is not."""
+        if id_ not in self._waiting:
+            return
+        row = self._ledger.row(id_)
+        sent = evidence.delivery(row)
+        came: CancelAnswer | None = None
+        if row.cancel_at is None:
+            if row.state in TERMINAL:
+                came = CancelAnswer(over=row.state.value)
+            elif otherwise:
+                came = CancelAnswer(unsent=otherwise)
+        elif sent in (Delivery.FAILED, Delivery.REFUSED) or (
+            sent is Delivery.NONE and (otherwise or row.state in TERMINAL)
+        ):
+            came = CancelAnswer(unsent=evidence.delivery_words(row, monotonic()))
+        elif sent is Delivery.ACCEPTED or (
+            sent is Delivery.WRITTEN and (otherwise or row.unanswered or not row.answer_owed)
+        ):
+            came = CancelAnswer(signal="" if row.signal is None else row.signal.value)
+        elif sent is Delivery.WRITTEN:
+            self._loop.call_later(CONFIRMED_SECONDS, partial(self._look, id_, otherwise="not confirmed"))
+        if came is not None:
+            self._answer(id_, came)
+
+    def _answer(self, id_: RequestId, came: CancelAnswer) -> None:
+        for link, again in self._waiting.pop(id_, {}).items():
+            answer(link, came._replace(already=again).line())
+
+
+def _named(ledger: Ledger, wanted: RequestId, *, exact: bool) -> Request | CancelAnswer:
+    """Returns the request that is meant: one in flight, or one whose cancel is not over; otherwise the answer."""
+    ids: list[RequestId] = [wanted]
+    if isinstance(wanted, str) and not exact:
+        # A negative number is one, too; "07" is not 7.
+        with suppress(ValueError):
+            ids += [number] if str(number := int(wanted)) == wanted else []
+    rows = [row for id_ in ids if (row := ledger.book.get(id_)) is not None]
+    live = [row for row in rows if row.open]
+    if len(live) > 1:
+        return CancelAnswer(refused=f"{wanted} names two requests, number:{wanted} and text:{wanted}")
+    for row in (*live, *rows):
+        if row.state not in TERMINAL:
+            return row
+    return CancelAnswer(over=rows[0].state.value) if rows else CancelAnswer(unknown=True)
+
+
+# -- what is in flight -----------------------------------------------------------------------------------------
+
+
+def summary(ledger: Ledger, store: Store, now: float, *, kind: str, client: str, server: str) -> Summary:
+    """Returns who is at work in a session, and its requests in flight, oldest first.
+
+    ``kind`` is ``tap``, ``workbench``, or ``call``; ``client`` and ``server`` are the names of both sides.
+    """
+    recordings = [os.path.abspath(writer.path) for writer in store.writers]  # noqa: PTH100 - a link stays one
+    return Summary(
+        kind=kind,
+        client=_text(client),
+        server=_text(server),
+        pid=os.getpid(),
+        recording=recordings[0] if recordings else "",
+        requests=tuple(_in_flight(each.row, now) for each in ledger.live.values() if not each.row.internal),
+    )
+
+
+def _in_flight(row: Request, now: float) -> InFlight:
+    return InFlight(
+        id=row.id,
+        method=_text(row.method),
+        name=_text(row.name),
+        state=row.state.value,
+        elapsed=round(max(0.0, row.elapsed(now)), 3),
+        timeout=row.limits.timeout,
+        max_timeout=row.limits.max_timeout,
+        progress=row.progress,
+        total=row.total,
+        message=_text(row.message or ""),
+    )
+
+
+def _text(text: str) -> str:
+    return text[: control.TEXT_CHARACTERS]
+
+
+# -- a client of ours ------------------------------------------------------------------------------------------
 
 
 class Doorkeeper:
-    """The door of a ``client`` in a session of a ``kind``: if it ``may``, it opens with the first connection.
+    """The control socket of a ``client`` in a session of a ``kind``: if it ``may``, it opens with the first connection.
 
-    A session goes on without a door if there can be none.
+    A session goes on without one if there can be none.
 
-    ``lends`` is called with a visitor who wants to call on the client's connection; without it none may.
+    ``lends`` is called with a connection that wants to call on the client's; without it none may.
     """
 
     def __init__(
@@ -47,92 +276,60 @@ class Doorkeeper:
         self._kind = kind
         self._may = may
         self._lends = lends
-        self._door: Door | None = None
-        self._loop = asyncio.get_running_loop()
-        client.listen(self._open)
+        self._socket: ControlSocket | None = None
+        import asyncio  # which the recorder of a tap, with its own loop, does not load
 
-    def _open(self, event: Event) -> None:
-        if self._may and self._door is None and isinstance(event, Connected):
+        self._loop = asyncio.get_running_loop()
+        client.listen(self._heard)
+
+    def _heard(self, event: Event) -> None:
+        if self._socket is not None:
+            self._socket.event(event)
+        elif self._may and isinstance(event, Connected):
             self._may = False
             with suppress(OSError):
-                door = self._door = Door(os.urandom(6).hex())
-                self._loop.add_reader(door.socket, self._let_in, door)
+                self._socket = ControlSocket(
+                    self._loop,
+                    self._client.ledger,
+                    told=self._summary,
+                    cancel=self._cancel,
+                    lend=None if self._lends is None else self._lend,
+                )
 
     def close(self) -> None:
-        """Closes the door for good."""
+        """Closes it for good."""
         self._may = False
-        if self._door is not None:
-            # The workbench closes its doors when its loop is over.
-            if not self._loop.is_closed():
-                self._loop.remove_reader(self._door.socket)
-            self._door.close()
+        if self._socket is not None:
+            self._socket.close()
 
-    def _let_in(self, door: Door) -> None:
-        visitor = door.accept()
-        if visitor is not None:
-            spawn(self._serve(visitor), name="a visitor at the door")
+    def _summary(self) -> Summary:
+        from mcp_tui.client.session_store import shown
 
-    async def _serve(self, visitor: socket.socket) -> None:
-        """Answers a visitor. Whatever goes wrong there is no matter of the session's."""
-        reader, writer = await asyncio.open_unix_connection(sock=visitor, limit=LINE_BYTES)
-        with suppress(Exception):
-            async with asyncio.timeout(ANSWER_SECONDS):
-                asked = as_object(read_json(await reader.readline()))
-            if asked.get("ask") == "lend" and self._lends is not None:
-                await self._lends(self._client, reader, writer)
-            else:
-                tell(writer, await self._answer(asked))
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    await writer.drain()
-        writer.close()
-
-    async def _answer(self, asked: dict[str, Json]) -> dict[str, Json]:
-        match asked.get("ask"):
-            case "list":
-                return self._summary()
-            case "cancel":
-                return await self._cancel(asked.get("id"), as_text(asked.get("reason"))[:REASON_CHARACTERS])
-            case _:
-                return {**NOT_UNDERSTOOD}
-
-    def _summary(self) -> dict[str, Json]:
         client, info = self._client, self._client.info
         server = client.target.name or ("" if info is None else info.name) or shown(client.target)
         ours = f"mcp-tui {__version__}"
         return summary(client.ledger, client.store, client.now(), kind=self._kind, client=ours, server=server)
 
-    async def _cancel(self, id_: Json, reason: str) -> dict[str, Json]:
-        """Cancels a request as the person at the session would, and answers once the signal has left."""
+    def _cancel(self, id_: RequestId, reason: str) -> CancelOutcome:
         client = self._client
-        row = named(client.ledger, id_)
-        if row is None:
-            return {"unknown": id_}
-        if not row.open:
-            return {"over": row.state.value}
-        outcome = client.cancel(row.id, Cause.USER, reason or DEFAULT_REASON)
-        if told := not_cancelled(row, outcome):
-            return told
-        with suppress(TimeoutError):
-            # Less than the visitor waits, so that it hears at least what is not known.
-            async with asyncio.timeout(0.8 * ANSWER_SECONDS):
-                await heard(client, lambda: not is_leaving(row))
-        if row.signal is None and row.state not in TERMINAL:
-            return {"unsent": row.undelivered or row.delayed or "the signal has not left yet"}
-        return {"signal": "none" if row.signal is None else row.signal.value}
+        return client.cancel(id_, Cause.USER, reason) if reason else client.cancel(id_)
 
+    def _lend(self, link: socket.socket) -> None:
+        from mcp_tui.transport.base import spawn
 
-async def heard(client: Client, done: Callable[[], bool]) -> None:
-    """Waits until something is so, which the events of a client bring about."""
-    changed = asyncio.Event()
-    stop = client.listen(lambda _: changed.set())
-    try:
-        while not done():
-            changed.clear()
-            await changed.wait()
-    finally:
-        stop()
+        spawn(self._serve(link), name="lend a connection")
+
+    async def _serve(self, link: socket.socket) -> None:
+        """Lends the connection. Whatever goes wrong there is no matter of the session's."""
+        import asyncio
+
+        assert self._lends is not None
+        reader, writer = await asyncio.open_unix_connection(sock=link, limit=LINE_BYTES)
+        with suppress(Exception):
+            await self._lends(self._client, reader, writer)
+        writer.close()
 
 
 def tell(writer: asyncio.StreamWriter, made: Json) -> None:
-    """Writes a line to a visitor."""
+    """Writes a line on a lent connection."""
     writer.write(encode(made) + b"\n")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
-from mcp_tui.live import doors
-from mcp_tui.live.summary import named, not_cancelled, summary
+from mcp_tui.live.control import Summary
+from mcp_tui.live.doors import Door
+from mcp_tui.live.serving import ControlSocket, summary
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
@@ -53,10 +52,7 @@ class Account(Onlooker, ABC):
         self.name = name
         """That of the server."""
         self._problems = 0
-        self._door: doors.Door | None = None
-        self._visitors: dict[socket.socket, bytes] = {}
-        self._waiting: dict[RequestId, list[socket.socket]] = {}
-        """Who waits until the signal of a request has left."""
+        self._socket: ControlSocket | None = None
 
     def report(self) -> None:
         """Says what became of the journal since the last time."""
@@ -105,67 +101,34 @@ class Account(Onlooker, ABC):
         del at
         return b""
 
-    # -- the door ----------------------------------------------------------------------------------------------
+    # -- the control socket ------------------------------------------------------------------------------------
 
-    def open_door(self, door: doors.Door | None = None) -> None:
-        """Opens the door, if there can be one, or takes one that is open."""
+    def open_door(self, door: Door | None = None) -> None:
+        """Opens the control socket, if there can be one, or takes one that is open."""
         with suppress(OSError):
-            self._door = door or doors.Door(os.urandom(6).hex())
-            self.desk.watch(self._door.socket, self._let_in)
+            self._socket = ControlSocket(
+                self.desk,
+                self.ledger,
+                told=self._summary,
+                cancel=self._cancel,
+                certain=self.desk.certain,
+                door=door,
+            )
 
     def close_door(self) -> None:
         """Closes it for good."""
-        door, self._door = self._door, None
-        if door is not None:
-            self.desk.forget(door.socket)
-            door.close()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
 
-    def _let_in(self) -> None:
-        visitor = None if self._door is None else self._door.accept()
-        if visitor is not None:
-            self._visitors[visitor] = b""
-            self.desk.watch(visitor, lambda: self._listen_to(visitor))
+    def _summary(self) -> Summary:
+        client, server = self.observer.client, self.name
+        return summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=server)
 
-    def _listen_to(self, visitor: socket.socket) -> None:
-        try:
-            piece = visitor.recv(doors.QUESTION_BYTES)
-        except OSError:
-            piece = b""
-        self._visitors[visitor] += piece
-        asked = doors.question(self._visitors[visitor])
-        if asked is None and piece:
-            return
-        self.desk.forget(visitor)
-        del self._visitors[visitor]
-        self._answer(visitor, asked or {})
-
-    def _answer(self, visitor: socket.socket, asked: dict[str, Any]) -> None:
-        if asked.get("ask") == "list":
-            client, server = self.observer.client, self.name
-            told = summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=server)
-        elif asked.get("ask") != "cancel":
-            told = doors.NOT_UNDERSTOOD
-        elif (row := named(self.ledger, id_ := asked.get("id"))) is None:
-            told = {"unknown": id_}
-        elif row.open:
-            reason = str(asked.get("reason") or "")[: doors.REASON_CHARACTERS]
-            self.desk.cancel(self, row.id, reason, visitor)
-            return
-        else:
-            told = {"over": row.state.value}
-        doors.answer(visitor, told)
-
-    def cancel(self, id: RequestId, reason: str, visitor: socket.socket, now: float) -> None:
-        """Cancels a request for a visitor, who is answered when the signal has left."""
-        row = self.ledger.row(id)
-        self._waiting.setdefault(id, []).append(visitor)
-        outcome = self.ledger.cancel(id, Cause.USER, reason, at=now)
+    def _cancel(self, id: RequestId, reason: str) -> CancelOutcome:
+        outcome = self.ledger.cancel(id, Cause.USER, reason, at=monotonic())
         self.ledger.perform()
-        # If the signal left at once, event() has answered the visitor already.
-        if outcome in (CancelOutcome.REQUESTED, CancelOutcome.HELD) or id not in self._waiting:
-            return
-        del self._waiting[id]
-        doors.answer(visitor, not_cancelled(row, outcome) or {"signal": "none"})
+        return outcome
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 
@@ -178,11 +141,10 @@ class Account(Onlooker, ABC):
                 told = self.observer.answer_for(row, cause, reason)
                 if told is not None:
                     self.answer_client(row, told)
-            case ev.CancelSignalled(id=id_, signal=way):
-                for visitor in self._waiting.pop(id_, ()):
-                    doors.answer(visitor, {"signal": way.value})
             case _:
                 pass
+        if self._socket is not None:
+            self._socket.event(event)
 
     @abstractmethod
     def answer_client(self, row: Request, told: dict[str, Json]) -> None:

@@ -7,7 +7,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
-from typing import Final
+from typing import Any, Final
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import settings
@@ -68,6 +68,8 @@ class StdioBooks(Account):
                 self._bytes(kind, at, data)
             case b"O" | b"I":
                 self._own(kind, at, data)
+            case b"u" if data[:1] == b"o":
+                self._unwritten(data[1:], at)
             case b"c":
                 self._stream_over(data, at)
             case b"g":
@@ -138,6 +140,19 @@ class StdioBooks(Account):
                 self.ledger.signalled(id_, Signal.NOTIFICATION, at=at, seq=seq)
         elif out and isinstance(frame, messages.RequestFrame):
             self.ledger.written(frame.id, at=at, seq=seq)
+
+    def _unwritten(self, data: bytes, at: float) -> None:
+        """Notes a message of the tap's own that the server cannot get: it, or the client, has closed its stdin."""
+        frame, why = messages.parse(data.rstrip(b"\n")), "the server's stdin is closed"
+        if isinstance(frame, messages.RequestFrame):
+            self.ledger.refused(frame.id, why, at=at)
+        elif isinstance(frame, messages.NotificationFrame):
+            wanted: Any = as_object(frame.params)["requestId"]
+            row = self.ledger.named(wanted)
+            left = [each for each in self._leaving if self.observer.on_wire(each) == wanted][:1]
+            for id_ in left or ([] if row is None else [row.wire_id]):
+                self.ledger.signal_failed(id_, why, at=at)
+            self._leaving = [each for each in self._leaving if each not in left]
 
     def killed(self, at: float) -> None:
         """Ends a server whose tap was killed, if its guard was killed too and could not."""

@@ -29,7 +29,6 @@ from mcp_tui.journal.store import Store
 from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account
@@ -101,8 +100,9 @@ class Desk:
         """When the last record was made that was read."""
         self._resumed = 0.0
         """When limits are looked at again."""
-        self._wanted: list[tuple[Account, RequestId, str, socket.socket]] = []
+        self._wanted: list[Callable[[], object]] = []
         """Cancels that persons asked for."""
+        self._timers: list[tuple[float, Callable[[], object]]] = []
         self._said: list[dict[str, Any]] = []
         self._told: list[dict[str, Any]] = []
         self._heard = 0.0
@@ -146,8 +146,9 @@ class Desk:
             return 0.0
         # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
         dues = () if self._held else (each.ledger.deadlines.next() for each in self._accounts)
-        due = min((each for each in dues if each is not None), default=None)
-        return None if due is None else max(0.0, max(due, self._resumed) - monotonic())
+        due = min((max(each, self._resumed) for each in dues if each is not None), default=float("inf"))
+        due = min((due, *(each for each, _ in self._timers)))
+        return None if due == float("inf") else max(0.0, due - monotonic())
 
     def _read(self) -> None:
         if len(self._data) > relay.QUEUE_BYTES:
@@ -191,7 +192,12 @@ class Desk:
         """Ends a turn of the loop: what is to be written is written."""
         turns = self._turns.copy()
         self._turns.clear()  # the store keeps its append
-        for call in turns:
+        now = monotonic()
+        due, self._timers = (
+            [call for at, call in self._timers if at <= now],
+            [each for each in self._timers if each[0] > now],
+        )
+        for call in (*turns, *due):
             call()
         for each in self._accounts:
             each.report()
@@ -223,17 +229,21 @@ class Desk:
         self._told = kept
         return withdrawn
 
-    def cancel(self, account: Account, id: RequestId, reason: str, visitor: socket.socket) -> None:
-        """Has a request cancelled for a visitor once everything that came is booked."""
-        self._wanted.append((account, id, reason, visitor))
+    def certain(self, cancel: Callable[[], object]) -> None:
+        """Has a person's cancel decided once everything that came is booked."""
+        self._wanted.append(cancel)
 
-    def watch(self, link: socket.socket, call: Callable[[], None]) -> None:
+    def add_reader(self, fd: socket.socket, callback: Callable[[], object], /) -> None:
         """Calls whenever there is something to read."""
-        self._selector.register(link, selectors.EVENT_READ, call)
+        self._selector.register(fd, selectors.EVENT_READ, callback)
 
-    def forget(self, link: socket.socket) -> None:
+    def remove_reader(self, fd: socket.socket, /) -> None:
         """Calls no more."""
-        self._selector.unregister(link)
+        self._selector.unregister(fd)
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> None:
+        """Calls once, after so many seconds."""
+        self._timers.append((monotonic() + delay, callback))
 
     def open_store(self, target: Target, chosen: Settings, begin: dict[str, Json], began: float) -> Store:
         """Returns the store of a session. What fails is said, and the rest goes on."""
@@ -297,8 +307,8 @@ class Desk:
             for each in self._accounts:
                 each.tick(at)
             wanted, self._wanted = self._wanted, []
-            for account, id_, reason, visitor in wanted:
-                account.cancel(id_, reason, visitor, now)
+            for cancel in wanted:
+                cancel()
             said, self._said = self._said, []
             for order in said:
                 self.order(**order)

@@ -351,7 +351,7 @@ class Record:
         if 200 <= self._status < 300:
             session.ledger.signal_accepted(id_, at=at)
         elif self._status:
-            session.ledger.signal_failed(id_, f"HTTP {self._status}", at=at)
+            session.ledger.signal_failed(id_, f"HTTP {self._status}", at=at, refused=True)
         elif self._has_left:
             session.ledger.signal_unanswered(id_, why, at=at)
         else:

@@ -14,9 +14,9 @@ once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back
 those of the server, and those of the client, which may use an id again.
 
 Records to the books, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
-client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``g`` bytes that were dropped,
-``c`` the end of such a stream, ``h`` the hold, its number is where, ``x`` the exit code. A tap over HTTP has more, and
-numbers (:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
+client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``u`` one that could not be
+written, ``g`` bytes that were dropped, ``c`` the end of such a stream, ``h`` the hold, its number is where, ``x`` the exit
+code. A tap over HTTP has more, and numbers (:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -112,6 +112,13 @@ def ready(event: int, *numbers: int, seconds: float | None = None) -> set[int]:
     for number in numbers:
         poll.register(number, event)
     return {number for number, _ in poll.poll(None if seconds is None else seconds * 1000)}
+
+
+def is_closed(number: int) -> bool:
+    """Whether the other end of a pipe or socket is."""
+    poll = select.poll()
+    poll.register(number, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
 
 def write(sink: int, data: bytes | memoryview) -> None:
@@ -422,11 +429,14 @@ class ByteStream:
         self._lock.release()
 
     def say(self, line: bytes) -> None:
-        """Writes a message of the tap's own."""
+        """Writes a message of the tap's own. The books are told so, or that it cannot be written."""
         with self:
+            self.broken |= is_closed(self.sink)
             if not (self.ended or self.broken):
                 self.queue.put(self.kind.upper(), line)
                 self._write(line)
+            if self.ended or self.broken:
+                self.queue.put(b"u", self.kind + line)
 
     def end_line(self, passed: bytes) -> None:
         """Ends a line of which this much has passed. Its message passes whole once the rest comes."""
@@ -547,12 +557,8 @@ class Relay:
 
     def _is_alone(self, *, input_over: bool) -> bool:
         """Whether the client is gone: it cannot write any more, and either cannot read, or is no longer our parent."""
-        poll = select.poll()
-        for number in (0, 1):
-            poll.register(number, 0)
-        closed = [number for number, events in poll.poll(0) if events & (select.POLLERR | select.POLLHUP)]
-        unread = 1 in closed
-        input_over = input_over or 0 in closed  # while the server does not read, its end is not reached
+        unread = is_closed(1)
+        input_over = input_over or is_closed(0)  # while the server does not read, its end is not reached
         orphaned = os.getppid() != self._parent
         return (input_over and (unread or orphaned)) or (unread and orphaned)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from mcp_tui.live.doors import ask
-from mcp_tui.live.running import Running
+from mcp_tui.live.running import Running, Unknown, cancel
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
@@ -65,15 +63,17 @@ class Attached:
         return len(ids)
 
     async def _cancel(self, id_: RequestId, reason: str) -> None:
-        wanted = {"ask": "cancel", "id": id_, "reason": reason}
-        # ask() waits for the other process, which may be stopped or busy: the loop goes on meanwhile.
-        told: dict[str, Any] = await asyncio.to_thread(ask, self._session.door, wanted) or {}
-        name = brief(str(id_), 40)
-        if "signal" in told:
-            return  # the row says it
-        if "over" in told:
-            self._tell(safe("Request {} was over already – nothing was sent", name))
-        elif "refused" in told or "unsent" in told:
-            self._tell(safe("Request {}: {}", name, brief(str(told.get("refused") or told["unsent"]), 200)))
-        else:
-            self._tell(words("The session did not answer. It may have ended."))
+        # It waits for the other process, which may be stopped or busy: the loop goes on meanwhile.
+        name, door = self._session.name, self._session.door
+        came = await asyncio.to_thread(cancel, name, door, id_, reason)
+        request = brief(str(id_), 40)
+        if came is None:
+            self._tell(words("The session has ended"))
+        elif isinstance(came, Unknown):
+            self._tell(safe("Session {} {}", name, came.why))
+        elif came.over:
+            self._tell(safe("Request {} was over already – nothing was sent", request))
+        elif came.unknown:
+            self._tell(safe("Request {} is not known there", request))
+        elif came.refused or came.unsent:
+            self._tell(safe("Request {}: {}", request, brief(came.refused or came.unsent, 200)))

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from mcp_tui.live.control import Problem
 from mcp_tui.live.doors import Door, connect, doors
+from mcp_tui.live.running import Unknown, cancel
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
+from tests.live.odd_answers import CANCELS, NO_CANCEL, ODD, answering
 from tests.waiting import HANG, wait
 
 
@@ -61,9 +65,11 @@ def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(os.fspath(path.with_name("dead.sock")))
     ran = run("ps")
-    assert ran.out == "Nothing is in flight.\n"
-    assert ran.err == "mcp-tui: No answer from 0123: stopped, or very busy.\n"
+    assert (ran.status, ran.out.splitlines()[1].split()) == (4, ["0123", "–", "–", "–", "silent"])
+    said = f"Session 0123 did not answer. Its process {os.getpid()} is very busy, or hangs."
+    assert ran.err.splitlines()[1:] == [f"  {said}"]
     assert list(doors()) == ["0123"]
+    assert said in run("attach").err
     assert [each.stat().st_mode & 0o777 for each in (path, path.parent)] == [0o600, 0o700]
     door.close()
     assert not list(Path(path.parent).iterdir())
@@ -87,3 +93,47 @@ def test_many_may_wait_at_a_door_until_its_session_has_time():
         assert each
         each.close()
     door.close()
+
+
+def test_odd_answers_are_named_beside_the_good_ones():
+    with answering({what: told for answers in ODD.values() for what, told in answers.items()}) as names:
+        ran = run("ps", "--json")
+        found = {
+            row["session"]: "understood" if row["id"] is not None else row["state"]
+            for row in json.loads(ran.out)
+        }
+        expected = {names[what]: group for group, answers in ODD.items() for what in answers}
+        assert (ran.status, found) == (4, expected)
+    quick = ODD["not_understood"] | ODD["other_version"] | ODD["understood"]
+    with answering(quick) as names:
+        listing = "from mcp_tui.tui.screens.picker import gather; print(*(each.name for each in gather()[0]))"
+        shown = subprocess.check_output([sys.executable, "-c", listing], text=True)
+        assert set(shown.split()) >= set(names.values())
+        for words, status in {
+            ("ps",): 4,
+            ("attach",): 2,
+            ("attach", names["NaN"]): 4,
+            ("attach", names["a later version"]): 4,
+            ("call", "x", "--session", "nobody"): 4,
+            ("log", names["null"]): 4,
+            ("completion", "words", "--", "cancel", ""): 0,
+        }.items():
+            ran = run(*words)
+            assert (ran.status, "Internal error" in ran.err) == (status, False), (words, ran)
+            assert not set(ran.out + ran.err) & set("\x1b\x9b\x00\r\u202e"), words
+            if words == ("ps",):
+                assert all(name in ran.out for name in names.values())
+
+
+def test_what_came_of_a_cancel_is_said_only_if_it_was_understood():
+    with answering({what: told for what, (told, _, _) in CANCELS.items()}) as names:
+        for what, (_, status, words) in CANCELS.items():
+            ran = run("cancel", f"{names[what]}/1")
+            assert (ran.status, words in ran.out + ran.err) == (status, True), (what, ran)
+            assert not set(ran.err) & set("\x1b\x9b")
+    with answering(NO_CANCEL) as names:
+        known = doors()
+        for what, name in names.items():
+            came = cancel(name, known[name], 1, "")
+            assert isinstance(came, Unknown), (what, came)
+            assert came.problem is Problem.NOT_UNDERSTOOD, (what, came)

@@ -151,6 +151,11 @@ class HttpScript:
         if kind is None:
             assert not self.errors, self.errors
 
+    def refuse(self) -> None:
+        """Take no more connections."""
+        assert self._server is not None
+        self._server.close()
+
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None

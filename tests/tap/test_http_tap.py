@@ -39,7 +39,7 @@ from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import RECORD
 from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
-from tests.cli.running import MCP_TUI
+from tests.cli.running import MCP_TUI, running
 from tests.servers.http_scripted import Call, HttpScript, Script, is_rpc, served
 from tests.tap.test_tap import books_of, is_there
 from tests.waiting import HANG, turns, until
@@ -217,9 +217,8 @@ async def _at_door(wanted: dict[str, Any], true: Callable[[dict[str, Any]], bool
 
     async def look() -> bool:
         for door in doors.doors().values():
-            told = await asyncio.to_thread(doors.ask, door, wanted)
-            if told is not None and true(told):
-                found.append(told)
+            answers = await asyncio.to_thread(doors.ask, {"": door}, wanted, HANG)
+            found.extend(told for each in answers.values() if true(told := json.loads(each.line)))
         return bool(found)
 
     while not await look():
@@ -478,6 +477,37 @@ async def test_a_server_that_cannot_be_reached_is_told_to_the_client_and_in_a_ro
     assert [each.detail.partition(" by ")[0] for each in _of(ev.Lost)] == ["connection refused"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        (202, 0, "Cancelled"),
+        (401, 6, "the cancel was sent, refused: HTTP 401."),
+        ("none", 0, "Cancelled"),
+        ("no connection", 6, "the cancel was not delivered: connection refused"),
+    ],
+)
+async def test_a_cancel_is_told_as_the_server_answered_it(answer: int | str, status: int, said: str):
+    async def script(call: Call) -> None:
+        if call.rpc == "tools/call" and answer == "no connection":
+            tap.server.refuse()
+        if call.rpc == "initialize":
+            headers = {"Mcp-Session-Id": "s-1"}
+            await call.answer({"protocolVersion": "2025-11-25", "capabilities": {}}, headers)
+        elif call.rpc == "tools/call" or answer == "none":
+            await call.disconnected()
+        else:
+            await call.respond(answer if isinstance(answer, int) else 202)
+
+    async with _tapped(script) as tap:
+        await tap.shake_hands()
+        await tap.call("c", Connection="close")
+        await tap.server.until(is_rpc("tools/call"))
+        await _at_door({"ask": "list"}, lambda told: any(each["id"] == "c" for each in told["requests"]))
+        (name,) = doors.doors()
+        ran = await running("cancel", f"{name}/c")
+        assert (ran.status, said in ran.out + ran.err) == (status, True), ran
+
+
 @pytest.mark.parametrize("streams", [False, True], ids=["before the head", "in the stream"])
 async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
     goes_on = asyncio.Event()
@@ -500,7 +530,7 @@ async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
             await peer.chunk()
         await _at_door({"ask": "list"}, lambda told: any(each["id"] == "c" for each in told["requests"]))
         told = await _at_door({"ask": "cancel", "id": "c", "reason": "hangs"}, lambda told: "signal" in told)
-        assert told == {"signal": "notification"}
+        assert told == {"version": 1, "signal": "notification"}
         answer = (
             await peer.answer() if not streams else json.loads((await peer.body()).partition(b"data: ")[2])
         )
@@ -784,13 +814,13 @@ async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back()
         assert b"2024-11-05" in await stream.chunk()
         for id in (8, 9):
             await call(id, "tools/call", {"name": "slow"})
-        await _at_door({"ask": "cancel", "id": "9"}, lambda told: told == {"signal": "notification"})
+        await _at_door({"ask": "cancel", "id": "9"}, lambda told: told.get("signal") == "notification")
         assert b"cancelled by a person" in await stream.chunk()
         assert (await tap.server.until(is_rpc("notifications/cancelled"))).path == "/messages?s=1"
         for id in (9, "x"):
             await streams[0].event({"jsonrpc": "2.0", "id": id, "result": {}})
         assert b'"x"' in await stream.chunk()
-        await _at_door({"ask": "cancel", "id": "8"}, lambda told: told == {"signal": "notification"})
+        await _at_door({"ask": "cancel", "id": "8"}, lambda told: told.get("signal") == "notification")
         assert b"cancelled by a person" in await stream.chunk()
         # What a client asks for again, by the same id, passes before the books know of it: they are told later.
         await call(8, "tools/call", {"name": "quick"})

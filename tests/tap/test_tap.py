@@ -23,7 +23,9 @@ import pytest
 from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.live.doors import ask, doors
+from mcp_tui.live.control import CancelAnswer
+from mcp_tui.live.doors import doors
+from mcp_tui.live.running import cancel
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, ByteStream, Orders, Queue, wait_for_rest, write
@@ -458,9 +460,10 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         client.call("9", "stubborn", seconds=600)
         client.call(9, "stubborn", seconds=600)
         wait(lambda: any(each["id"] == 9 for each in json.loads(run("ps", "--json").out)))
-        assert ask(door, {"ask": "cancel", "id": 9}) == {"signal": "notification"}
+        assert cancel(row["session"], door, 9, "") == CancelAnswer(signal="notification")
         assert client.read()["id"] == 9
-        assert "over" in (ask(door, {"ask": "cancel", "id": 9}) or {})  # the text is another request
+        came = cancel(row["session"], door, 9, "")  # the text is another request
+        assert came == CancelAnswer(signal="notification", already=True)
         assert (door.stat().st_mode & 0o777, door.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         client.process.terminate()
         assert client.process.wait(HANG) == 143  # as it ends without a tap

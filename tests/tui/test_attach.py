@@ -11,6 +11,7 @@ from mcp_tui.client.client import DEFAULT_REASON, Client
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
+from mcp_tui.live import control
 from mcp_tui.live.doors import ask, doors
 from mcp_tui.live.running import Running
 from mcp_tui.live.serving import Doorkeeper
@@ -18,6 +19,7 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens.attach import AttachScreen
 from tests.control import Control
 from tests.tui.driving import Hands
+from tests.waiting import HANG
 
 CHECKS: Final = {
     "request.cancel": ("c", *"why", "enter"),
@@ -25,6 +27,14 @@ CHECKS: Final = {
     "request.cancel-all": ("X", *"why", "enter"),
 }
 """What is pressed for each key that acts."""
+
+
+async def _session(name: str, path: Path) -> Running:
+    """The session of a client in this process."""
+    answers = await asyncio.to_thread(ask, {name: path}, control.LIST, HANG)
+    summary = control.read_summary(answers[name].line)
+    assert isinstance(summary, control.Summary)
+    return Running(name, path, summary)
 
 
 class Attached(Hands[WorkbenchApp, AttachScreen]):
@@ -36,8 +46,8 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
     door = Doorkeeper(client, "workbench")
     await client.connect()
     ((name, path),) = doors().items()
-    session = Running.of(name, path, await asyncio.to_thread(ask, path, {"ask": "list"}) or {})
-    app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.recording)))
+    session = await _session(name, path)
+    app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.summary.recording)))
     async with app.run_test(size=(80, 24)) as pilot:
         shown = Attached(app, pilot)
         await shown.until(lambda: f"workbench ({name})" in shown.text())
@@ -64,8 +74,8 @@ async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(control:
     await client.connect()
     rows = [client.ledger.row(client.call_tool("silent", {})) for _ in range(2)]
     ((name, path),) = doors().items()
-    session = Running.of(name, path, await asyncio.to_thread(ask, path, {"ask": "list"}) or {})
-    app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.recording)))
+    session = await _session(name, path)
+    app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.summary.recording)))
     async with app.run_test(size=(80, 24)) as pilot:
         shown = Attached(app, pilot)
         await shown.until(lambda: (at := shown.bench.table.selected) and at.id == rows[1].id)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_tui.live.running import running
+from mcp_tui.live.running import sessions
 from tests.cli.running import MCP_TUI
 from tests.control import Control
 from tests.tap.test_tap import Client
@@ -25,7 +25,7 @@ def test_a_key_cancels_what_a_foreign_client_calls(
     client = Client(command, env={**os.environ, **control.env})
     try:
         client.connect()
-        wait(lambda: [each.client for each in running()] == ["other 3"])
+        wait(lambda: [each.summary.client for each in sessions()[0]] == ["other 3"])
         terminal = terminals("attach")
         terminal.see("initialize", "other 3 (")
         client.call(7, "stubborn", seconds=1)

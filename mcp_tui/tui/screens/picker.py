@@ -23,7 +23,7 @@ from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import Recent, load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
-from mcp_tui.live.running import Running, running
+from mcp_tui.live.running import Running, Unknown, sessions
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.keys import CHOOSE, PICKER, bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_screen, copied, place
@@ -79,8 +79,10 @@ def gather(config: Path | None = None) -> ServerChoices:
             latest.append(DEMO_CHOICE)
         latest += [made.pop(key) for key in list(made) if key[1] == recent.server]
     others = [*made.values(), *([] if DEMO_CHOICE in latest or config else [DEMO_CHOICE])]
+    running, unknown = sessions()
     choices = [
-        *map(_running, running()),
+        *map(_running, running),
+        *map(_unknown, unknown),
         *(replace(each, group=words("Recent")) for each in latest),
         *others,
     ]
@@ -88,14 +90,24 @@ def gather(config: Path | None = None) -> ServerChoices:
 
 
 def _running(session: Running) -> ServerChoice:
-    kept = bool(session.recording)
-    said = safe("{}: {}, {:,} in flight", brief(session.server, 60), brief(session.whose, 60), session.busy)
+    told = session.summary
+    kept = bool(told.recording)
+    said = safe("{}: {}, {:,} in flight", brief(told.server, 60), brief(told.whose, 60), len(told.requests))
     return ServerChoice(
         group=words("Running sessions"),
         name=brief(session.name, 20),
         said=said if kept else words("keeps no recording, so there is nothing to show"),
         availability=Availability.USABLE if kept else Availability.PROBLEM,
         session=session,
+    )
+
+
+def _unknown(session: Unknown) -> ServerChoice:
+    return ServerChoice(
+        group=words("Running sessions"),
+        name=brief(session.name, 20),
+        said=brief(session.why.removesuffix("."), 400),
+        availability=Availability.PROBLEM,
     )
 
 

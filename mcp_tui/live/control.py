@@ -1,0 +1,287 @@
+"""The lines at a control socket, as typed records: one request, one answer, and the one reader of each.
+
+The other side may be of another version of mcp-tui, or no mcp-tui at all. So every member is checked, and no reader raises:
+what cannot be read is a :class:`Problem`. Members that a version does not know are ignored. A member that is gone, or means
+something else, is another :data:`VERSION`. Lines without one are of the first sessions, and still read.
+
+Who asks loads this module: its imports are few.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+VERSION: Final = 1
+"""The version of these lines."""
+
+REASON_CHARACTERS: Final = 4096
+"""Characters of a reason at most."""
+
+TEXT_CHARACTERS: Final = 1000
+"""Characters of a text of the client or the server at most."""
+
+SIGNALS: Final = frozenset({"notification", "stream_closed", "tasks_cancel", "none"})
+
+Record = TypeVar("Record")
+
+
+class Problem(Enum):
+    """What is wrong with an answer."""
+
+    SILENT = "silent"
+    """There was none in time."""
+    OTHER_VERSION = "other_version"
+    """It is of a later version."""
+    NOT_UNDERSTOOD = "not_understood"
+
+
+# -- requests --------------------------------------------------------------------------------------------------
+
+
+class ListRequest(NamedTuple):
+    """Asks for a :class:`Summary`."""
+
+
+class CancelRequest(NamedTuple):
+    """Asks to cancel a request, and what came of that: a :class:`CancelAnswer`.
+
+    ``id`` names the request. A text that is not ``exact`` may be a number, too.
+    """
+
+    id: int | str
+    reason: str
+    exact: bool
+
+
+class LendRequest(NamedTuple):
+    """Asks to call on the connection of the session (:mod:`mcp_tui.live.lending`)."""
+
+
+LIST: Final = {"ask": "list", "version": VERSION}
+LEND: Final = {"ask": "lend", "version": VERSION}
+
+
+def cancel_line(id: int | str, reason: str, *, exact: bool) -> dict[str, Any]:
+    """Returns what a :class:`CancelRequest` is read from."""
+    return {
+        "ask": "cancel",
+        "version": VERSION,
+        "id": id,
+        "exact": exact,
+        "reason": reason[:REASON_CHARACTERS],
+    }
+
+
+def read_request(line: bytes | bytearray) -> ListRequest | CancelRequest | LendRequest | None:
+    """Returns what is asked; ``None`` if this version does not know it."""
+    try:
+        asked = _object(line)
+        match asked["ask"]:
+            case "list":
+                return ListRequest()
+            case "lend":
+                return LendRequest()
+            case "cancel":
+                reason = "" if asked.get("reason") is None else _text(asked["reason"])
+                return CancelRequest(_id(asked["id"]), reason[:REASON_CHARACTERS], asked.get("exact") is True)
+            case _:
+                return None
+    except UNREADABLE:
+        return None
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+
+class InFlight(NamedTuple):
+    """A request in flight. Times are in seconds; ``None`` is no limit, or no progress. Texts are of others."""
+
+    id: int | str
+    method: str
+    name: str
+    state: str
+    elapsed: float
+    timeout: float | None
+    max_timeout: float | None
+    progress: float | None
+    total: float | None
+    message: str
+
+
+class Summary(NamedTuple):
+    """A session: its ``kind`` is ``tap``, ``workbench``, or ``call``. Texts of its client and server are theirs.
+
+    ``recording`` is the file that it writes, empty for none.
+    """
+
+    kind: str
+    client: str
+    server: str
+    pid: int
+    recording: str
+    requests: tuple[InFlight, ...]
+
+    @property
+    def whose(self) -> str:
+        """Who calls in it: a foreign client, or mcp-tui itself."""
+        return (self.client or "unknown client") if self.kind == "tap" else f"{self.client} {self.kind}"
+
+
+class CancelAnswer(NamedTuple):
+    """What came of a cancel. One of the texts is not empty, unless the request is ``unknown``.
+
+    ``signal`` left; ``unsent`` says that none left, or that it was refused; ``over`` is the state of a request that was
+    over; ``refused`` is why nothing was done; ``unknown``: there is none. ``already``: it was being cancelled before.
+    """
+
+    signal: str = ""
+    unsent: str = ""
+    over: str = ""
+    refused: str = ""
+    unknown: bool = False
+    already: bool = False
+
+    def line(self) -> dict[str, Any]:
+        """Returns what it is read from."""
+        return {"version": VERSION, **{name: value for name, value in self._asdict().items() if value}}
+
+
+NOT_KNOWN: Final = CancelAnswer(refused="this session does not know how to do that")
+"""The answer to a request that is not understood."""
+
+
+def summary_line(summary: Summary) -> dict[str, Any]:
+    """Returns what a :class:`Summary` is read from."""
+    made = summary._asdict()
+    made["name"] = made.pop("server")
+    return {"version": VERSION, **made, "requests": [each._asdict() for each in summary.requests]}
+
+
+def read_summary(line: bytes | bytearray) -> Summary | Problem:
+    """Returns the answer to a :class:`ListRequest`."""
+    return _read(line, _summary)
+
+
+def read_cancel(line: bytes | bytearray) -> CancelAnswer | Problem:
+    """Returns the answer to a :class:`CancelRequest`."""
+    return _read(line, _cancel_answer)
+
+
+def _summary(told: dict[str, Any]) -> Summary:
+    requests = told["requests"]
+    if type(requests) is not list:
+        raise TypeError
+    recording = _text(told["recording"])
+    if "\0" in recording:
+        raise ValueError
+    recording.encode("utf-8", "surrogateescape")  # else no file can have this name
+    return Summary(
+        kind=_text(told["kind"]),
+        client=_text(told["client"]),
+        server=_text(told["name"]),
+        pid=_pid(told["pid"]),
+        recording=recording,
+        requests=tuple(map(_in_flight, cast("list[Any]", requests))),
+    )
+
+
+def _in_flight(told: dict[str, Any]) -> InFlight:
+    return InFlight(
+        id=_id(told["id"]),
+        method=_text(told["method"]),
+        name=_text(told["name"]),
+        state=_text(told["state"]),
+        elapsed=_seconds(told["elapsed"]),
+        timeout=_maybe(_seconds, told["timeout"]),
+        max_timeout=_maybe(_seconds, told["max_timeout"]),
+        progress=_maybe(_number, told["progress"]),
+        total=_maybe(_number, told["total"]),
+        message=_maybe(_text, told["message"]) or "",
+    )
+
+
+def _cancel_answer(told: dict[str, Any]) -> CancelAnswer:
+    # What says that nothing was done comes first: "Cancelled" must not be said of an answer that says two things.
+    if "unknown" in told:
+        return CancelAnswer(unknown=True)
+    made = CancelAnswer(already=told.get("already") is True)
+    if "refused" in told:
+        return made._replace(refused=_text(told["refused"]) or "no reason given")
+    if "over" in told:
+        return made._replace(over=_text(told["over"]) or "over")
+    if "unsent" in told:
+        unsent = _text(told["unsent"])
+        return made._replace(unsent=unsent if "version" in told else f"not sent: {unsent}")
+    if (signal := _text(told["signal"])) not in SIGNALS:
+        raise ValueError
+    return made._replace(signal=signal)
+
+
+# -- members ---------------------------------------------------------------------------------------------------
+
+UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""Errors in reading what others wrote."""
+
+
+def _read(line: bytes | bytearray, made: Callable[[dict[str, Any]], Record]) -> Record | Problem:
+    try:
+        told = _object(line)
+        version = told.get("version", 0)
+        if type(version) is int and version > VERSION:
+            return Problem.OTHER_VERSION
+        return made(told)
+    except UNREADABLE:
+        return Problem.NOT_UNDERSTOOD
+
+
+def _object(line: bytes | bytearray) -> dict[str, Any]:
+    read = json.loads(line.decode(), parse_constant=_not_json)
+    if type(read) is not dict:
+        raise TypeError
+    return cast("dict[str, Any]", read)
+
+
+def _not_json(text: str) -> None:
+    raise ValueError(text)
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError
+    return value
+
+
+def _id(value: Any) -> int | str:
+    if type(value) is not int and type(value) is not str:
+        raise TypeError
+    return value
+
+
+def _pid(value: Any) -> int:
+    if type(value) is not int or not 0 < value < 1 << 31:
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) is not int and type(value) is not float:
+        raise TypeError
+    made = float(value)
+    if not math.isfinite(made):
+        raise ValueError
+    return made
+
+
+def _seconds(value: Any) -> float:
+    made = _number(value)
+    if made < 0:
+        raise ValueError
+    return made
+
+
+def _maybe(read: Callable[[Any], Record], value: Any) -> Record | None:
+    return None if value is None else read(value)
