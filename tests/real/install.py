@@ -87,6 +87,8 @@ CLIENT_PACKAGES = (
     "zod@4.6.7",
 )
 
+AGENT_PACKAGES = ("@anthropic-ai/claude-code@2.1.332", "@openai/codex@0.171.0")
+
 TRIED_FOR = 600  # seconds for one command of an installation
 
 
@@ -342,9 +344,15 @@ CLIENT_FASTMCP, CLIENT_AGENTS, CLIENT_LANGCHAIN, CLIENT_PYDANTIC, CLIENT_STRANDS
 CLIENT_FRAMEWORK, CLIENT_ADK, CLIENT_LLAMA_INDEX, CLIENT_AUTOGEN, CLIENT_MCPADAPT, CLIENT_KERNEL = (
     _PYTHON_CLIENTS[6:]
 )
+AGENTS = tuple(
+    Part(
+        f"agent_{pin.split('/')[1].split('@')[0]}", pin, f"npm's {pin}, an agent", fill_packages(pin), no_npm
+    )
+    for pin in AGENT_PACKAGES
+)
 CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS)
 """For the tap's comparison and the judge of clients: installed with --clients."""
-PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART)
+PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART, *AGENTS)
 
 
 def bring(part: Part) -> str:

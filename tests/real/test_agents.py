@@ -1,0 +1,82 @@
+"""Agent programs behind a tap, with a model that a test scripts: a call that hangs is cancelled, and the agent goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.cli.running import run
+from tests.control import Control
+from tests.real.agents import AGENTS, Agent, Started
+from tests.real.model import Call, Model
+from tests.waiting import HANG, wait
+
+pytestmark = [pytest.mark.real, pytest.mark.sends_anything, pytest.mark.timeout(300)]
+
+REASON: Final = "it hangs"
+ECHOED: Final = "still there?"
+
+
+@contextmanager
+def running(agent: Started, folder: Path) -> Generator[subprocess.Popen[str]]:
+    """An agent program at work; at the end, nothing of it is left."""
+    with subprocess.Popen(
+        agent.command,
+        cwd=folder,
+        env=agent.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def in_flight() -> list[dict[str, Any]]:
+    return json.loads(run("ps", "--json").out)
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+def test_an_agent_goes_on_after_a_call_is_cancelled(agent: Agent, control: Control, tmp_path: Path):
+    if reason := agent.missing():
+        pytest.skip(reason)
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    home.mkdir()
+    folder.mkdir()
+    # some agent programs give their servers a short environment
+    variables = control.env | {name: os.environ[name] for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR")}
+    with Model(Call("stubborn", {"seconds": 60}), Call("echo", {"text": ECHOED}), "I am done.") as model:
+        started = agent.started(home, model.url, [sys.executable, "-m", "mcp_tui.demo"], variables)
+        installed = run("tap", "--install", "demo", "--config", str(started.config), "--yes")
+        assert installed.status == 0, installed.err
+        with running(started, folder) as process:
+            control.wait("waiting", tool="stubborn")
+            wait(in_flight)
+            (row,) = in_flight()
+            assert (row["client"].split()[0], row["server"], row["name"]) == (
+                agent.client,
+                "demo",
+                "stubborn",
+            )
+            cancelled = run("cancel", f"{row['session']}/{row['id']}", "--reason", REASON)
+            assert (cancelled.status, cancelled.err) == (0, "")
+            said, _ = process.communicate(timeout=HANG)
+    assert process.returncode == 0, said
+    assert "I am done." in said
+    hung, echoed = model.results
+    assert REASON in hung
+    assert ECHOED in echoed
