@@ -27,11 +27,11 @@ _UV_PART: Final = re.compile(r"(archive|builds|environments)-v\d+")
 def vanishing(program: Path, around: Surroundings | None = None) -> str:
     """Returns what a program is in that will be deleted, such as ``uv's cache``; empty if it stays.
 
-    Looks at the path as it is written, and at the file that it is a link to.
+    Looks at the path as it is written, at the file that it is a link to, and at the interpreter of a script.
     """
     around = around or Surroundings.now()
-    paths = (Path(os.path.abspath(program)), program.resolve())  # noqa: PTH100 - a link to it stays as it is
-    return next(filter(None, (_vanishing(each, around) for each in paths)), "")
+    paths = (Path(os.path.abspath(program)), program.resolve(), _interpreter(program))  # noqa: PTH100 - as it is written
+    return next(filter(None, (_vanishing(each, around) for each in paths if each)), "")
 
 
 def _vanishing(program: Path, around: Surroundings) -> str:

@@ -55,6 +55,9 @@ def test_a_program_that_will_be_deleted_is_recognised(
         {"TMPDIR": str(tmp_path / "temporary"), "XDG_CACHE_HOME": str(tmp_path / "cache")},
     )
     assert (vanishing(program, around), vanishing(link, around)) == (said, said)
+    script = tmp_path / "script"
+    script.write_text(f"#!{folder}/python\n")
+    assert vanishing(script, around) == said
 
 
 def test_a_home_in_a_temporary_folder_is_a_home(tmp_path: Path):
