@@ -2,13 +2,15 @@
 
 It is started by its path, not imported, with two things in its command line: the descriptor of a socket whose
 other end only the client holds, and the server's program with its arguments. When that other end closes for any
-reason, kill -9 of the client included, the guard ends the server and all its descendants at once.
+reason, kill -9 of the client included, the guard ends the server and all its descendants: SIGTERM, half a second later
+SIGKILL. A launcher such as ``docker run`` stops its container at SIGTERM; SIGKILL would leave the container running.
 
 On Linux the guard is a subreaper: what a server leaves behind (double forks, ``setsid``) becomes the guard's own
-child and ends with the rest. Elsewhere it ends the server's process group.
+child and ends with the rest. Its parent there is another subreaper, a shell that waits for it: if somebody kills the guard,
+that process becomes a Python that ends what was left (:func:`finish`). Elsewhere the guard ends the server's process group.
 
 On the socket, from the client: the environment (its length in decimal, a line feed, then ``NAME=VALUE`` entries
-separated by NUL), later the requests ``T`` (SIGTERM to the server's process group) and ``K`` (SIGKILL to all), each with the
+separated by NUL), later the requests ``T`` (SIGTERM) and ``K`` (SIGKILL) for the server and its descendants, each with the
 time at which the server was ready, in decimal, in clock ticks since the machine started, 0 if it never was.
 To the client, in lines: ``failed ERRNO`` or ``started PID``, later ``told SIGNAL`` if that ends the guard, ``exited CODE``,
 negative for a signal, and at the end ``ended COUNT`` if processes that the server had started still ran.
@@ -25,17 +27,21 @@ from time import monotonic, sleep
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, NoReturn
 
 REQUESTED_GRACE = 2.0
 """Seconds that processes left behind by a server have to exit after a SIGTERM of the client's."""
 LEFT_GRACE = 0.5
-"""Seconds that they have before a SIGTERM of the guard's own, and then again before SIGKILL."""
+"""Seconds that they have before a SIGTERM of the guard's own, and that any process then has before SIGKILL."""
 GIVE_UP_SECONDS = 5.0
 """Seconds after which the guard gives up on what SIGKILL does not end (another user's, uninterruptible)."""
 
+SHELL = "/bin/sh"
+WAITS = 'read _ server; read _ || exec "$0" "$@" "$server"'
+"""What the backup does: it reads which server is guarded, and starts :func:`finish` if the guard ends without a word."""
+
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 9, 13, 15, 25
+SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 1, 2, 3, 9, 13, 15, 25
 """Signals by their numbers: to import ``signal`` takes longer than to start a server."""
 
 
@@ -98,9 +104,9 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
             # A group with the number of its process: T and K reach a shell or npx together with the server behind it.
             os.setsid()
             heed_signals()
-            # For kill -9 of the guard. It reaches this process alone, not what a wrapper such as npx starts: then the client
-            # ends the group. A guard that died before this call sends nothing any more, hence the question for the parent.
-            prctl(PR_SET_PDEATHSIG, SIGKILL)
+            # For kill -9 of the guard, and of whoever would end the server then. SIGKILL would leave a container running. A
+            # guard that died before this call sends nothing any more, hence the question for the parent.
+            prctl(PR_SET_PDEATHSIG, SIGTERM)
             if os.getppid() == guard:
                 os.execve(path, command, environment)
         except OSError as error:
@@ -116,13 +122,13 @@ def start(path: str, command: list[str], environment: Mapping[bytes, bytes]) -> 
     return pid, int(failure or b"0")
 
 
-def descendants() -> dict[int, int]:
-    """Returns all running processes below this one, parents first, with their starts in clock ticks since the machine's.
+def descendants() -> dict[int, tuple[int, int]]:
+    """Returns all running processes below this one, parents first.
 
-    There are none if there is no /proc.
+    Each has the number of its group, and its start in clock ticks since the machine's. There are none if there is no /proc.
     """
     children: dict[int, list[int]] = {}
-    starts: dict[int, int] = {}
+    facts: dict[int, tuple[int, int]] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 - pathlib is a costly import
     except OSError:
@@ -139,11 +145,11 @@ def descendants() -> dict[int, int]:
             # A zombie does not run, so it was not left behind.
             if fields[0] not in (b"Z", b"X"):
                 children.setdefault(int(fields[1]), []).append(int(name))
-                starts[int(name)] = int(fields[19])
+                facts[int(name)] = int(fields[2]), int(fields[19])
     found = list(children.get(os.getpid(), ()))
     for pid in found:
         found += children.get(pid, ())
-    return {pid: starts[pid] for pid in found}
+    return {pid: facts[pid] for pid in found}
 
 
 class Guard:
@@ -157,6 +163,9 @@ class Guard:
         self.reaper = reaper
         self.exited = False
         self.asked = False
+        """SIGTERM was sent."""
+        self.ending = False
+        """The client is gone, or somebody ended this process."""
         self.steps: list[tuple[float, int]] = []
         """The signals for processes that the server left behind, each with its time, soonest first."""
         self.ready = 0
@@ -170,16 +179,17 @@ class Guard:
         poll = select.poll()  # select takes no descriptors from 1,024
         poll.register(self.control, select.POLLIN)
         poll.register(self.woken, select.POLLIN)
-        while self.left():
+        while self.left() and (self.steps or not self.ending):
             wait = max(0.0, self.steps[0][0] - monotonic()) if self.steps else None
             ready = {number for number, _ in poll.poll(None if wait is None else wait * 1000)}
             # The numbers of signals, one a byte. For a SIGCHLD it is enough to have woken up: left() reaps.
-            if self.woken in ready and SIGTERM in os.read(self.woken, 512):
+            if self.woken in ready and SIGTERM in os.read(self.woken, 512) and not self.ending:
                 # Or the client would have to say that somebody killed the server.
                 report(self.reports, "told", SIGTERM)
-                return
+                self.end()
             if self.control in ready and not self.obey():
-                return
+                poll.unregister(self.control)
+                self.end()
             if self.steps and monotonic() >= self.steps[0][0]:
                 self.signal(self.steps.pop(0)[1])
 
@@ -194,9 +204,15 @@ class Guard:
         if b"K" in requests:
             self.kill()
         elif b"T" in requests:
-            self.asked = True
             self.signal(SIGTERM)
         return bool(requests)
+
+    def end(self) -> None:
+        """Ends everything without a request of the client's."""
+        self.ending = True
+        if not self.asked:  # to some programs a second one means to stop at once
+            self.signal(SIGTERM)
+        self.steps = [(monotonic() + LEFT_GRACE, SIGKILL)]
 
     def left(self) -> bool:
         """Reaps what has ended, reports the server's exit, and returns whether anything of it is still there."""
@@ -212,35 +228,38 @@ class Guard:
             if pid == self.server:
                 self.exited = True
                 now = monotonic()
-                # The client's SIGTERM went to the whole group, so whoever outlives the server knows, and has time to say
-                # goodbye. If the server ended by itself, nobody was told yet.
+                # A SIGTERM went to all, so whoever outlives the server knows, and has time to say goodbye. If the server
+                # ended by itself, nobody was told yet.
                 if self.asked:
-                    self.steps = [(now + REQUESTED_GRACE, SIGKILL)]
+                    self.steps = self.steps or [(now + REQUESTED_GRACE, SIGKILL)]
                 else:
                     self.steps = [(now + LEFT_GRACE, SIGTERM), (now + 2 * LEFT_GRACE, SIGKILL)]
                 report(self.reports, "exited", os.waitstatus_to_exitcode(status))
 
-    def count(self) -> None:
-        """Notes what is about to be ended, without the server.
+    def count(self) -> dict[int, tuple[int, int]]:
+        """Notes what is about to be ended, without the server; returns all that runs.
 
-        While that runs, what it started before it was ready is part of it, such as the server itself behind npx or a shell.
-        A tick is 10 ms: a process that began in the same one as that time is the work of a call.
+        While the server runs, what it started before it was ready is part of it, such as the server itself behind npx or a
+        shell. A tick is 10 ms: a process that began in the same one as that time is the work of a call.
         """
-        for pid, start in descendants().items():
+        found = descendants()
+        for pid, (_, start) in found.items():
             if pid != self.server and (self.exited or 0 < self.ready <= start):
                 self.ended.add(pid)
+        return found
 
     def signal(self, number: int) -> None:
-        """Sends a signal to the server's group, or to its descendants if the server itself has ended."""
+        """Sends a signal to the server's group and, where that is known, to all else that it started, once to each."""
         if number == SIGKILL:
             self.kill()
             return
-        self.count()
-        if self.exited and self.reaper:
-            for pid in descendants():
-                send(pid, number)
-        else:
+        self.asked = True
+        found, is_empty = self.count(), self.exited and self.reaper
+        if not is_empty:  # else its number may be another's by now
             self.group(number)
+        for pid, (group, _) in found.items() if self.reaper else ():
+            if is_empty or group != self.server:
+                send(pid, number)
 
     def group(self, number: int) -> bool:
         """Sends a signal to the server's process group; false if that is empty."""
@@ -255,7 +274,7 @@ class Guard:
         self.count()
         until = monotonic() + GIVE_UP_SECONDS
         while monotonic() < until:
-            if not (self.exited and self.reaper):  # else its number may be another's by now
+            if not (self.exited and self.reaper):
                 self.group(SIGKILL)
             for pid in descendants() if self.reaper else ():
                 send(pid, SIGKILL)
@@ -285,7 +304,10 @@ def woken_only(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Runs ``guard.py DESCRIPTOR PATH COMMAND [ARGUMENT…]``."""
+    """Runs ``guard.py DESCRIPTOR PATH COMMAND [ARGUMENT…]``, or ``guard.py GUARD SERVER``, see :func:`finish`."""
+    if len(sys.argv) == 3:
+        finish(int(sys.argv[1]), int(sys.argv[2] or 0))
+        return
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     # Or the server would hold this end open, and the client would not see that the guard has ended.
     os.set_inheritable(control, False)
@@ -313,9 +335,14 @@ def run(
     reports = control if reports is None else reports
     # Before the fork, so that nothing of the server escapes in its first moments.
     reaper = prctl(PR_SET_CHILD_SUBREAPER, 1)
+    backup = back_up(reports) if reaper and os.access(SHELL, os.X_OK) else None
     server, failure = start(path, command, environment)
+    if backup is not None:
+        report(backup, "guards", server)
     if failure:
         report(reports, "failed", failure)
+        if backup is not None:
+            report(backup, "done", 0)
         return
     woken, wake = os.pipe()
     os.set_blocking(woken, False)
@@ -333,18 +360,73 @@ def run(
         # The signals of a terminal are the client's to act on: the guard must not end before the server.
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for descriptor in range(3):  # the server's own: its pipes end when it ends
-            os.dup2(nothing, descriptor)
-        os.chdir("/")
+        let_go()
         report(reports, "started", server)
         guard.watch()
     finally:
-        # The client is gone, or somebody ended the guard: nobody waits for a gentle end.
         if guard.left():
             guard.kill()
         if guard.ended:
             report(reports, "ended", len(guard.ended))
+        if backup is not None:
+            report(backup, "done", 0)
+
+
+def let_go() -> None:
+    """Lets go of the server's streams, which are to end when it ends, and of its folder."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+    os.chdir("/")
+
+
+def back_up(reports: int) -> int:
+    """Makes this process the backup of the guard, and a new one the guard; returns there where to report to the backup."""
+    backup, (source, sink) = os.getpid(), os.pipe()
+    if guard := os.fork():
+        stand_by(guard, source, reports)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # not inherited
+    prctl(PR_SET_PDEATHSIG, SIGTERM)  # who kills the backup ends the guard, which ends the server
+    if os.getppid() != backup:
+        os._exit(0)
+    os.close(source)
+    return sink
+
+
+def stand_by(guard: int, source: int, reports: int) -> NoReturn:
+    """Waits for the end of the guard, as a shell: that takes a tenth of the memory of a Python."""
+    from ctypes import c_void_p
+
+    library, ignore = libc(), c_void_p(1)
+    for number in (SIGHUP, SIGINT, SIGQUIT):  # as the guard does it
+        library.signal(number, ignore)
+    let_go()
+    os.dup2(source, 0)
+    os.dup2(reports, 1)
+    words = [sys.executable, "-I", "-S", "-E", __file__, str(guard)]
+    os.execv(SHELL, [SHELL, "-c", WAITS, *words])
+
+
+def finish(guard: int, server: int) -> None:
+    """Ends what a guard that was killed left to this process, its parent, and reports that on stdout."""
+    try:
+        how = os.waitpid(guard, 0)[1]
+    except ChildProcessError:  # the shell waited for it
+        how = SIGKILL
+    if os.WIFSIGNALED(how):
+        report(1, "told", os.WTERMSIG(how))
+    rest = Guard(-1, 1, server, -1, reaper=True)
+    # Each process is signalled by itself: the number of the group may be another's by now.
+    rest.asked = rest.exited = True
+    for pid in descendants():
+        if pid != server:  # which got it from the system
+            send(pid, SIGTERM)
+    until = monotonic() + LEFT_GRACE
+    while rest.left():
+        if monotonic() > until:
+            rest.kill()
+            return
+        sleep(0.005)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from io import FileIO
 from typing import Final, cast
 
 from mcp_tui.transport.base import spawn
+from mcp_tui.transport.guard import LEFT_GRACE
 from mcp_tui.transport.launching import GuardedStart, Launch, refused, take_start
 
 PASSING_ERRNOS: Final = frozenset({errno.EAGAIN, errno.EFAULT})
@@ -71,7 +72,9 @@ class ServerProcess:
     def wake(self) -> None:
         """Continues the guard, which a server could have stopped (SIGSTOP): it reports exits and ends what is left."""
         with suppress(OSError):
-            self._guard.send_signal(signal.SIGCONT)
+            os.killpg(
+                self._guard.pid, signal.SIGCONT
+            )  # where it has a backup, that was started, and its group is the same
 
     def stop_reading(self) -> None:
         """Closes its stdout and stderr, whoever holds them open; the readers come to their end."""
@@ -122,10 +125,12 @@ class ServerProcess:
         finally:
             await _reap(self._guard)
             # The socket ends with the guard, be its work done or not: one that was killed has reported no exit, and nobody
-            # may wait for it. What a wrapper such as npx started is still in the group then.
+            # may wait for it. Where it has no backup, or that was killed too, the group may still run.
             if not self.exit.done():  # somebody killed the guard, and the server with it
-                self.guard_code = self._guard.returncode
+                self.guard_code = self.guard_code or self._guard.returncode
                 with suppress(OSError):  # nobody is left in its group
+                    os.killpg(self.pid, signal.SIGTERM)
+                    await asyncio.sleep(LEFT_GRACE)
                     os.killpg(self.pid, signal.SIGKILL)
                 self.exit.set_result(-signal.SIGKILL)
             self.gone.set_result(None)

@@ -104,8 +104,42 @@ async def test_nothing_is_left_when_the_guard_is_killed_or_told_to_end(
         os.kill(guard_of(it), number)
         closed = await it.closed()
         how = f"was terminated by signal {number.value} ({number.name})"
-        assert closed == Closed(detail=f"server was ended with its guard process, which {how}", code=-9)
+        assert closed.detail == f"server was ended with its guard process, which {how}"
         wait_for_nothing(tmp_path)
+
+
+@linux
+@pytest.mark.parametrize("rounds", [1, *slow(20)])
+@pytest.mark.parametrize(
+    "killed",
+    [("client", "guard"), ("guard", "client"), *slow(("client", "backup"), ("backup", "client"))],
+    ids="-".join,
+)
+def test_nothing_is_left_when_two_are_killed(killed: tuple[str, ...], rounds: int, tmp_path: Path) -> None:
+    for number in range(rounds):
+        client = start_client("wait", [*kinds(tmp_path)["escaped"], str(number)])
+        pids = {"client": client.pid, **guards(tmp_path)}
+        for each in killed:
+            os.kill(pids[each], signal.SIGKILL)
+        client.wait()
+        wait_for_nothing(tmp_path)
+
+
+@linux
+@pytest.mark.parametrize("line", ["exec {}", "setsid {} & wait"], ids=["alone", "with a session of its own"])
+@pytest.mark.parametrize("killed", ["client", "guard"])
+def test_a_launcher_has_time_to_stop_its_container(killed: str, line: str, tmp_path: Path) -> None:
+    container = subprocess.Popen(["sleep", "600"])
+    try:
+        client = start_client("wait", shell(server("launcher", container.pid, tmp_path), line))
+        os.kill({"client": client.pid, **guards(tmp_path)}[killed], signal.SIGKILL)
+        assert container.wait(HANG) == -signal.SIGKILL
+        client.kill()
+        client.wait()
+        wait_for_nothing(tmp_path)
+    finally:
+        container.kill()
+        container.wait()
 
 
 async def test_nothing_is_left_when_the_guard_was_stopped(tmp_path: Path) -> None:
@@ -211,7 +245,18 @@ async def test_a_guard_whose_client_is_gone_before_it_spoke_starts_nothing(tmp_p
 
 def guard_of(wire: Wire) -> int:
     """The process id of the guard: the server's parent."""
+    assert wire.transport.pid is not None
+    return parent(wire.transport.pid)
+
+
+def guards(mark: Path) -> dict[str, int]:
+    """The guard of a server that runs, and its backup, which has nothing of the server in its command line."""
+    (guard,) = (pid for pid in processes(str(mark)) if pid in processes(str(GUARD)))
+    return {"guard": guard, "backup": parent(guard)}
+
+
+def parent(pid: int) -> int:
     listing = subprocess.run(
-        ["ps", "-o", "ppid=", "-p", str(wire.transport.pid)], capture_output=True, text=True, check=True
+        ["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=True
     )
     return int(listing.stdout)
