@@ -64,8 +64,9 @@ def test_the_wheel_holds_the_package_the_themes_and_nothing_else(wheel: Path):
     themes = {f"mcp_tui/themes/{file.name}" for file in (ROOT / "themes").glob("*.toml")}
     names = set(zipfile.ZipFile(wheel).namelist())
     more = {name for name in names if ".dist-info/" not in name} - package - themes
-    page = f"mcp_tui_client-{mcp_tui.__version__}.data/data/share/man/man1/mcp-tui.1"
-    assert more - {"mcp_tui/COMMIT"} == {page}
+    data = f"mcp_tui_client-{mcp_tui.__version__}.data"
+    beside = {f"{data}/data/share/man/man1/mcp-tui.1", f"{data}/scripts/mcp-tui"}
+    assert more - {"mcp_tui/COMMIT"} == beside
     assert package | themes < names
     assert "mcp_tui/py.typed" in names
 
@@ -80,7 +81,7 @@ def test_the_wheel_s_metadata_say_what_the_package_says(wheel: Path):
     assert b"Permission is hereby granted" in archive.read(f"{folder}/licenses/LICENSE")
     assert f"{folder}/licenses/mcp_tui/protocol/schemas/NOTICE" in archive.namelist()
     scripts = archive.read(f"{folder}/entry_points.txt").decode().splitlines()
-    assert {"mcp-tui = mcp_tui.__main__:run", "mcp-tui-client = mcp_tui.__main__:run"} < set(scripts)
+    assert [each for each in scripts if "__main__" in each] == ["mcp-tui-client = mcp_tui.__main__:run"]
     assert str(metadata.get_payload()).startswith("# mcp-tui\n")
 
 

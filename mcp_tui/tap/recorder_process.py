@@ -53,7 +53,8 @@ class RecorderProcess:
                     )  # does not interrupt what runs
                 # Isolated (-I -S): the variables of the environment that decide how a Python starts are the server's, and
                 # the folder in which a client starts its servers may be anybody's.
-                words = ["-I", "-S", "-c", PROGRAM.format(path=import_path())]
+                path, own = import_path()
+                words = ["-I", "-S", "-c", PROGRAM.format(path=[*path, *(own,)[own in path :]])]
                 os.execv(
                     sys.executable, [sys.executable, *words, NAME, str(its_records), str(its_orders), kind]
                 )
@@ -64,12 +65,14 @@ class RecorderProcess:
         os.set_blocking(self.records, False)
 
 
-def import_path() -> list[str]:
-    """Returns the folders of modules: not the one of the program, or of the client, nor those of the server's PYTHONPATH."""
+def import_path() -> tuple[list[str], str]:
+    """Returns the folders of modules, and the one with this package, which may be none of them.
+
+    Neither that of the program, or of the client, is among them, nor those of a PYTHONPATH, which is the server's.
+    """
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
     foreign = () if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    found = [each for each in sys.path[not sys.flags.safe_path :] if each not in foreign]
-    return found if own in found else [*found, own]
+    return [each for each in sys.path[not sys.flags.safe_path :] if each not in foreign], own
 
 
 def run() -> None:
