@@ -8,10 +8,28 @@ comparison is made here; what it does not understand counts as breaking or risky
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
+from functools import partial
+from itertools import chain
 from typing import Final, cast
 
+from mcp_tui.client.constraints import (
+    ALTERNATIVES,
+    COMPARED,
+    DEFINITIONS,
+    INNER,
+    LOWER,
+    OPAQUE,
+    TYPE_SET,
+    UPPER,
+    Constraints,
+    Discriminators,
+    Placed,
+    matches,
+    types_of,
+    values_of,
+)
 from mcp_tui.client.normal_form import ANNOTATIONS, KEYS, canonical
 from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, Path, Schema, written
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, number, objects_in, shown, texts_in
@@ -20,7 +38,10 @@ from mcp_tui.protocol.values import frozen
 Catalogue = Mapping[str, Mapping[str, dict[str, Json]]]
 
 COMPARED_PAIRS: Final = 5_000
-"""Pairs of schemas that one comparison looks at."""
+"""Pairs of schemas that one comparison looks at; that of each alternative is one."""
+
+ALL_PAIRS: Final = 50_000
+"""Pairs that all comparisons of two schemas look at together."""
 
 
 class Rank(Enum):
@@ -201,63 +222,35 @@ QUOTED_CHARACTERS: Final = 120
 
 # -- schemas ---------------------------------------------------------------------------------------------------
 
-_TYPE_SET: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-_LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
-_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
-_INNER: Final = ("items", "additionalProperties", "propertyNames")
-"""Keywords with a schema that accepts everything if it is missing."""
-
-_HANDLED: Final = frozenset(
-    {
-        "type",
-        "enum",
-        "const",
-        "properties",
-        "required",
-        "patternProperties",
-        "prefixItems",
-        "allOf",
-        "anyOf",
-        "oneOf",
-    }
-    | {*_LOWER, *_UPPER, *_INNER}
-)
-_OPAQUE: Final = frozenset(
-    {
-        "pattern",
-        "format",
-        "multipleOf",
-        "uniqueItems",
-        "not",
-        "if",
-        "then",
-        "else",
-        "contains",
-        "$ref",
-        "$dynamicRef",
-    }
-    | {"dependentSchemas", "dependentRequired", "dependencies", "additionalItems", "contentSchema"}
-    | {"unevaluatedItems", "unevaluatedProperties", "contentEncoding", "contentMediaType"}
-)
-"""Keywords that refuse values, and are only equal or not."""
-
 
 class SchemaComparison:
     """Compares two schemas in their normal form: what does the newer one accept that the older did not, or no longer?"""
 
     def __init__(self, old: Json, new: Json) -> None:
         self._schemas = Schema(old), Schema(new)
-        self._left = COMPARED_PAIRS
+        self._constraints = Constraints()
+        self._discriminators = tuple(
+            Discriminators(partial(self._resolved, schema)) for schema in self._schemas
+        )
+        self._left, self._left_of_all = COMPARED_PAIRS, ALL_PAIRS
+        self._searches = False
+        """Whether it is looked for what accepts an alternative: alternatives within it have no budget of their own then."""
+        self._cuts = 0
         self._active: set[tuple[int, int]] = set()
 
     def compare(self, old: Json, new: Json, path: Path) -> Iterator[_Found]:
         """Yields the effect, the place, and the words of each difference."""
-        if old == new:
+        if self._constraints.of(old) == self._constraints.of(new):
+            for place, was, now in self._constraints.texts(old, new, path):
+                yield Effect.TEXT, place, _changed(was, now)
             return
         self._left -= 1
-        if self._left < 0 or len(path) > 2 * SCHEMA_DEPTH:
+        self._left_of_all -= 1
+        if self._is_spent or len(path) > 2 * SCHEMA_DEPTH:
+            self._cuts += 1
             yield Effect.OTHER, path, "changed, and too large to compare"
             return
+        yield from self._definitions(as_object(old), as_object(new), path)
         old, new = (self._resolved(*each) for each in zip(self._schemas, (old, new), strict=True))
         pair = id(old), id(new)
         # A schema may refer to itself: a pair that is being compared has no difference but those that are found there.
@@ -277,6 +270,21 @@ class SchemaComparison:
         finally:
             self._active.discard(pair)
 
+    @property
+    def _is_spent(self) -> bool:
+        return self._left < 0 or self._left_of_all < 0
+
+    def _alone(self, old: Json, new: Json, path: Path) -> Iterator[_Found]:
+        """Compares two schemas with a budget of their own."""
+        left = self._left
+        if not self._searches:
+            self._left = COMPARED_PAIRS
+        try:
+            yield from self.compare(old, new, path)
+        finally:
+            if not self._searches:
+                self._left = left
+
     @staticmethod
     def _resolved(schema: Schema, node: Json) -> Json:
         for _ in range(REFERENCE_HOPS):
@@ -293,8 +301,13 @@ class SchemaComparison:
             keyword, before, after, old, new = choices
             yield from self._alternatives(before, after, (*path, keyword))
         else:
-            for keyword in ("anyOf", "oneOf"):
-                yield from self._opaque(keyword, old, new, path)
+            for keyword in ALTERNATIVES:
+                if keyword in old and keyword in new:
+                    yield from self._alternatives(
+                        as_list(old[keyword]), as_list(new[keyword]), (*path, keyword)
+                    )
+                else:
+                    yield from self._opaque(keyword, old, new, path)
         types = list(self._types(old, new, path))
         yield from types
         # No type in common: what else they say is about different values.
@@ -303,14 +316,14 @@ class SchemaComparison:
         yield from self._values(old, new, path)
         yield from self._bounds(old, new, path)
         yield from self._object(old, new, path)
-        for keyword in _INNER:
+        for keyword in INNER:
             yield from self.compare(old.get(keyword, True), new.get(keyword, True), (*path, keyword))
         yield from self._all_of(as_list(old.get("allOf")), as_list(new.get("allOf")), (*path, "allOf"))
         yield from self._in_order(
             as_list(old.get("prefixItems")), as_list(new.get("prefixItems")), (*path, "prefixItems")
         )
-        for keyword in sorted((old.keys() | new.keys()) - _HANDLED):
-            if keyword in _OPAQUE:
+        for keyword in sorted((old.keys() | new.keys()) - COMPARED):
+            if keyword in OPAQUE:
                 yield from self._opaque(keyword, old, new, path)
             elif old.get(keyword) != new.get(keyword):
                 yield Effect.TEXT, (*path, keyword), _changed(old.get(keyword), new.get(keyword))
@@ -319,41 +332,47 @@ class SchemaComparison:
         self, keyword: str, old: dict[str, Json], new: dict[str, Json], path: Path
     ) -> Iterator[_Found]:
         before, after = old.get(keyword) or None, new.get(keyword) or None
-        if before != after:
+        of = self._constraints.of_keyword
+        if before is not None and after is not None and of(keyword, before) == of(keyword, after):
+            texts = self._constraints.texts_of_keyword(keyword, before, after, (*path, keyword))
+            for place, was, now in texts:
+                yield Effect.TEXT, place, _changed(was, now)
+        elif before != after:
             effect = Effect.NARROWER if before is None else Effect.WIDER if after is None else Effect.OTHER
             yield effect, (*path, keyword), _changed(before, after)
 
     def _types(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
-        before, after = _types_of(old), _types_of(new)
+        before, after = types_of(old), types_of(new)
         place = (*path, "type")
         if not before & after:
             yield Effect.OTHER, place, f"{_named(before)} became {_named(after)}"
         else:
             if gone := before - after:
-                only = before == _TYPE_SET
+                only = before == TYPE_SET
                 yield (
                     Effect.NARROWER,
                     place,
                     f"only {_named(after)} now" if only else f"no longer {_named(gone)}",
                 )
             if more := after - before:
-                yield Effect.WIDER, place, "any type now" if after == _TYPE_SET else f"also {_named(more)}"
+                yield Effect.WIDER, place, "any type now" if after == TYPE_SET else f"also {_named(more)}"
 
     def _values(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
-        (word, before), (now, after) = _values_of(old), _values_of(new)
+        (word, before), (now, after) = values_of(old), values_of(new)
         place = (*path, now or word)
         if before is None or after is None:
             if before is not after:
                 effect = Effect.NARROWER if before is None else Effect.WIDER
                 yield effect, place, "only some values now" if before is None else "any value now"
             return
-        if gone := [each for each in before if each not in after]:
+        olds, news = set(before), set(after)
+        if gone := [each for each in before if each not in news]:
             yield Effect.NARROWER, place, f"no longer {_some(gone)}"
-        if more := [each for each in after if each not in before]:
+        if more := [each for each in after if each not in olds]:
             yield Effect.WIDER, place, f"also {_some(more)}"
 
     def _bounds(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
-        for keyword in (*_LOWER, *_UPPER):
+        for keyword in (*LOWER, *UPPER):
             before, after = old.get(keyword), new.get(keyword)
             if before == after:
                 continue
@@ -363,7 +382,7 @@ class SchemaComparison:
             elif was is None or now is None:
                 effect = Effect.NARROWER if was is None else Effect.WIDER
             else:
-                effect = Effect.NARROWER if (now > was) == (keyword in _LOWER) else Effect.WIDER
+                effect = Effect.NARROWER if (now > was) == (keyword in LOWER) else Effect.WIDER
             yield effect, (*path, keyword), _changed(before, after)
 
     def _object(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
@@ -397,11 +416,11 @@ class SchemaComparison:
             yield from self.compare(was, now, (*path, at))
 
     def _all_of(self, old: list[Json], new: list[Json], path: Path) -> Iterator[_Found]:
-        before, after = _apart(old, new)
+        pairs, before, after = self._constraints.pairs(old, new)
         if len(before) == len(after):
-            for (_, was), (at, now) in zip(before, after, strict=True):
-                yield from self.compare(was, now, (*path, at))
-            return
+            pairs, before, after = [*pairs, *zip(before, after, strict=True)], [], []
+        for (_, was), (at, now) in pairs:
+            yield from self._alone(was, now, (*path, at))
         for at, now in after:
             yield Effect.NARROWER, (*path, at), _changed(None, now)
         for at, was in before:
@@ -416,7 +435,7 @@ class SchemaComparison:
 
         A schema without alternatives is the only one, where the other has nothing beside its own.
         """
-        words = [next((each for each in ("anyOf", "oneOf") if each in node), "") for node in (old, new)]
+        words = [next((each for each in ALTERNATIVES if each in node), "") for node in (old, new)]
         if not any(words) or any({"anyOf", "oneOf"} <= node.keys() for node in (old, new)):
             return None
         lists: list[list[Json]] = []
@@ -434,21 +453,81 @@ class SchemaComparison:
         return words[1] or words[0], *lists, *rests  # pyright: ignore[reportReturnType] - two of each
 
     def _alternatives(self, old: list[Json], new: list[Json], path: Path) -> Iterator[_Found]:
-        before, after = _apart(old, new)
-        gone = [(at, was) for at, was in before if not any(self._takes(was, now) for now in new)]
-        more = [(at, now) for at, now in after if not any(self._gives(was, now) for was in old)]
-        if len(gone) == len(more) == 1 and len(old) == len(new):
-            yield from self.compare(gone[0][1], more[0][1], (*path, more[0][0]))
+        pairs, before, after = self._constraints.pairs(old, new)
+        if before and after:
+            by_tag, before, after = self._tagged(old, new, before, after)
+            pairs += by_tag
+        for (_, was), (at, now) in pairs:
+            yield from self._alone(was, now, (*path, at))
+        olds, news, left = list(enumerate(old)), list(enumerate(new)), dict(after)
+        gone: list[Placed] = []
+        more: list[Placed] = []
+        cut = [0, 0]
+        for at, was in before:
+            taking = self._first(at, news, partial(self._takes, was))
+            if taking is None:
+                cut[0] += 1
+            elif not taking:
+                gone.append((at, was))
+            elif taking[0][0] in left and self._gives(was, taking[0][1]):  # a text may have changed
+                place, now = taking[0]
+                yield from self._alone(was, now, (*path, place))
+        for at, now in after:
+            giving = self._first(at, olds, lambda was, now=now: self._gives(was, now))
+            if giving is None:
+                cut[1] += 1
+            elif not giving:
+                more.append((at, now))
+        if any(cut):
+            self._cuts += 1
+            words = f"{max(cut):,} of {len(new):,} changed, and too many to compare"
+            yield Effect.OTHER, path, words
+        elif len(gone) == len(more) == 1 and len(old) == len(new):
+            yield from self._alone(gone[0][1], more[0][1], (*path, more[0][0]))
             return
         for at, was in gone:
             yield Effect.NARROWER, (*path, at), f"no longer {_quoted(was)}"
         for at, now in more:
             yield Effect.WIDER, (*path, at), f"also {_quoted(now)}"
-        for _, was in before:  # a text may change in one that takes the same values
-            for at, now in after:
-                if self._takes(was, now) and self._gives(was, now):
-                    yield from self.compare(was, now, (*path, at))
+
+    def _tagged(
+        self, old: list[Json], new: list[Json], before: list[Placed], after: list[Placed]
+    ) -> tuple[list[tuple[Placed, Placed]], list[Placed], list[Placed]]:
+        """Pairs alternatives by a property that tells all of them apart.
+
+        Returns the pairs, and what is left of both lists.
+        """
+        owners = (
+            each.owners(alternatives)
+            for each, alternatives in zip(self._discriminators, (old, new), strict=True)
+        )
+        match, left = matches(*owners), dict(after)
+        pairs = [((at, was), (match[at], left.pop(match[at]))) for at, was in before if match.get(at) in left]
+        paired = {was[0] for was, _ in pairs}
+        return pairs, [each for each in before if each[0] not in paired], list(left.items())
+
+    def _first(
+        self, at: int, schemas: list[Placed], fits: Callable[[Json], bool]
+    ) -> tuple[Placed, ...] | None:
+        """Returns the first schema that fits an alternative, if any; ``None`` if that was too much to find out.
+
+        That at the place of the alternative is looked at first.
+        """
+        left, cuts, searches = self._left, self._cuts, self._searches
+        if not searches:
+            self._left = COMPARED_PAIRS + 4 * len(schemas)  # most differ at once
+        self._searches = True
+        try:
+            for each in chain(schemas[at : at + 1], schemas):
+                if fits(each[1]):
+                    return (each,)
+                if self._is_spent:
                     break
+            return None if self._cuts > cuts or self._is_spent else ()
+        finally:
+            self._searches = searches
+            if not searches:
+                self._left = left
 
     def _takes(self, old: Json, new: Json) -> bool:
         """Whether a schema accepts everything that an older one did."""
@@ -460,6 +539,16 @@ class SchemaComparison:
             effect in (Effect.WIDER, Effect.NEW, Effect.OTHER) for effect, _, _ in self.compare(old, new, ())
         )
 
+    def _definitions(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
+        """Compares definitions that references still lead to: a change within one is found at no other place."""
+        for keyword in DEFINITIONS:
+            before, after = as_object(old.get(keyword)), as_object(new.get(keyword))
+            for name in sorted(before.keys() & after.keys()):
+                yield from self._alone(before[name], after[name], (*path, keyword, name))
+            if before.keys() != after.keys():
+                gone, more = len(before.keys() - after.keys()), len(after.keys() - before.keys())
+                yield Effect.TEXT, (*path, keyword), f"{more:,} added, {gone:,} removed"
+
 
 def _split(node: dict[str, Json]) -> list[Json]:
     """Returns a schema of several types as one for each."""
@@ -467,32 +556,9 @@ def _split(node: dict[str, Json]) -> list[Json]:
     return [cast("Json", node | {"type": kind}) for kind in kinds] if len(kinds) > 1 else [node]
 
 
-def _apart(old: list[Json], new: list[Json]) -> tuple[list[tuple[int, Json]], list[tuple[int, Json]]]:
-    """Returns the elements that only one of two lists has, with their places."""
-    before, after = [canonical(each) for each in old], [canonical(each) for each in new]
-    return (
-        [(at, each) for at, each in enumerate(old) if before[at] not in after],
-        [(at, each) for at, each in enumerate(new) if after[at] not in before],
-    )
-
-
-def _types_of(node: dict[str, Json]) -> frozenset[str]:
-    kind = node.get("type")
-    if kind is None:
-        return _TYPE_SET
-    kinds = frozenset(texts_in(kind if isinstance(kind, list) else [kind]))
-    return kinds | {"integer"} if "number" in kinds else kinds
-
-
 def _named(types: frozenset[str]) -> str:
     named = types - {"integer"} if "number" in types else types
-    return "any type" if types == _TYPE_SET else " or ".join(sorted(named)) or "no type"
-
-
-def _values_of(node: dict[str, Json]) -> tuple[str, list[str] | None]:
-    if "const" in node:
-        return "const", [canonical(node["const"])]
-    return ("enum", [canonical(each) for each in as_list(node["enum"])]) if "enum" in node else ("", None)
+    return "any type" if types == TYPE_SET else " or ".join(sorted(named)) or "no type"
 
 
 def _some(values: list[str]) -> str:

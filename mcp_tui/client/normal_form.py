@@ -36,8 +36,8 @@ ANNOTATIONS: Final = DESCRIBING_MEMBERS | {
 _LEFT_OUT: Final = frozenset(
     {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$defs", "definitions"}
 )
-_SCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_SCHEMA_MEMBERS: Final = frozenset(
+SCHEMA_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+SCHEMA_MEMBERS: Final = frozenset(
     {
         "items",
         "additionalProperties",
@@ -195,11 +195,11 @@ class _Normalizer:
             return {
                 key: self._node(each, f"{place}/{_escaped(key)}") for key, each in as_object(value).items()
             }
-        if (name in _SCHEMA_LISTS or name in _SCHEMA_MEMBERS) and isinstance(value, list):
+        if (name in SCHEMA_LISTS or name in SCHEMA_MEMBERS) and isinstance(value, list):
             return [self._node(each, f"{place}/{at}") for at, each in enumerate(as_list(value))]
         if name in ("items", "additionalProperties") and value in (True, {}):
             return None
-        if name in _SCHEMA_MEMBERS:
+        if name in SCHEMA_MEMBERS:
             return self._node(value, place)
         match name:
             case "required":

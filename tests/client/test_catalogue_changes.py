@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
 from typing import Any, cast
+
+import pytest
 
 from mcp_tui.client.catalogue_changes import Rank, changes
 from mcp_tui.client.normal_form import normal_catalogue
@@ -148,6 +152,102 @@ def test_a_schema_that_takes_too_long_to_compare_is_breaking_not_equal():
     )
     assert Rank.BREAKING in {each.rank for each in changes(old, new)}
     assert changes(old, old) == []
+
+
+def union(words: str, count: int, word: str, tag: str, **changed: Any) -> Any:
+    """A tool's schema with many alternatives; the third of them has more members."""
+    made: list[Any] = []
+    for at in range(count):
+        told: Any = {"const": {"const": f"b{at}"}, "enum": {"enum": [f"b{at}", f"c{at}"]}}.get(tag, TEXT)
+        own = of(type=told, text={**TEXT, "description": words}, **({} if tag else {f"own{at}": INT}))
+        made.append({**own, "title": f"{words} {at}"} | (changed if at == 2 else {}))
+    return of(block={word: made if words == "old" else made[::-1]})
+
+
+def ranks_of(old: Any, new: Any, member: str = "inputSchema") -> dict[str, int]:
+    return dict(Counter(rank for rank, _ in between(member, old, new)))
+
+
+@cases("word, tag", product(("anyOf", "oneOf", "allOf"), ("const", "enum", "")))
+def test_a_large_union_that_was_reworded_and_reordered_is_risky(word: str, tag: str):
+    old, new = (union(words, 80, word, tag) for words in ("old", "new"))
+    assert ranks_of(old, new) == {RISKY: 160}
+    inner = [{"$ref": "#/$defs/U", "$defs": {"U": of(inner={"anyOf": [each, TEXT]})}} for each in (old, new)]
+    assert ranks_of(inner[0], inner[1]) == {RISKY: 160}
+
+
+@cases("word, tag", product(("anyOf", "oneOf"), ("const", "enum")))
+def test_alternatives_are_compared_with_those_of_the_same_tag(word: str, tag: str):
+    old, new = (union(words, 80, word, tag) for words in ("old", "new"))
+    (needs,) = (each for each in new["properties"]["block"][word] if each["title"] == "new 2")
+    needs["required"] = ["text"]
+    found = between("inputSchema", old, new)
+    assert [each for each in found if each[0] != RISKY] == [
+        (BREAKING, f"properties.block.{word}[77].required")
+    ]
+    needs["required"] = []
+    for each in new["properties"]["block"][word]:
+        each["properties"]["more"] = INT
+    assert ranks_of(old, new) == {ADDITIVE: 80, RISKY: 160}
+    assert ranks_of(old, new, "outputSchema") == {ADDITIVE: 80, RISKY: 160}
+
+
+@cases(
+    "old, new, found",
+    [
+        # Each stands for what its tag says, wherever it is.
+        ([1, 2, 3], [3, 4, 1], {BREAKING: 1, ADDITIVE: 1}),
+        ([1, 2, 3], [3, 4, 1, 2], {ADDITIVE: 1}),
+        ([1, 2, 3], [3, 1], {BREAKING: 1}),
+        ([[1, 2], [3]], [[3], [1, 2, 4]], {ADDITIVE: 1}),
+        ([[1, 2], [3]], [[3], [1]], {BREAKING: 1}),
+    ],
+)
+def test_tags_that_come_and_go(old: list[Any], new: list[Any], found: dict[str, int]):
+    before, after = (
+        of(a={"anyOf": [of(t={"enum": tag} if isinstance(tag, list) else {"const": tag}) for tag in tags]})
+        for tags in (old, new)
+    )
+    assert ranks_of(before, after) == found
+
+
+def test_alternatives_that_are_too_many_to_compare_are_told_and_never_additive(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    old, new = (union(words, 80, "anyOf", "") for words in ("old", "new"))
+    for each in new["properties"]["block"]["anyOf"]:
+        each["properties"]["more"] = INT
+    assert ranks_of(old, new) == {ADDITIVE: 80}
+    monkeypatch.setattr("mcp_tui.client.catalogue_changes.ALL_PAIRS", 300)
+    tools = [normal_catalogue({"tools": [{"name": "t", "inputSchema": each}]}) for each in (old, new)]
+    assert [(each.rank.value, each.detail) for each in changes(*tools)] == [
+        (BREAKING, "80 of 80 changed, and too many to compare")
+    ]
+
+
+def test_definitions_that_are_too_many_to_replace_are_compared():
+    def schema(leaf: Any) -> Any:
+        # Each level doubles what the references stand for.
+        levels = {f"D{at}": of(**{key: {"$ref": f"#/$defs/D{at + 1}"} for key in "ab"}) for at in range(30)}
+        return {"$ref": "#/$defs/D0", "$defs": {**levels, "D30": leaf}}
+
+    assert between("inputSchema", schema(TEXT), schema(INT)) == [(BREAKING, "$defs.D30.type")]
+    assert between("inputSchema", schema(TEXT), schema({**TEXT, "title": "T"})) == [
+        (RISKY, "$defs.D30.title")
+    ]
+
+
+@cases(
+    "old, new",
+    [
+        ({"not": {**TEXT, "title": "a"}}, {"not": {**TEXT, "title": "b"}}),
+        ({"if": {"title": "a"}, "then": TEXT}, {"if": {"title": "b"}, "then": TEXT}),
+        ({"dependentSchemas": {"a": {"title": "a"}}}, {"dependentSchemas": {"a": {"title": "b"}}}),
+        ({"anyOf": [TEXT, INT], "oneOf": [TEXT, NULL]}, {"anyOf": [INT, TEXT], "oneOf": [NULL, {**TEXT, "title": "a"}]}),
+    ],
+)  # fmt: skip
+def test_texts_within_what_is_only_equal_or_not_are_risky(old: Any, new: Any):
+    assert set(ranks_of(old, new)) == {RISKY}
 
 
 def test_odd_schemas_are_compared_without_harm():
