@@ -14,9 +14,9 @@ from mcp_tui.client.catalogue import LISTS, ListFailed
 from mcp_tui.client.client import Client
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.settings import ClientSettings, HttpTarget
-from mcp_tui.journal.records import decode_event, encode_event
-from mcp_tui.live.control import LEND, REASON_CHARACTERS
-from mcp_tui.live.doors import reachable
+from mcp_tui.journal.records import UnknownEvent, decode_event, encode_event
+from mcp_tui.live.control import LEND, REASON_CHARACTERS, VERSION
+from mcp_tui.live.doors import ANSWER_SECONDS, reachable
 from mcp_tui.live.serving import LINE_BYTES, tell
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -55,7 +55,7 @@ async def lend(client: Client, reader: asyncio.StreamReader, writer: asyncio.Str
     connected = ev.Connected(
         at=client.now(), transport=info.transport, revision=info.revision.name, server=server, pid=info.pid
     )
-    tell(writer, {"lent": encode_event(connected), "capabilities": info.capabilities})
+    tell(writer, {"version": VERSION, "lent": encode_event(connected), "capabilities": info.capabilities})
     borrower = _Borrower(client, writer)
     stop = client.listen(borrower.heard)
     try:
@@ -173,22 +173,21 @@ class BorrowedClient(Client):
     async def connect(self) -> ServerInfo:
         whose = f"Session {self._session.name}"
         try:
-            with reachable(self._session.door) as address:
-                reader, self._writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
-            self._ask({**LEND})
-            told = as_object(messages.read_json(await reader.readline()))
-        except (OSError, ValueError):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                with reachable(self._session.door) as address:
+                    reader, self._writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
+                self._ask({**LEND})
+                line = await reader.readline()
+        except (OSError, ValueError):  # a timeout is the first
             raise TransportError(f"{whose} does not answer. It may have ended.") from None
-        if "lent" not in told:
-            why = as_text(told.get("refused")) or "It has ended"
-            raise TransportError(f"{whose} does not lend its connection. {why}.")
-        event = decode_event(as_object(told["lent"]))
-        assert isinstance(event, ev.Connected)
+        if not line:
+            raise TransportError(f"{whose} does not answer. It may have ended.")
+        event, capabilities = _lent(whose, line)
         self._info = ServerInfo(
             transport=event.transport,
             revision=REVISIONS[event.revision],
             name=event.server,
-            capabilities=as_object(told.get("capabilities")),
+            capabilities=capabilities,
             pid=event.pid,
         )
         self._take(event)
@@ -253,17 +252,27 @@ class BorrowedClient(Client):
         with suppress(OSError, ValueError):  # a connection that breaks ends like one that is closed
             while line := await reader.readline():
                 if not self._over:
-                    self._hear(as_object(messages.read_json(line)))
+                    self._hear(line)
         if not self._over:
-            self._gone()
+            self._gone("has ended")
 
-    def _hear(self, told: dict[str, Json]) -> None:
+    def _hear(self, line: bytes) -> None:
+        try:
+            self._heard(as_object(messages.read_json(line)))
+        except UnknownEvent:
+            pass  # a later version has more of them
+        except Exception:  # noqa: BLE001 - whatever it is, nobody knows what becomes of the request
+            self._gone("sent what is not understood, and may be of another version of mcp-tui")
+            if self._writer is not None:
+                self._writer.close()  # it cancels the request
+
+    def _heard(self, told: dict[str, Json]) -> None:
         if "told" in told:
             self._take(decode_event(as_object(told["told"])))
         elif "listed" in told:
             self._listed.set_result(told["listed"])
-        elif isinstance(id_ := told.get("id"), int | str):
-            self._called.set_result(id_)
+        elif messages.is_request_id(id_ := told.get("id")):
+            self._called.set_result(self.ledger.row(id_).id)
         elif "answer" in told:
             row = self.book.order[-1]
             if isinstance(status := told.get("status"), int) and status:
@@ -272,18 +281,43 @@ class BorrowedClient(Client):
             frame = None if answer is None else messages.response_in(messages.encode(answer), row.id)
             self._answered.set_result(frame)
 
-    def _gone(self) -> None:
-        """Loses the request: the session has ended, or sent us away."""
-        at, detail = self.now(), "the session has ended"
+    def _gone(self, why: str) -> None:
+        """Loses the request: the session has ended, or sent us away, or nobody knows what it says."""
+        at, detail, self._over = self.now(), f"the session {why}", True
         for row in self.book.order:
             if row.open:
                 self._take(ev.Lost(at=at, id=row.id, detail=detail))
         ids = tuple(row.id for row in self.book.order)
         self._take(ev.Disconnected(at=at, detail=detail, expected=False, after=None, ids=ids))
-        ended = TransportError(f"Session {self._session.name} has ended.")
+        ended = TransportError(f"Session {self._session.name} {why}.")
         for each in (self._called, self._listed):
             if not each.done():
                 each.set_exception(ended)
                 each.exception()  # nobody may be waiting
         if not self._answered.done():
             self._answered.set_result(None)
+
+
+def _lent(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:
+    """Returns the connection that a session lends, and what its server can do.
+
+    Raises:
+        TransportError: it lends none, or its answer is of another version, or not understood.
+    """
+    try:
+        told = as_object(messages.read_json(line))
+        version = told.get("version", 0)
+        if type(version) is int and version > VERSION:
+            raise TransportError(
+                f"{whose} is of another version of mcp-tui. Leave out --session, or restart it."
+            )
+        if "lent" not in told:
+            why = as_text(told.get("refused")) or "It has ended"
+            raise TransportError(f"{whose} does not lend its connection. {why}.")
+        event = decode_event(as_object(told["lent"]))
+        if isinstance(event, ev.Connected) and event.revision in REVISIONS:
+            return event, as_object(told.get("capabilities"))
+    except (ValueError, UnknownEvent):
+        pass
+    text = "gave an answer that was not understood. It may be of another version of mcp-tui."
+    raise TransportError(f"{whose} {text}")

@@ -5,17 +5,28 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import Final, cast
 
 import pytest
 
 from mcp_tui.client.client import Client
-from mcp_tui.live.lending import lend
+from mcp_tui.client.settings import ClientSettings
+from mcp_tui.journal.records import encode_event
+from mcp_tui.live.control import Summary
+from mcp_tui.live.doors import doors
+from mcp_tui.live.lending import BorrowedClient, lend
+from mcp_tui.live.running import Running
 from mcp_tui.live.serving import Doorkeeper
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause
-from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.transport.base import TransportError
 from tests.cli.running import MCP_TUI, Ran, run
 from tests.control import Control
+from tests.live.odd_answers import answering
 from tests.waiting import HANG, until
 
 
@@ -92,3 +103,75 @@ async def test_what_cannot_be_lent_is_refused_in_a_sentence(
         assert not _calls(client)
     assert (ran.status, ran.out) == (2, "")
     assert said in ran.err
+
+
+def _line(told: object) -> bytes:
+    return messages.encode(cast("Json", told)) + b"\n"
+
+
+def _told(event: ev.Event) -> bytes:
+    return _line({"told": encode_event(event)})
+
+
+CONNECTED: Final = encode_event(ev.Connected(at=1.0, transport="stdio", revision="2025-11-25", server="s"))
+LENT: Final = _line({"version": 1, "lent": CONNECTED, "capabilities": {}})
+CALLED: Final = _told(
+    ev.Called(at=1.0, id=5, method="tools/call", name="x", limits=ev.Limits(), internal=False)
+)
+ID: Final = _line({"id": 5})
+DONE: Final = _told(ev.Sent(at=1.0, id=5)) + _told(ev.Completed(at=1.5, id=5))
+ANSWER: Final = _line({"answer": {"jsonrpc": "2.0", "id": 5, "result": {}}, "status": 0})
+
+REFUSED: Final[dict[str, bytes]] = {
+    "does not answer": b"",
+    "of another version": _line({"version": 2, "lent": CONNECTED}),
+    "does not lend its connection": _line({"version": 1}),
+    "not understood": b"junk\n",
+    "was not understood": _line({"lent": []}),
+    "answer that was not understood": _line({"lent": {"event": "novel"}}),
+    "that was not understood": _line({"lent": {**CONNECTED, "revision": "2099-01-01"}}),
+}
+"""The first line of a session, by what is said of it."""
+
+BROKEN: Final = [
+    b"",
+    b"junk\n",
+    ID,
+    ANSWER,
+    CALLED + CALLED + ID,
+    CALLED + ID + ID,
+    _told(ev.Sent(at=1.0, id=5)),
+    _line({"told": {"event": "called"}}),
+    _line({"listed": 5}),
+    b"[" * 100_000 + b"\n",
+]
+"""What a session says after it: nobody knows what becomes of the request."""
+
+
+async def _called(name: str) -> Request | None:
+    """Calls on the connection of a session; returns the row if it was answered."""
+    client = BorrowedClient(
+        Running(name, doors()[name], Summary("workbench", "", "", 1, "", ())), ClientSettings()
+    )
+    try:
+        await client.connect()
+        frame = await client.wait(await client.begin("tools/call", {"name": "x"}, ev.Limits()))
+        return None if frame is None else client.book.order[0]
+    finally:
+        await client.disconnect()
+
+
+async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
+    with answering(REFUSED) as names:
+        for said, name in names.items():
+            with pytest.raises(TransportError, match=said):
+                await _called(name)
+    with answering({f"{at}": LENT + said for at, said in enumerate(BROKEN)}) as names:
+        for what, name in names.items():
+            with suppress(TransportError):
+                assert await _called(name) is None, what
+    news = _told(ev.Note(at=1.0, text="x")) + _line({"told": {"event": "novel"}})
+    with answering({"whole": LENT + news + CALLED + ID + DONE + ANSWER}) as names:
+        row = await _called(names["whole"])
+        assert row is not None
+        assert row.state is State.COMPLETED
