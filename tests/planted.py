@@ -174,7 +174,8 @@ def a_late_reply_leaves_no_trace(patch: Patch) -> None:
 
 
 def a_duplicate_counts_as_late(patch: Patch) -> None:
-    def role_of(row: Request) -> ResponseRole:
+    def role_of(row: Request, kind: Kind) -> ResponseRole:
+        del kind
         if row.state in (State.COMPLETED, State.FAILED):
             return ResponseRole.DUPLICATE
         return ResponseRole.OUTCOME if row.open else ResponseRole.LATE

@@ -253,6 +253,7 @@ class _CallWatch:
             with contextlib.suppress(TimeoutError):
                 async with Limit(max(0.0, since + seconds - self.client.now())):
                     await self.enough.wait()
+        await self.client.handle_what_was_read()
         await asyncio.sleep(0)
         # What is said of a cancel is decided once, at the end of watching: the outcome here must be the recording's.
         while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:

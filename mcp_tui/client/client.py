@@ -52,6 +52,10 @@ STANDSTILL_SECONDS: Final = 0.5
 """Seconds from which a standstill is reported in which a limit ran out."""
 LONG_STANDSTILL_SECONDS: Final = 2.0
 """Seconds from which any standstill is reported."""
+BEHIND_SECONDS: Final = 10.0
+"""Seconds that a limit waits for the handling of what was read before it."""
+BEHIND_LOOK_SECONDS: Final = 0.01
+"""Seconds between two looks whether that is handled."""
 
 CANCEL_BATCH: Final = 25
 """Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
@@ -106,6 +110,7 @@ class Client:
         self._torn = False  # the start of a message was the last thing that came
         self._ended: Connection | None = None
         self._alarm: Alarm | None = None
+        self._lag_reported = False
         self._alarm_at = math.inf
         self.interactions = Interactions(self, respond or sharing(self.settings.roots))
         # the part of the ledger's port that is about questions
@@ -170,7 +175,8 @@ class Client:
 
     async def disconnect(self) -> None:
         """Ends the connection at once, and waits until nothing is left of it, or of one that ended by itself."""
-        # First: what our own closing flushes out of a server is no evidence about a cancel.
+        # First: what our own closing flushes out of a server is no evidence about a cancel; what was read before is.
+        await self.handle_what_was_read()
         self.stop_watching(self.now())
         if self.transport is not None:
             await self.transport.close()
@@ -180,6 +186,10 @@ class Client:
 
     def stop_watching(self, at: float) -> None:
         """Ends the watching of all cancelled requests: what they send from now on is no evidence any more."""
+        if self.transport is not None:
+            for each in self.transport.unfinished():
+                size = len(each.begun)
+                self.ledger.responses.unfinished(each.begun, size, at=each.read_at, stream=each.stream)
         self.ledger.unheard("", at=at, expected=True)
         self.drain()
 
@@ -380,10 +390,16 @@ class Client:
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 
     def received(
-        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, outline: bytes | None = None
+        self,
+        *,
+        raw: bytes,
+        stream: RequestId | None = None,
+        status: int = 0,
+        outline: bytes | None = None,
+        at: float | None = None,
     ) -> None:
         """Journals a message and hands it to the ledger."""
-        at = self.now()
+        at = self.now() if at is None else at
         frame = messages.parse(raw, outline)
         # In the journal first: the events that the ledger makes of it name it by this number.
         seq = self._journal(raw, frame, at, stream)
@@ -393,15 +409,17 @@ class Client:
         self.ledger.receive(frame, at=at, seq=seq, stream=stream)
         self.drain()
 
-    def cut_off(self, *, raw: bytes, outline: bytes | None) -> None:
+    def cut_off(self, *, raw: bytes, outline: bytes | None, at: float | None = None) -> None:
         """Journals what may be the start of a message; a whole one is received."""
         frame = messages.parse(raw, outline)
         if isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
-            self._journal(raw, frame, self.now())
+            at = self.now() if at is None else at
+            self._journal(raw, frame, at)
+            self.ledger.responses.unfinished(raw, len(raw), at=at)
             self._torn = True
         else:
-            self.received(raw=raw, outline=outline)
+            self.received(raw=raw, outline=outline, at=at)
 
     def _journal(
         self, raw: bytes, frame: messages.Frame | messages.Batch, at: float, stream: RequestId | None = None
@@ -410,10 +428,17 @@ class Client:
         return self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
 
     def too_large(
-        self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
+        self,
+        *,
+        head: bytes,
+        size: int,
+        stream: RequestId | None = None,
+        tail: bytes = b"",
+        at: float | None = None,
     ) -> None:
         """Hands the start and the end of a message that was dropped to the ledger."""
-        self.ledger.responses.too_large(head, size, at=self.now(), tail=tail, stream=stream)
+        at = self.now() if at is None else at
+        self.ledger.responses.too_large(head, size, at=at, tail=tail, stream=stream)
         self.drain()
 
     def writing(self, *, message: base.Outgoing) -> None:
@@ -489,7 +514,7 @@ class Client:
 
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
         """Tells the ledger what was thrown away: it is said beside the silence of its request."""
-        self.ledger.violation("dropped", f"{what}, which no client reads", self.now(), 0, stream)
+        self.ledger.dropped(what, at=self.now(), stream=stream)
         self.drain()
 
     def happened(self, *, text: str) -> None:
@@ -640,12 +665,23 @@ class Client:
         self._alarm_at = due
         self._alarm = Alarm(asyncio.get_running_loop().time() + due - now, self._tick, self._late)
 
+    def _handled_to(self, now: float) -> float:
+        """Returns the time up to which all that was read is handled, at least :data:`BEHIND_SECONDS` before now."""
+        since = None if self.transport is None else self.transport.unhandled_since()
+        return now if since is None else min(now, max(since, now - BEHIND_SECONDS))
+
+    async def handle_what_was_read(self) -> None:
+        """Waits until all is handled that was read by now, at most :data:`BEHIND_SECONDS`."""
+        begun = self.now()
+        while self._handled_to(self.now()) < begun:  # noqa: ASYNC110 - a flood handles thousands meanwhile
+            await asyncio.sleep(BEHIND_LOOK_SECONDS)
+
     def _late(self, seconds: float) -> None:
         """Reports a standstill; the alarm calls :meth:`_tick` once all that came in it has been read."""
         # No other alarm before that: a limit is judged only when everything that lay ready has been read.
         self._alarm_at = -math.inf
         stood = seconds + CLOCK_LOOK_SECONDS / 2  # it began between the last beat and this one
-        self.ledger.standstill = stood
+        self.ledger.suspended_from, self.ledger.suspended_to = self.now() - stood, math.inf
         due = self.ledger.deadlines.next()
         # a busy machine halts often: a short halt that touched no limit is not worth a line
         if stood >= (LONG_STANDSTILL_SECONDS if due is None or due > self.now() else STANDSTILL_SECONDS):
@@ -653,9 +689,27 @@ class Client:
 
     def _tick(self) -> None:
         self._alarm, self._alarm_at = None, math.inf
-        self.ledger.standstill = 0.0
-        self.ledger.tick(self.now())
+        now = self.now()
+        self.ledger.suspended_to = min(self.ledger.suspended_to, now)
+        handled_to = self._handled_to(now)
+        # An answer that was read in time is no timeout, however late it is handled: no limit after it is judged yet.
+        self.ledger.tick(handled_to)
+        due = self.ledger.deadlines.next()
+        if due is not None and due <= now:
+            self._report_lag(now - handled_to)
+            self._alarm_at = now + BEHIND_LOOK_SECONDS
+            when = asyncio.get_running_loop().time() + BEHIND_LOOK_SECONDS
+            self._alarm = Alarm(when, self._tick, self._late)
+        else:
+            self._lag_reported = False
         self.drain()
+
+    def _report_lag(self, seconds: float) -> None:
+        if seconds >= STANDSTILL_SECONDS and not self._lag_reported:
+            self._lag_reported = True
+            self.note(
+                f"mcp-tui is {seconds:.1f} s behind the server; a limit waits until what was read is handled"
+            )
 
 
 def is_undelivered(row: Request) -> bool:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
+from math import inf
 from typing import Any, Final, ParamSpec
 
 from mcp_tui.protocol import events as ev
@@ -62,9 +63,8 @@ class Live:
 
 
 class Core:
-    """The state of a ledger. ``grace`` is in seconds; ``standstill`` is how long this process stood still, while what came
-    meanwhile is read. ``observes``: the requests are those of another client, which sends, answers, and polls by itself
-    (:mod:`~mcp_tui.protocol.observing`).
+    """The state of a ledger. ``grace`` is in seconds. ``observes``: the requests are those of another client, which sends,
+    answers, and polls by itself (:mod:`~mcp_tui.protocol.observing`).
     """
 
     def __init__(self, port: LedgerPort, *, transport: str, grace: float, observes: bool) -> None:
@@ -72,7 +72,8 @@ class Core:
         self.observes = observes
         self.negotiated = Negotiated(transport=transport)
         self.grace = grace
-        self.standstill = 0.0
+        self.suspended_from = self.suspended_to = inf
+        """From when to when this process was last suspended: what was read then may have come at any moment of it."""
         self.book = Book()
         self.deadlines = Deadlines()
         self.live: dict[RequestId, Live] = {}

@@ -14,7 +14,7 @@ from json import dumps
 from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.evidence import rejected_words
+from mcp_tui.protocol.evidence import moment, rejected_words
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import KIND_WORDS, Kind, Origin, RequestId, Signal
 from mcp_tui.protocol.units import limit, number, size, span, unpainted
@@ -154,10 +154,21 @@ def _failed(event: ev.Failed) -> str:
 def _late(event: ev.Late) -> str:
     code = "" if event.code is None else str(event.code)
     bytes_ = size(event.size) if event.size else ""
-    said = _join(
-        "late", RESPONSE_NAMES[event.kind], code, bytes_, _cut(event.summary), f"at +{span(event.after)}"
-    )
+    at = moment(event.after, event.most)
+    name = "half of an answer" if event.partial else f"late {RESPONSE_NAMES[event.kind]}"
+    said = _join(name, code, bytes_, _cut(event.summary), at)
     return f"{said}, after the end of watching" if event.after_end else f"{said}, ignored"
+
+
+def _late_json(event: ev.Late) -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    if event.kind is Kind.OVERSIZE or event.partial:
+        made["bytes"] = event.size
+    if event.partial:
+        made["partial"] = True
+    if event.most is not None:
+        made["most"] = round(event.most, 6)
+    return made
 
 
 def _cancel_requested(event: ev.CancelRequested) -> str:
@@ -265,10 +276,12 @@ _DESCRIPTION_TABLE: Final = (
                 repeats=True, json="cancel_delayed id detail"),
     Description(ev.Unwatched, lambda e: _join("nothing more can be heard of it", _cut(e.detail), by=": "), HERE, "muted"),
     Description(ev.Rejected, lambda e: rejected_words(e.code, e.after), IN, "warning", repeats=True),
+    Description(ev.CancelledByServer, "cancelled by the server, which only its sender may do", IN, "warning", repeats=True),
+    Description(ev.Dropped, lambda e: f"dropped: {_cut(e.detail)}", IN, "warning", repeats=True),
     Description(ev.Lost, lambda e: f"lost: {_cut(e.detail)}", HERE, "error"),
     Description(ev.Late, _late, IN, "late", headless=lambda e: e.kind is not Kind.PROGRESS,
                 json="late id kind after code!",
-                more=lambda e: {"bytes": e.size} if e.kind is Kind.OVERSIZE else {}),
+                more=_late_json),
     Description(ev.Duplicate, lambda e: f"{RESPONSE_NAMES[e.kind]} again, ignored", IN, "warning", source="duplicate",
                 headless=True, repeats=True, json="duplicate id kind"),
     Description(ev.Overdue, "overdue: you are asked", HERE, "warning", repeats=True),

@@ -175,6 +175,18 @@ class Rejected(RequestEvent):
 
 
 @fact
+class CancelledByServer(RequestEvent):
+    """The server sent a cancel of this request, which only its sender may cancel (cancellation, every revision)."""
+
+
+@fact
+class Dropped(RequestEvent):
+    """Something came on the stream of this request that no client reads; ``detail`` names it."""
+
+    detail: str
+
+
+@fact
 class Lost(RequestEvent):
     """No answer can come any more: the server exited or the stream dropped."""
 
@@ -183,10 +195,12 @@ class Lost(RequestEvent):
 
 @fact
 class Late(RequestEvent):
-    """Something for a request arrived ``after`` seconds after its cancel, or its loss; evidence, never a result.
+    """Something for a request arrived ``after`` seconds after its cancel was written, or after its loss.
 
+    It is evidence, never a result. Where the time can only be bounded, ``after`` is the least and ``most`` the most.
     Of progress, ``longest`` is the longest interval so far in seconds, and ``progress`` the value, ``None`` if that is no
-    number. ``after_end`` says that this client listened no more and only its closing made the server send it.
+    number. ``after_end`` says that this client listened no more and only its closing made the server send it. ``partial``:
+    it is the beginning of an answer, of ``size`` bytes, whose rest did not come.
     """
 
     kind: Kind
@@ -197,6 +211,8 @@ class Late(RequestEvent):
     summary: str = ""
     size: int = 0
     progress: float | None = None
+    most: float | None = None
+    partial: bool = False
 
 
 @fact

@@ -68,6 +68,8 @@ class Outcome(Enum):
 
 LATE_BY_KIND: Final = {kind: Outcome(f"late_{kind.value}") for kind in Kind if kind is not Kind.PROGRESS}
 
+WORST_FIRST: Final = {each: rank for rank, each in enumerate(Outcome)}
+
 LATE_OUTCOMES: Final = frozenset(LATE_BY_KIND.values())
 
 OUTCOME_WORDS: Final = {
@@ -120,17 +122,23 @@ def ended(row: Request) -> str:
 
 
 def late_answer(row: Request) -> Evidence | None:
-    """Returns the first response that came after a request was cancelled or lost.
+    """Returns the worst response that came after a request was cancelled or lost: a late error hides no late result."""
+    return min(late_answers(row), key=lambda each: WORST_FIRST[LATE_BY_KIND[each.kind]], default=None)
+
+
+def late_answers(row: Request) -> list[Evidence]:
+    """Returns the responses that came after a request was cancelled or lost, in order.
 
     A task handle does not count, because the cancel waits for it (C-17, C-80: a late handle is cancelled as a task). Nor
     does the result of a subscription, which only ends it (C-59: the client unsubscribed).
     """
+    found: list[Evidence] = []
     for evidence in row.late:
         handle = evidence.kind is Kind.TASK and bool(row.task_id)
         over = evidence.kind is Kind.RESULT and row.method == LISTEN
         if not (evidence.kind is Kind.PROGRESS or handle or over):
-            return evidence
-    return None
+            found.append(evidence)
+    return found
 
 
 def _became_task(row: Request) -> bool:
@@ -182,8 +190,7 @@ def is_warm(row: Request, now: float) -> bool:
 
 
 def _cools(row: Request) -> float:
-    last = max((each.last_after for each in row.late), default=0.0)
-    heard = max(row.signalled_at or 0.0, (row.cancel_at or row.ended_at or 0.0) + last)
+    heard = max((each.last_at for each in row.late), default=row.signalled_at or row.cancel_at or 0.0)
     return heard + max(WARM_SECONDS, quiet_after(row.longest_gap) + 1.0)
 
 
@@ -232,8 +239,8 @@ def _went_on(row: Request) -> bool:
 
 def _ended_by_answer(row: Request) -> bool:
     """Whether a late answer came, and no progress after it."""
-    answer, progress = late_answer(row), late_progress(row)
-    return answer is not None and (progress is None or progress.last_after <= answer.after)
+    answers, progress = late_answers(row), late_progress(row)
+    return bool(answers) and (progress is None or progress.last_at <= answers[-1].last_at)
 
 
 def _silence(row: Request, until: float) -> float:
@@ -267,9 +274,9 @@ def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
     if row.cancel_at is None:
         return (Outcome.WITHDRAWN,)
     came: set[Outcome] = set()
-    answer = late_answer(row)
-    if answer is not None:
-        came.add(LATE_BY_KIND[answer.kind])
+    answers = late_answers(row)
+    if answers:
+        came |= {LATE_BY_KIND[each.kind] for each in answers}
     elif _became_task(row) and not (is_confirmed(row) or _is_watching(row)):
         came.add(Outcome.LATE_TASK)
     if is_confirmed(row):
@@ -278,6 +285,8 @@ def outcomes(row: Request, until: float) -> tuple[Outcome, ...]:
         came.add(Outcome.STILL_PROGRESSING)
     elif is_quiet(row, until):
         came.add(Outcome.PROGRESS_THEN_QUIET)
+    if is_dropped(row):
+        came.add(Outcome.LATE_MALFORMED)
     if is_disconnected(row):
         came.add(Outcome.DISCONNECTED)
     if row.undelivered:
@@ -356,13 +365,8 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     if unsubscribed(row):
         yield UNSUBSCRIBED
         return
-    progress, answer = late_progress(row), late_answer(row)
-    if answer is not None:
-        yield f"{late_words(answer, task=bool(row.task_id))}, ignored"
-    elif is_confirmed(row):
-        yield CONFIRMED
-    elif row.task_id and _became_task(row):
-        yield f"became task {row.task_id}"
+    yield from _answers(row)
+    progress = late_progress(row)
     if progress is not None:
         # silence may be reported only if the client listened to the end
         heard = not (_is_deaf(row) or is_disconnected(row) or delivery(row) is Delivery.NONE)
@@ -373,7 +377,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield from _nothing(row, until)
     if row.rejection is not None:
         yield rejected_words(row.rejection.code, row.rejection.after)
-    if answer is not None:
+    if late_answers(row):
         return  # the answer says how it ended
     told = (
         is_confirmed(row) or delivery(row) is Delivery.NONE or row.settled in (row.unwatched, row.undelivered)
@@ -384,11 +388,39 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
         yield row.unwatched
 
 
+def _answers(row: Request) -> Iterator[str]:
+    if row.cancelled_by_server_at is not None:
+        yield _cancelled_by_server(row, row.cancelled_by_server_at)
+    answers = late_answers(row)
+    for each in answers:
+        yield f"{late_words(each, task=bool(row.task_id))}, ignored"
+    if answers:
+        return
+    if is_confirmed(row):
+        yield CONFIRMED
+    elif row.task_id and _became_task(row):
+        yield f"became task {row.task_id}"
+
+
+def _cancelled_by_server(row: Request, at: float) -> str:
+    after = at - (row.signalled_at or row.cancel_at or at)
+    when = f"{span(-after)} before" if after < 0 else f"{span(after)} later"
+    return f"the server sent a cancel of its own {when}"
+
+
+def is_dropped(row: Request) -> bool:
+    """Whether something came after the cancel that no client reads, so that nobody may say that nothing came."""
+    since = row.cancel_at if row.signalled_at is None else row.signalled_at
+    return row.dropped_at is not None and since is not None and row.dropped_at >= since
+
+
 def _nothing(row: Request, until: float) -> Iterator[str]:
     sent = delivery(row)
     if sent is Delivery.NONE or (_is_watching(row) and sent is not Delivery.REFUSED):
         return
-    if row.signal is Signal.STREAM_CLOSED or _is_deaf(row):
+    if is_dropped(row):
+        yield f"{row.dropped} came, which no client reads"
+    elif row.signal is Signal.STREAM_CLOSED or _is_deaf(row):
         yield "nothing more can be seen"
     elif sent is not Delivery.FAILED:
         yield f"{_unanswered(row)} (watched {span(watched(row, until))})"
@@ -400,13 +432,13 @@ def _unanswered(row: Request) -> str:
 
 
 def _progress(row: Request, progress: Evidence, until: float, *, quiet: bool) -> str:
-    last = span(progress.last_after)
+    last = moment(progress.last_after, progress.most)
     if is_still_progressing(row, until):
-        whole = span(watched_until(row, until) - (row.cancel_at or 0.0))
+        whole = span(watched_until(row, until) - (row.signalled_at or 0.0))
         count = "1 message" if progress.count == 1 else f"{progress.count:,} messages"
-        return f"still progressing: {count}, last at +{last} of {whole}"
+        return f"still progressing: {count}, last {last} of {whole}"
     count = "1 progress message" if progress.count == 1 else f"{progress.count:,} progress messages"
-    said = f"{count}, last at +{last}"
+    said = f"{count}, last {last}"
     return f"{said}, then quiet for {span(_silence(row, until))}" if quiet else said
 
 
@@ -421,13 +453,26 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
         name = f"late {KIND_WORDS[evidence.kind]}"
     code = "" if evidence.code is None else f" {evidence.code}"
     bytes_ = f" ({size(evidence.size)})" if evidence.kind is Kind.OVERSIZE else ""
-    return f"{name}{code}{bytes_} at +{span(evidence.after)}"
+    if evidence.partial:
+        name = f"half of an answer ({evidence.size:,} bytes) came"
+    return f"{name}{code}{bytes_} {moment(evidence.after, evidence.most)}"
+
+
+def moment(after: float, most: float | None) -> str:
+    """Returns a time after the cancel in words: ``at +31 ms``, or where it can only be bounded a range."""
+    if most is None or span(most) == span(after):
+        return f"at +{span(after)}"
+    return f"between +{span(after)} and +{span(most)}"
 
 
 def disconnected_words(row: Request) -> str:
     """Returns how and how long after the cancel the connection ended."""
-    after = (row.disconnected_at or 0.0) - (row.cancel_at or 0.0)
-    return f"{row.disconnected or 'the connection ended'} ({span(after)} after the cancel)"
+    return f"{row.disconnected or 'the connection ended'} ({span(_disconnected_after(row))} after the cancel)"
+
+
+def _disconnected_after(row: Request) -> float:
+    """Returns the seconds from the writing of the cancel to the end of the connection."""
+    return max(0.0, (row.disconnected_at or 0.0) - (row.signalled_at or row.cancel_at or 0.0))
 
 
 def rejected_words(code: int | None, after: float) -> str:
@@ -475,13 +520,17 @@ def summary_words(row: Request, until: float) -> str:
 
 
 def late_json(each: Evidence) -> dict[str, Any]:
-    """Returns one item of ``late``; times are seconds since the cancel."""
+    """Returns one item of ``late``; times are seconds since the cancel was written, ``most`` where they are bounds."""
     made: dict[str, Any] = {"kind": each.kind.value, "after": round(each.after, 6)}
     if each.code is not None:
         made["code"] = each.code
     if each.kind is Kind.PROGRESS:
         made |= {"count": each.count, "last": round(each.last_after, 6)}
-    if each.kind is Kind.OVERSIZE:
+    if each.most is not None:
+        made["most"] = round(each.most, 6)
+    if each.partial:
+        made["partial"] = True
+    if each.kind is Kind.OVERSIZE or each.partial:
         made["bytes"] = each.size
     return made
 
@@ -497,8 +546,7 @@ def as_json(row: Request, until: float) -> dict[str, Any]:
     waits = unconfirmed(row, until)
     lost: dict[str, Any] | None = None
     if is_disconnected(row):
-        after = (row.disconnected_at or 0.0) - row.cancel_at
-        lost = {"detail": row.disconnected, "after": round(max(0.0, after), 6)}
+        lost = {"detail": row.disconnected, "after": round(_disconnected_after(row), 6)}
     no = row.rejection
     return said | {
         "signal": Signal.NONE.value if row.signal is None else row.signal.value,
@@ -519,10 +567,10 @@ def worst(row: Request) -> float | None:
 
 def lag(row: Request, outcome: Outcome) -> float | None:
     """Returns how many seconds after the cancel an outcome was last seen; ``None`` for one that has no time."""
-    answer, progress = late_answer(row), late_progress(row)
+    progress = late_progress(row)
     if outcome in (Outcome.STILL_PROGRESSING, Outcome.PROGRESS_THEN_QUIET) and progress is not None:
         return progress.last_after
-    return None if answer is None or outcome is not LATE_BY_KIND[answer.kind] else answer.after
+    return next((each.after for each in late_answers(row) if LATE_BY_KIND[each.kind] is outcome), None)
 
 
 def cancellation_json(row: Request, until: float) -> dict[str, Any]:

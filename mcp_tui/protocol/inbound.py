@@ -6,6 +6,7 @@ only name one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same di
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from mcp_tui.protocol import events as ev
@@ -64,6 +65,7 @@ class Inbound:
         self._tasks = tasks
         self._owed: set[TypedId] = set()
         self._sent: dict[TypedId, None] = {}  # the newest, in the order in which they were answered
+        self._replied: deque[TypedId] = deque(maxlen=RECENT_ANSWERS)  # those that were answered at once
         self._taken_back: dict[
             TypedId, float
         ] = {}  # the newest that an observed client may still answer, and when
@@ -191,6 +193,9 @@ class Inbound:
 
     def _reply(self, message: dict[str, Json], at: float, how: str = "") -> None:
         self._core.do(self._core.port.reply, message)
+        identity = message["id"]
+        if is_request_id(identity):
+            self._replied.append((type(identity), identity))
         code = as_object(message.get("error")).get("code")
         self._core.emit(ev.ServerRequestAnswered(at=at, request_id=message["id"], code=code, how=how))
 
@@ -232,6 +237,7 @@ class Inbound:
         self.waiting.clear()
         self._owed.clear()
         self._sent.clear()
+        self._replied.clear()
 
     # -- notifications ---------------------------------------------------------------------------------------
 
@@ -277,16 +283,24 @@ class Inbound:
         crossed = is_request_id(named) and (type(named), named) in self._sent
         about = f"{shown(named)}: {CROSSED}" if crossed else ""
         core.emit(ev.Notified(at=at, method=frame.method, about=about, seq=seq))
+        row = core.named(named) if is_request_id(named) and not crossed else None
+        # C-52, C-55: an id of ours may be that of a request of the server's as well, which was answered at once
+        if row is not None and (type(named), named) in self._replied:
+            row = None
         if not core.negotiated.modern:
-            return
-        row = core.named(named) if is_request_id(named) else None
-        if row is not None and row.method == LISTEN and self._ledger.reached(row, at):
+            if row is not None and (row.open or row.cancel_at is not None):
+                text = f"the server cancelled {shown(named)}, which is a request of this client"
+                core.violation("server-cancelled", text, at, seq, row.id)
+                core.emit(ev.CancelledByServer(at=at, id=row.id, seq=seq))
+        elif row is not None and row.method == LISTEN and self._ledger.reached(row, at):
             self._responses.answer(
                 row, messages.ResponseFrame(id=row.id, outline={}, size=frame.size), at, seq
             )
         else:
             text = f"the server may cancel nothing but a subscription, not {shown(named)}"
-            core.violation("server-cancelled", text, at, seq)
+            core.violation("server-cancelled", text, at, seq, None if row is None else row.id)
+            if row is not None and (row.open or row.cancel_at is not None):
+                core.emit(ev.CancelledByServer(at=at, id=row.id, seq=seq))
 
     def _withdrawn(self, request_id: RequestId, reason: str, at: float, seq: int) -> bool:
         """Drops a request that the server withdrew; returns false if none waits under this id.

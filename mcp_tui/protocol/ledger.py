@@ -427,7 +427,7 @@ class Ledger(Core):
         unanswered = [row for row in watched if row.id not in self.live and not answered(row)]
         waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= CONCERNED_SECONDS]
         cancelled = [*watched, *(live.row for live in self.live.values())]
-        cancels = [row.cancel_at for row in cancelled if row.cancel_at is not None]
+        cancels = [row.signalled_at or row.cancel_at for row in cancelled if row.cancel_at is not None]
         self.unheard(detail, at=at, expected=expected)
         self._watched.clear()
         if held:
@@ -486,6 +486,13 @@ class Ledger(Core):
         if row.id in self._watched and (more or row.unwatched_at is None):
             over = ev.Unwatched(at=at, id=row.id, detail=detail, disconnected=disconnected, final=final)
             self.emit(over)
+
+    def dropped(self, what: str, *, at: float, stream: RequestId | None = None) -> None:
+        """Notes something that the server sent and that no client reads; ``stream`` is as for :meth:`receive`."""
+        row = None if stream is None else self.named(stream)
+        self.violation("dropped", f"{what}, which no client reads", at, 0, stream)
+        if row is not None and row.state not in (State.COMPLETED, State.FAILED):
+            self.emit(ev.Dropped(at=at, id=row.id, detail=what))
 
     # -- what the server sends -------------------------------------------------------------------------------
 

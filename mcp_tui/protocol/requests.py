@@ -41,7 +41,9 @@ from mcp_tui.protocol.transitions import (
 class Evidence:
     """A message that came ``after`` seconds after a cancel. All progress is one piece of evidence with a ``count``.
 
-    ``last_after`` is the time of the last message, in seconds; ``progress`` is the last value that was a number.
+    ``last_after`` is the time of the last message, and ``last_at`` the same in monotonic seconds; ``most`` is the most that
+    ``last_after`` may be, where it can only be bounded. ``progress`` is the last value that was a number. ``partial``: of an
+    answer only ``size`` bytes came.
     """
 
     kind: ev.Kind
@@ -53,6 +55,9 @@ class Evidence:
     seq: int = 0
     size: int = 0
     progress: float | None = None
+    last_at: float = 0.0
+    most: float | None = None
+    partial: bool = False
 
 
 @dataclass(init=False)
@@ -138,6 +143,9 @@ class Request:
     unwatched: str = ""
     watching_over: bool = False
     rejection: ev.Rejected | None = None
+    cancelled_by_server_at: float | None = None
+    dropped: str = ""
+    dropped_at: float | None = None
     disconnected_at: float | None = None
     disconnected: str = ""
     settled: str = ""
@@ -325,6 +333,11 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.watching_over |= event.final
             if event.disconnected:
                 row.disconnected_at, row.disconnected = event.at, event.detail
+        case ev.CancelledByServer():
+            if row.cancelled_by_server_at is None:
+                row.cancelled_by_server_at = event.at
+        case ev.Dropped():
+            row.dropped, row.dropped_at = event.detail, event.at
         case ev.Rejected():
             row.rejection = row.rejection or event
         case ev.Settled():
@@ -455,7 +468,7 @@ def _gather(row: Request, event: ev.Late) -> None:
         for evidence in row.late:
             if evidence.kind is ev.Kind.PROGRESS:
                 evidence.count += 1
-                evidence.last_after = event.after
+                evidence.last_after, evidence.last_at, evidence.most = event.after, event.at, event.most
                 if event.progress is not None:
                     evidence.progress = event.progress
                 return
@@ -468,6 +481,9 @@ def _gather(row: Request, event: ev.Late) -> None:
         seq=event.seq,
         size=event.size,
         progress=event.progress,
+        last_at=event.at,
+        most=event.most,
+        partial=event.partial,
     )
     row.late += (new,)
 

@@ -67,11 +67,16 @@ class ResponseRole(Enum):
     DUPLICATE = "duplicate"
 
 
-def role_of(row: Request) -> ResponseRole:
-    """Returns the role of a new response to ``row``; a late one may also be followed by duplicates."""
-    over = row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id
-    if over or answered(row):
+def role_of(row: Request, kind: Kind) -> ResponseRole:
+    """Returns the role of a new response of a kind to ``row``; a late one may also be followed by duplicates.
+
+    The result behind a late error is late as well: servers answer a cancel with an error at once, and let the tool run.
+    """
+    if row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id:
         return ResponseRole.DUPLICATE
+    if answered(row):
+        errors = all(each.kind in (Kind.PROGRESS, Kind.ERROR) for each in row.late)
+        return ResponseRole.LATE if errors and kind is Kind.RESULT else ResponseRole.DUPLICATE
     return ResponseRole.OUTCOME if row.open else ResponseRole.LATE
 
 
@@ -180,6 +185,31 @@ class Responses:
             text = f"the answer of {size:,} bytes is above the cap for one message (--max-message)"
             self._unreadable(row, text, "oversize", size, at, 0)
 
+    def unfinished(self, head: bytes, size: int, *, at: float, stream: RequestId | None = None) -> None:
+        """Notes the beginning of a message, of ``size`` bytes, whose rest did not come.
+
+        If it answers a cancelled request, that is evidence: nobody may say then that no reply came.
+        """
+        frame = messages.salvage(head, "", whole=False)
+        row = self._request_of_unreadable(frame, stream) if isinstance(frame, MalformedFrame) else None
+        if (
+            row is None
+            and isinstance(frame, MalformedFrame)
+            and frame.answers
+            and frame.id is messages.MISSING
+        ):
+            # Many servers write the id last: then it is clear only where one request alone may still be answered.
+            rows = {each.id: each for each in self._ledger.watched()}
+            rows |= {each.row.id: each.row for each in self._core.live.values()}
+            waiting = [each for each in rows.values() if not answered(each)]
+            row = waiting[0] if len(waiting) == 1 else None
+        if (
+            row is not None
+            and row.cancel_at is not None
+            and role_of(row, Kind.MALFORMED) is ResponseRole.LATE
+        ):
+            self.late(row, Kind.MALFORMED, at, 0, size=size, partial=True)
+
     def to_cancel(self, id: RequestId, frame: Frame | Batch, *, status: int, at: float, seq: int) -> None:
         """Handles a message in the answer to the cancel of ``id``; its HTTP ``status`` comes with the first one.
 
@@ -262,7 +292,7 @@ class Responses:
         identity, error = frame.id, frame.error
         nameless = error is not None and (identity is None or identity is messages.MISSING)
         last = self._ledger.last_signal() if nameless else None
-        after = None if last is None or last.signalled_at is None else self._since(last.signalled_at, at)
+        after = None if last is None or last.signalled_at is None else self._since(last.signalled_at, at)[0]
         rejects = after is not None and after <= REJECTION_SECONDS
         code = None if error is None else error.code
         if last is not None and after is not None and rejects:
@@ -318,7 +348,7 @@ class Responses:
             self._ledger.settle_unsignalled(row, BETWEEN, at)
             return
         self._withdraw_cancel(row, at, task=task is not None)
-        match role_of(row):
+        match role_of(row, kind):
             case ResponseRole.DUPLICATE:
                 self._duplicate(row, kind, at, seq)
             case ResponseRole.OUTCOME:
@@ -338,7 +368,7 @@ class Responses:
             return
         self._withdraw_cancel(row, at)
         kind = Kind.OVERSIZE if rule == "oversize" else Kind.MALFORMED
-        match role_of(row):
+        match role_of(row, kind):
             case ResponseRole.DUPLICATE:
                 self._duplicate(row, kind, at, seq)
             case ResponseRole.OUTCOME:
@@ -390,6 +420,7 @@ class Responses:
         summary: str = "",
         size: int = 0,
         progress: float | None = None,
+        partial: bool = False,
     ) -> None:
         """Records a message after the cancel or the loss of a request as evidence.
 
@@ -397,8 +428,8 @@ class Responses:
         a violation.
         """
         core = self._core
-        since = row.cancel_at if row.cancel_at is not None else row.ended_at
-        after = 0.0 if since is None else self._since(since, at)
+        since = row.ended_at if row.cancel_at is None else row.signalled_at or row.cancel_at
+        after, most = (0.0, None) if since is None else self._since(since, at)
         overdue = (
             core.negotiated.modern
             and not row.watching_over
@@ -420,6 +451,8 @@ class Responses:
                 summary=summary,
                 size=size,
                 progress=progress,
+                most=most,
+                partial=partial,
                 seq=seq,
             )
         )
@@ -427,9 +460,11 @@ class Responses:
             text = f"{kind.value} {after:.3f} s after the cancel: nothing further may be sent"
             core.violation("late-response", text, at, seq, row.id)
 
-    def _since(self, since: float, at: float) -> float:
-        """Returns the seconds until a message came; the least, if it came while this process stood still."""
-        return max(0.0, at - since - self._core.standstill)
+    def _since(self, since: float, at: float) -> tuple[float, float | None]:
+        """Returns the seconds until a message came: the least, and the most if it came while this process was suspended."""
+        start, end = self._core.suspended_from, self._core.suspended_to
+        most = max(0.0, at - since)
+        return (max(0.0, start - since), most) if start <= at <= end else (most, None)
 
     # -- the outcome -----------------------------------------------------------------------------------------
 

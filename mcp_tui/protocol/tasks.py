@@ -442,7 +442,7 @@ class Tasks:
         """Records as evidence that a cancelled task has finished anyway (C-88)."""
         if any(evidence.kind is kind for evidence in row.late):
             return
-        since = row.cancel_at or at
+        since = at if row.cancel_at is None else row.signalled_at or row.cancel_at
         self._core.emit(
             ev.Late(
                 at=at,

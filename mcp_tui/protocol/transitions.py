@@ -31,6 +31,8 @@ _NOTED_EVENTS: dict[type[ev.RequestEvent], State | None] = {
     ev.Delivered: None,
 }
 
+_BREACHES: dict[type[ev.RequestEvent], State | None] = {ev.CancelledByServer: None, ev.Dropped: None}
+
 _ENDING_EVENTS: dict[type[ev.RequestEvent], State | None] = {
     ev.Failed: State.FAILED,
     ev.Lost: State.LOST,
@@ -49,6 +51,7 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Sent: State.IN_FLIGHT,
         # a second round may see the first's duplicate
         ev.Duplicate: None,
+        **_BREACHES,
         **_ENDING_EVENTS,
     },
     State.IN_FLIGHT: {
@@ -60,29 +63,36 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.TaskCreated: State.TASK,
         ev.Round: State.QUEUED,
         ev.Completed: State.COMPLETED,
+        **_BREACHES,
         **_CLOCKS,
         **_ENDING_EVENTS,
     },
-    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_ENDING_EVENTS},
+    State.AWAITING_INPUT: {ev.Round: State.QUEUED, ev.Duplicate: None, **_BREACHES, **_ENDING_EVENTS},
     State.TASK: {
         ev.Progress: None,
         ev.Duplicate: None,
         ev.TaskStatus: None,
         ev.Polled: None,
         ev.Completed: State.COMPLETED,
+        **_BREACHES,
         **_CLOCKS,
         **_ENDING_EVENTS,
     },
     State.CANCEL_REQUESTED: {
         ev.Sent: None,
         **_NOTED_EVENTS,
+        **_BREACHES,
         ev.CancelWithdrawn: State.IN_FLIGHT,
         ev.Settled: State.CANCELLED,
     },
-    State.CANCELLED: {ev.Sent: None, **_NOTED_EVENTS},  # sent after all: it could not be taken back in time
+    State.CANCELLED: {
+        ev.Sent: None,
+        **_NOTED_EVENTS,
+        **_BREACHES,
+    },  # sent after all: it could not be taken back in time
     State.COMPLETED: {ev.Duplicate: None},
     State.FAILED: {ev.Duplicate: None},
-    State.LOST: _NOTED_EVENTS,
+    State.LOST: {**_NOTED_EVENTS, **_BREACHES},
 }
 
 

@@ -125,6 +125,15 @@ class Outgoing:
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
+@fact
+class Unfinished:
+    """The beginning of a message, and when its last bytes were read. ``stream`` is as for :meth:`Sink.received`."""
+
+    read_at: float
+    begun: bytes
+    stream: RequestId | None = None
+
+
 class Sink(Protocol):
     """The receiver of a transport's reports. Calls come in order, from the event loop's thread.
 
@@ -132,20 +141,32 @@ class Sink(Protocol):
     """
 
     def received(
-        self, *, raw: bytes, stream: RequestId | None = None, status: int = 0, outline: bytes | None = None
+        self,
+        *,
+        raw: bytes,
+        stream: RequestId | None = None,
+        status: int = 0,
+        outline: bytes | None = None,
+        at: float | None = None,
     ) -> None:
         """Reports a whole message (one stdio line, one SSE event's data, one JSON body). It may not be JSON.
 
         ``stream`` is the id of our request whose own stream carried it (HTTP), else ``None``. ``status`` is the HTTP
         status of the response that held it, 0 on stdio and on SSE streams. ``outline`` is that of a large message, if it is
-        made.
+        made. ``at`` is the time at which it was read, in monotonic seconds; without it, now.
         """
 
-    def cut_off(self, *, raw: bytes, outline: bytes | None) -> None:
+    def cut_off(self, *, raw: bytes, outline: bytes | None, at: float | None = None) -> None:
         """Reports what came before a pipe ended within a line: it may be only the start of a message."""
 
     def too_large(
-        self, *, head: bytes, size: int, stream: RequestId | None = None, tail: bytes = b""
+        self,
+        *,
+        head: bytes,
+        size: int,
+        stream: RequestId | None = None,
+        tail: bytes = b"",
+        at: float | None = None,
     ) -> None:
         """Reports a message that was dropped, as it is above the cap. ``size`` are the bytes counted.
 
@@ -250,6 +271,17 @@ class Transport(Protocol):
     def release(self, id: RequestId) -> bool:
         """Closes the own stream of a request, as its cancel or because it is over for us; false if there is none."""
         return False
+
+    def unhandled_since(self) -> float | None:
+        """Returns the time at which the oldest bytes were read that are not handled yet (monotonic seconds).
+
+        ``None`` if all are.
+        """
+        return None
+
+    def unfinished(self) -> list[Unfinished]:
+        """Returns the messages of which only a beginning has come."""
+        return []
 
     def negotiated(self, revision: Revision) -> None:
         """Speaks a revision from now on (HTTP: session and the GET stream depend on it)."""

@@ -16,6 +16,7 @@ from mcp_tui.protocol.large_messages import MessageOutline
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
+from mcp_tui.transport.read_ahead import BodyReader
 from mcp_tui.transport.standstill import Limit
 
 JSON_TYPE: Final = "application/json"
@@ -82,7 +83,7 @@ class EventStream(httpx.AsyncByteStream):
     decoded as Latin-1, so that data that is not UTF-8 reaches the parser as it was sent. An event above the cap is dropped
     and reported to ``oversized`` when it ends; on a request's ``own`` stream at once, as it may never end, and the stream
     is read no further. ``cut`` says whether the stream ended inside an event, which is dropped, and ``half`` how many bytes
-    of one have come.
+    of one have come. ``at`` is the time at which the last bytes of the newest event were read, in monotonic seconds.
     """
 
     def __init__(
@@ -95,7 +96,8 @@ class EventStream(httpx.AsyncByteStream):
         own: bool = False,
     ) -> None:
         self.cut = False
-        self._chunks = chunks
+        self.at = 0.0
+        self.reader = BodyReader(chunks, turn)
         self._blocks = EventBlocks(cap + EVENT_FIELD_BYTES)
         self._turn = turn
         self._oversized = oversized
@@ -106,6 +108,12 @@ class EventStream(httpx.AsyncByteStream):
         """Bytes of an event with data whose end has not come."""
         rest = self._blocks.unfinished
         return len(rest) if _SSE_DATA.search(rest + b"\n") else 0
+
+    @property
+    def unfinished(self) -> bytes:
+        """The data of the event that has begun."""
+        begun = self._blocks.unfinished
+        return _SSE_DATA.sub(b"\n", _SSE_DATA.split(begun, 1)[1]) if _SSE_DATA.search(begun) else b""
 
     async def events(self) -> AsyncGenerator[ServerEvent]:
         """Yields the events until the server ends the stream. Raises what broke the connection."""
@@ -119,7 +127,8 @@ class EventStream(httpx.AsyncByteStream):
                 yield ServerEvent(event.event, event.data.encode("latin-1"), event.id, retry)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._chunks:
+        while (piece := await self.reader.read()) is not None:
+            self.at, chunk = piece
             blocks = self._blocks.feed(chunk)
             if self._own and self._blocks.overflows:
                 blocks += self._blocks.close()

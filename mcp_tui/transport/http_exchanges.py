@@ -276,7 +276,7 @@ class Cancel(Sending):
             self._accepted()
         return None
 
-    def _reply(self, message: bytes | Oversized, **_outline: bytes | None) -> None:
+    def _reply(self, message: bytes | Oversized, **_facts: object) -> None:
         raw = b"" if isinstance(message, Oversized) else message
         self._session.sink.replied(message=self._message, raw=raw, status=self._status)
         self._status = 0
@@ -423,7 +423,13 @@ class Exchange(Sending):
         self._deliver(body, self._status)
         self._doubt(said)
 
-    def _deliver(self, message: bytes | Oversized, status: int = 0, outline: bytes | None = None) -> None:
+    def _deliver(
+        self,
+        message: bytes | Oversized,
+        status: int = 0,
+        outline: bytes | None = None,
+        at: float | None = None,
+    ) -> None:
         if self._closed:
             return
         if isinstance(message, Oversized):
@@ -435,7 +441,7 @@ class Exchange(Sending):
                 # Before the answer is told: what the client sends because of it carries the session id already.
                 self._session.adopt(self._session_id)
                 self._session_id = None
-        self._session.deliver(message, self._id, status, outline)
+        self._session.deliver(message, self._id, status, outline, at)
 
     def _ended(self, detail: str) -> None:
         self._session.sink.stream_ended(id=self._id, detail=detail)

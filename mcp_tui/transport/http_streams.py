@@ -28,6 +28,7 @@ from mcp_tui.transport.base import (
     RefusedResponse,
     Sink,
     Turn,
+    Unfinished,
     outlined,
     spawn,
 )
@@ -65,9 +66,14 @@ _SMALL_BYTES: Final = 64 * 1024
 
 
 class Deliver(Protocol):
-    """Takes a message; of a large one with its outline. It is a method of an exchange or of the transport."""
+    """Takes a message, the outline of a large one, and the time of its reading.
 
-    def __call__(self, message: bytes | Oversized, /, *, outline: bytes | None = None) -> None: ...
+    It is a method of an exchange or of the transport.
+    """
+
+    def __call__(
+        self, message: bytes | Oversized, /, *, outline: bytes | None = None, at: float | None = None
+    ) -> None: ...
 
 
 class Refused(Exception):
@@ -96,11 +102,38 @@ class HttpSession:
     endpoint: Address | None = None
     mute: bool = False
     over: bool = True
+    streams: dict[EventStream, RequestId | None] = field(
+        default_factory=dict[EventStream, "RequestId | None"]
+    )
+    """Those that are being read, each with the request that it belongs to."""
 
     @property
     def modern(self) -> bool:
         """Whether a revision without handshake and session is spoken; false until one is negotiated."""
         return self.revision is not None and self.revision.modern
+
+    def unhandled_since(self) -> float | None:
+        """Returns the time at which the oldest bytes were read that are not handled yet; ``None`` if all are."""
+        oldest = (each.reader.unhandled.since for each in self.streams)
+        return min((since for since in oldest if since is not None), default=None)
+
+    def unfinished(self) -> list[Unfinished]:
+        """Returns the messages of which only a beginning has come."""
+        return [
+            Unfinished(read_at=source.reader.unhandled.read_at, begun=begun, stream=stream)
+            for source, stream in self.streams.items()
+            if (begun := source.unfinished)
+        ]
+
+    @contextlib.asynccontextmanager
+    async def reading(self, source: EventStream, stream: RequestId | None) -> AsyncGenerator[None]:
+        """Counts a stream among those that are being read, and closes its reader."""
+        self.streams[source] = stream
+        try:
+            async with source.reader:
+                yield
+        finally:
+            del self.streams[source]
 
     def drop(self) -> list[asyncio.Task[None]]:
         """Closes every exchange but the one that calls this; returns the tasks that are ending."""
@@ -160,12 +193,13 @@ class HttpSession:
         stream: RequestId | None = None,
         status: int = 0,
         outline: bytes | None = None,
+        at: float | None = None,
     ) -> None:
         """Reports a message that came on the own stream of a request, or on one that belongs to none."""
         if isinstance(message, Oversized):
-            self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail)
+            self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail, at=at)
         else:
-            self.sink.received(raw=message, stream=stream, status=status, outline=outline)
+            self.sink.received(raw=message, stream=stream, status=status, outline=outline, at=at)
 
     def deafen(self, detail: str) -> None:
         """Reports that the server's notifications cannot arrive any more."""
@@ -269,17 +303,21 @@ async def read_events(
     Raises:
         Exception: what broke the connection.
     """
+
+    def drop(message: Oversized) -> None:
+        deliver(message, at=source.at)
+
     own = own or stream is not None
-    source = EventStream(response.aiter_raw(), session.cap, session.turn, deliver, own=own)
+    source = EventStream(response.aiter_raw(), session.cap, session.turn, drop, own=own)
     ignored = ""
     try:
-        async with contextlib.aclosing(source.events()) as events:
+        async with session.reading(source, stream), contextlib.aclosing(source.events()) as events:
             async for event in events:
                 if cursor is not None and not cursor.moves(event):
                     text = f"the server sent event {readable(event.id, 40)!r} again: dropped"
                     session.sink.happened(text=text)
                 elif event.data and event.name == "message":
-                    deliver(event.data, outline=await outlined(event.data, session.turn))
+                    deliver(event.data, outline=await outlined(event.data, session.turn), at=source.at)
                 elif event.data and not (other and other(event)):
                     name = f"{readable(event.name, 40)!r}"
                     ignored = ignored or f"events named {name}"

@@ -16,6 +16,7 @@ from typing import Final, cast
 from mcp_tui.transport.base import spawn
 from mcp_tui.transport.guard import LEFT_GRACE
 from mcp_tui.transport.launching import GuardedStart, Launch, refused, take_start
+from mcp_tui.transport.read_ahead import PipeReader
 
 PASSING_ERRNOS: Final = frozenset({errno.EAGAIN, errno.EFAULT})
 """Errors with which an operating system under pressure refuses a start; a moment later it does not."""
@@ -42,8 +43,8 @@ class ServerProcess:
         """The exit code of the guard if that ended before the server, and so ended it; 0 if it did not."""
         self.ended = 0
         """Number of processes that the server had started, and that were still running when they were ended."""
-        self.stdout = asyncio.StreamReader()
-        self.stderr = asyncio.StreamReader()
+        self.stdout = PipeReader()
+        self.stderr = PipeReader()
         self._pipes: list[asyncio.ReadTransport] = []
         self._ready = 0  # in clock ticks since the machine started, as Linux tells the start of a process
         self._started = started
@@ -89,8 +90,7 @@ class ServerProcess:
     async def read(self, stdout: FileIO, stderr: FileIO) -> None:
         """Connects our ends of its stdout and stderr."""
         for file, reader in ((stdout, self.stdout), (stderr, self.stderr)):
-            protocol = asyncio.StreamReaderProtocol(reader)
-            pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda made=protocol: made, file)
+            pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda made=reader: made, file)
             self._pipes.append(pipe)
 
     async def begin(self) -> None:

@@ -12,14 +12,23 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LineFramer, Oversized, RawLine
 from mcp_tui.protocol.messages import bytes_text
 from mcp_tui.protocol.revisions import Revision
-from mcp_tui.transport.base import MAX_MESSAGE, NO_ANSWER, SILENCE, Outgoing, Sink, Transport, Turn, spawn
+from mcp_tui.transport.base import (
+    MAX_MESSAGE,
+    NO_ANSWER,
+    SILENCE,
+    Outgoing,
+    Sink,
+    Transport,
+    Turn,
+    Unfinished,
+    spawn,
+)
 from mcp_tui.transport.errors import exit_text
 from mcp_tui.transport.launching import prepare
 from mcp_tui.transport.process import ServerProcess, start
+from mcp_tui.transport.read_ahead import PipeReader
 from mcp_tui.transport.targets import StdioTarget
 
-READ_BYTES: Final = 256 * 1024
-"""Bytes read from a pipe at once."""
 # What the pipe was given cannot be overtaken, so a cancel waits for as much as this, and never for a queue of calls.
 TURN_BYTES: Final = 16 * 1024
 """Bytes handed to the event loop at once, unless a single message has more."""
@@ -207,9 +216,9 @@ class StdioTransport(LineWriter, Transport):
         super().__init__()
         self.pid: int | None = None
         self._target = target
-        self._max_message = max_message
         self._process: ServerProcess | None = None
         self._life: asyncio.Task[None] | None = None
+        self._messages = LineFramer(max_message, outlined=True)
 
     async def open(self, sink: Sink) -> None:
         """Starts the server.
@@ -232,7 +241,7 @@ class StdioTransport(LineWriter, Transport):
             spawn(
                 _read(
                     process.stdout,
-                    LineFramer(self._max_message, outlined=True),
+                    self._messages,
                     turn,
                     self._received,
                     self._cut_off,
@@ -244,6 +253,17 @@ class StdioTransport(LineWriter, Transport):
                 name="read stderr",
             ),
         )
+
+    def unhandled_since(self) -> float | None:
+        """Returns the time at which the oldest bytes of stdout were read that are not handled yet."""
+        return None if self._process is None else self._process.stdout.unhandled.since
+
+    def unfinished(self) -> list[Unfinished]:
+        """Returns the line that the server has begun."""
+        begun = self._messages.unfinished
+        if self._process is None or not begun:
+            return []
+        return [Unfinished(read_at=self._process.stdout.unhandled.read_at, begun=begun)]
 
     def negotiated(self, revision: Revision) -> None:
         """Notes that the server is ready: what it starts from now on is not part of it."""
@@ -268,17 +288,17 @@ class StdioTransport(LineWriter, Transport):
 
     # -- lines of the server -----------------------------------------------------------------------------------
 
-    def _received(self, line: RawLine | Oversized, outline: bytes | None) -> None:
+    def _received(self, line: RawLine | Oversized, outline: bytes | None, at: float) -> None:
         if isinstance(line, Oversized):
-            self.sink.too_large(head=line.head, size=line.size, tail=line.tail)
+            self.sink.too_large(head=line.head, size=line.size, tail=line.tail, at=at)
         else:
-            self.sink.received(raw=line, outline=outline)
+            self.sink.received(raw=line, outline=outline, at=at)
 
-    def _cut_off(self, line: RawLine | Oversized, outline: bytes | None) -> None:
+    def _cut_off(self, line: RawLine | Oversized, outline: bytes | None, at: float) -> None:
         if isinstance(line, Oversized):
-            self._received(line, outline)
+            self._received(line, outline, at)
         else:
-            self.sink.cut_off(raw=line, outline=outline)
+            self.sink.cut_off(raw=line, outline=outline, at=at)
 
     def _logged(self, line: RawLine | Oversized, *_: object) -> None:
         if isinstance(line, Oversized):
@@ -349,11 +369,12 @@ class StdioTransport(LineWriter, Transport):
             sink.processes_ended(count=process.ended)
 
 
-_Take = Callable[[RawLine | Oversized, bytes | None], None]
+_Take = Callable[[RawLine | Oversized, bytes | None, float], None]
+"""Takes a line, the outline of a large one, and the time at which its end was read."""
 
 
 async def _read(
-    pipe: asyncio.StreamReader,
+    pipe: PipeReader,
     framer: LineFramer,
     turn: Turn,
     take: _Take,
@@ -363,14 +384,15 @@ async def _read(
 
     With a large one comes its outline.
 
-    While lines wait for the next turn hardly anything is read: memory holds little more than one unfinished line, and the
-    server waits if it writes too fast.
+    Lines may wait for the next turn, but each has the time at which it was read.
     """
-    while data := await pipe.read(READ_BYTES):
+    at = 0.0
+    while (piece := await pipe.read()) is not None:
+        at, data = piece
         lines, outline = framer.feed(data), framer.outline
         for line in lines:
             try:
-                take(line, outline)
+                take(line, outline, at)
             except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
                 tell = asyncio.get_running_loop().call_exception_handler
                 tell({"message": "a message could not be read", "exception": error})
@@ -380,7 +402,7 @@ async def _read(
         if not lines:  # it was part of a large one
             await turn.breathe()
     for line in framer.close():
-        cut_off(line, framer.outline)
+        cut_off(line, framer.outline, at)
 
 
 async def _first(*ends: asyncio.Future[Any], seconds: float | None = None) -> None:

@@ -80,6 +80,11 @@ class Facts:
         ]
 
     @property
+    def counted_from(self) -> float:
+        """Times after the cancel count from its writing."""
+        return (self.cancelled_at or 0.0) if self.signalled_at is None else self.signalled_at
+
+    @property
     def confirmed(self) -> bool:
         return self.status == "cancelled" or CONFIRMED in self.details
 
@@ -128,7 +133,7 @@ class Facts:
     @property
     def explained(self) -> bool:
         """Whether an answer came behind the last progress."""
-        return bool(self.answers) and self.late_progress[-1:] <= [self.answers[0].at]
+        return bool(self.answers) and self.late_progress[-1:] <= [self.answers[-1].at]
 
 
 def quiet_after(times: Sequence[float]) -> float:
@@ -267,7 +272,7 @@ def _aftermath(words: str, facts: Facts, until: float) -> None:
     assert any("progress" in each for each in told) is bool(progress), "its progress"
     assert any(each.startswith("still progressing") for each in told) is facts.goes_on(until), "goes on"
     ignored = [each for each in told if each.endswith(", ignored")]
-    assert len(ignored) == min(1, len(answers)), "its answer"
+    assert len(ignored) == len(answers), "its answers"
     ends = (facts.lost_at is not None) + (facts.rejected is not None)
     assert sum(each.endswith(("after the cancel", "after the cancel)")) for each in told) == ends, "the end"
     if facts.confirmed and not answers:
@@ -276,8 +281,8 @@ def _aftermath(words: str, facts: Facts, until: float) -> None:
 
 def _claim(clause: str, facts: Facts, until: float) -> bool:
     """Whether the events show what a clause says."""
-    end, cancelled = facts.end(until), facts.cancelled_at or 0.0
-    times = [each - cancelled for each in facts.late_progress]
+    end = facts.end(until)
+    times = [each.after for each in facts.late if each.kind is Kind.PROGRESS]
     heard = f"task last reported as {facts.status}" if facts.status else "no reply"
     if found := re.fullmatch(f"{heard} \\(watched {TIME}\\)", clause):
         nothing = not facts.late and facts.lost_at is None and not facts.confirmed
@@ -292,22 +297,29 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
     if found := re.fullmatch(f"still progressing: ([\\d,]+) messages?, last at \\+{TIME} of {TIME}", clause):
         counted = int(found[1].replace(",", "")) == len(times)
         return (
-            counted and facts.goes_on(until) and same(found[2], times[-1]) and same(found[3], end - cancelled)
+            counted
+            and facts.goes_on(until)
+            and same(found[2], times[-1])
+            and same(found[3], end - facts.counted_from)
         )
     if found := re.fullmatch(
         f"([\\d,]+) progress messages?, last at \\+{TIME}(?:, then quiet for {TIME})?", clause
     ):
         counted = int(found[1].replace(",", "")) == len(times)
-        silence = end - max(cancelled + times[-1], facts.signalled_at or 0.0)
+        silence = end - max(facts.late_progress[-1], facts.signalled_at or 0.0)
         quiet = found[3] is None or (not facts.explained and same(found[3], silence))
         return counted and same(found[2], times[-1]) and quiet
     if found := re.fullmatch(f"late (.+?)( -?\\d+)?(?: \\(.+\\))? at \\+{TIME}, ignored", clause):
-        first = facts.answers[0]
         code = None if found[2] is None else int(found[2])
-        return (NAMES[first.kind], first.code) == (found[1], code) and same(found[3], first.after)
+        return any(
+            (NAMES[each.kind], each.code) == (found[1], code) and same(found[3], each.after)
+            for each in facts.answers
+        )
     if found := re.fullmatch(f"task (finished|failed) anyway( -?\\d+)? at \\+{TIME}, ignored", clause):
         kind = Kind.RESULT if found[1] == "finished" else Kind.ERROR
-        return bool(facts.task) and facts.answers[0].kind is kind and same(found[3], facts.answers[0].after)
+        return bool(facts.task) and any(
+            each.kind is kind and same(found[3], each.after) for each in facts.answers
+        )
     without_name = r"the server rejected a message without naming it(?: \((-?\d+)\))?"
     if found := re.fullmatch(f"{without_name}, {TIME} after the cancel", clause):
         code = None if found[1] is None else int(found[1])
@@ -317,7 +329,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
             and same(found[2], facts.rejected.after)
         )
     if found := re.fullmatch(f"(.+) \\({TIME} after the cancel\\)", clause):
-        return facts.lost_at is not None and same(found[2], facts.lost_at - cancelled)
+        return facts.lost_at is not None and same(found[2], max(0.0, facts.lost_at - facts.counted_from))
     if clause.startswith("became task "):
         return clause == f"became task {facts.task}" and any(each.kind is Kind.TASK for each in facts.late)
     return {
@@ -344,7 +356,7 @@ def _outcomes(named: list[str], facts: Facts, until: float) -> None:
     assert (
         late in ([], ["late_task"])
         if handle and not facts.answers
-        else late == [f"late_{each.kind.value}" for each in facts.answers[:1]]
+        else set(late) == {f"late_{each.kind.value}" for each in facts.answers}
     ), f"{late} is late"
     assert named == sorted(named, key=WORST.index), "not the worst first"
     nothing = not (any(expected.values()) or late)

@@ -42,7 +42,7 @@ CONTRACT = [
     ("cancel_accepted", {"id"}),
     ("cancel_unanswered", {"id", "detail"}),
     ("cancel_withdrawn", {"id"}),
-    ("late", {"id", "kind", "after", "code"}),
+    ("late", {"id", "kind", "after", "code", "most", "partial", "bytes"}),
     ("duplicate", {"id", "kind"}),
     ("unknown", {"response_id", "id_type", "kind", "code", "message", "cancelled", "after"}),
     ("settled", {"id", "detail"}),

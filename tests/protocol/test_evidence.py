@@ -468,7 +468,8 @@ class Recording:
             self._came(Kind.PROGRESS)
 
     def _came(self, kind: Kind, **more: Any) -> None:
-        self.add(ev.Late(at=self.now, id=1, kind=kind, after=self.now - self.row.cancel_at, **more))
+        since = self.row.cancel_at if self.row.signalled_at is None else self.row.signalled_at
+        self.add(ev.Late(at=self.now, id=1, kind=kind, after=self.now - since, **more))
 
     def _late(self) -> None:
         answered = any(each.kind not in (Kind.PROGRESS, Kind.TASK) for each in self.row.late)
@@ -477,7 +478,10 @@ class Recording:
             if self.row.task_id
             else [each for each in Kind if each is not Kind.PROGRESS]
         )
-        if self.heard and not answered and (self.row.task_id or not self.row.late):
+        errors = {each.kind for each in self.row.late} == {Kind.ERROR} and not self.row.task_id
+        if errors and self.heard and self.draw(st.booleans()):
+            self._came(Kind.RESULT)
+        elif self.heard and not answered and (self.row.task_id or not self.row.late):
             kind = self.draw(st.sampled_from(kinds))
             code = self.draw(st.sampled_from([0, -32800])) if kind is Kind.ERROR else None
             self._came(kind, code=code, size=4000 if kind is Kind.OVERSIZE else 0)

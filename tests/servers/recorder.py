@@ -6,7 +6,7 @@ What it tells of a cancel has classes of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 from mcp_tui.protocol.events import RequestId
@@ -19,12 +19,14 @@ class Received:
     stream: RequestId | None = None
     status: int = 0
     outline: bytes | None = None
+    at: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOff:
     raw: bytes
     outline: bytes | None = None
+    at: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class TooLarge:
     size: int
     stream: RequestId | None = None
     tail: bytes = b""
+    at: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,6 +148,8 @@ def _task(row: Request, *, wide: bool) -> SafeText:
 def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     if row.paused_at is not None:
         return words("paused: waiting for you") if wide else words("waits for you")
+    if row.cancelled_by_server_at is not None:
+        return words("cancelled by the server, still waiting") if wide else words("cancelled by the server")
     if row.delivered or row.acknowledged:
         return safe("listening, {:,} notifications", row.delivered)
     if row.overdue_until is not None:

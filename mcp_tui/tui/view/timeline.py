@@ -157,19 +157,20 @@ def _given_up(track: _Track, row: Request, window: TimeWindow, now: float) -> No
     given_up = row.ended_at or row.cancel_at or 0.0
     at = window.cell(given_up)
     answer, going_on = late_answer(row), late_progress(row)
-    last = max((given_up + each.last_after for each in row.late), default=given_up)
+    last = max((each.last_at for each in row.late), default=given_up)
     if answer is None and row.state is State.CANCEL_REQUESTED:
         last = max(last, now)
     elif answer is None and row.settled_at is not None:
         last = max(last, row.settled_at)
     track.fill(at + 1, window.cell(last), "·", "muted")
     if going_on is not None:
-        for after in (going_on.after, going_on.last_after):
-            track.put(window.cell(given_up + after), "┿", "late")
+        first = going_on.last_at - going_on.last_after + going_on.after
+        for came in (first, going_on.last_at):
+            track.put(window.cell(came), "┿", "late")
     if answer is not None:
-        came = window.cell(given_up + answer.after)
-        track.put(came, "↯", "late")
-        end = max(came, window.cell(last))
+        cell = window.cell(answer.last_at)
+        track.put(cell, "↯", "late")
+        end = max(cell, window.cell(last))
         track.beside(window.cell(row.called_at), end, durations.lag(answer.after), "late")
     if row.cancel_at is None:
         track.put(at, "∅", "lost")
@@ -455,7 +456,7 @@ def ended(row: Request) -> float:
     """Returns the time of the last thing to draw of a request, infinity while it is running."""
     if row.ended_at is None or row.state is State.CANCEL_REQUESTED:
         return math.inf
-    return row.ended_at + max((0.0, *(each.last_after for each in row.late)))
+    return max((row.ended_at, *(each.last_at for each in row.late)))
 
 
 Spans: TypeAlias = BookSpans | RecordedSpans

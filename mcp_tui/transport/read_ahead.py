@@ -1,0 +1,155 @@
+"""Input that is read at once and handled when there is time.
+
+A server that floods its client is not late because the client is busy. So each piece bears the time at which it was read,
+and a limit is judged only when all that was read before it has been handled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterable
+from typing import Final, cast
+
+from mcp_tui.transport.base import Turn, spawn
+
+AHEAD_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of one stream that may wait to be handled; then no more are read, and the server waits."""
+
+
+class Unhandled:
+    """The pieces of one stream that were read and are not handled yet, each with its time in monotonic seconds."""
+
+    def __init__(self) -> None:
+        self.since: float | None = None
+        """The time of the oldest piece, the one in hand included; ``None`` if all is handled."""
+        self.is_full = False
+        self.read_at = 0.0
+        """When the newest piece was read."""
+        self._pieces: deque[tuple[float, bytes]] = deque()
+        self._bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def add(self, data: bytes) -> None:
+        """Adds a piece that was read just now."""
+        self.read_at = at = time.monotonic()
+        self._pieces.append((at, data))
+        self._bytes += len(data)
+        self.is_full = self._bytes > AHEAD_BYTES
+        if self.since is None:
+            self.since = at
+
+    def take(self) -> tuple[float, bytes]:
+        """Takes the oldest piece in hand."""
+        self.since, data = self._pieces.popleft()
+        self._bytes -= len(data)
+        self.is_full = self._bytes > AHEAD_BYTES
+        return self.since, data
+
+    def handled(self) -> None:
+        """Notes that the piece in hand is handled."""
+        self.since = self._pieces[0][0] if self._pieces else None
+
+
+class PipeReader(asyncio.Protocol):
+    """Reads a pipe of a server as soon as it has something, however busy the handling is."""
+
+    def __init__(self) -> None:
+        self.unhandled = Unhandled()
+        self._pipe: asyncio.ReadTransport | None = None
+        self._paused = False
+        self._ended = False
+        self._arrived: asyncio.Future[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._pipe = cast("asyncio.ReadTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.unhandled.add(data)
+        if self.unhandled.is_full and self._pipe is not None:
+            self._pipe.pause_reading()
+            self._paused = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended, self._pipe = True, None
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
+
+    async def read(self) -> tuple[float, bytes] | None:
+        """Returns the next piece with the time of its reading, once the last one is handled; ``None`` at the end."""
+        self.unhandled.handled()
+        while not self.unhandled:
+            if self._ended:
+                return None
+            self._arrived = asyncio.get_running_loop().create_future()
+            await self._arrived
+        piece = self.unhandled.take()
+        if self._paused and not self.unhandled.is_full and self._pipe is not None:
+            self._paused = False
+            self._pipe.resume_reading()
+        return piece
+
+
+class BodyReader:
+    """Reads the body of a response, until it is closed. While handling takes longer than a turn, a task reads ahead."""
+
+    def __init__(self, chunks: AsyncIterable[bytes], turn: Turn) -> None:
+        self.unhandled = Unhandled()
+        self._chunks = aiter(chunks)
+        self._turn = turn
+        self._changed = asyncio.Event()
+        self._reading: asyncio.Task[None] | None = None
+        self._error: Exception | None = None
+
+    async def __aenter__(self) -> BodyReader:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.unhandled.since = None
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait((self._reading,))
+
+    async def read(self) -> tuple[float, bytes] | None:
+        """Returns the next piece with the time of its reading, once the last one is handled; ``None`` at the end.
+
+        Raises:
+            Exception: what broke the connection.
+        """
+        self.unhandled.handled()
+        if self._reading is None and self._turn.is_spent():
+            self._reading = spawn(self._read_ahead(), name="read ahead")
+        if self._reading is None:
+            data = await anext(self._chunks, None)
+            if data is None:
+                return None
+            self.unhandled.add(data)
+        while not self.unhandled:
+            if self._reading is None or self._reading.done():
+                if self._error is not None:
+                    raise self._error
+                return None
+            self._changed.clear()
+            await self._changed.wait()
+        self._changed.set()
+        return self.unhandled.take()
+
+    async def _read_ahead(self) -> None:
+        try:
+            async for data in self._chunks:
+                self.unhandled.add(data)
+                self._changed.set()
+                while self.unhandled.is_full:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except Exception as error:  # noqa: BLE001 - it is raised where the pieces are handled
+            self._error = error
+        finally:
+            self._changed.set()
