@@ -412,6 +412,8 @@ class Inbound:
         elif last is not None and value <= last:
             flaw = f"progress {value:g} after {last:g}: it must increase"
             core.violation("progress-not-increasing", flaw, at, seq, row.id)
+        if params.get("total") is not None and messages.number(params["total"]) is None:
+            core.violation("malformed-progress", f"total {shown(params['total'])}", at, seq, row.id)
         if row.state not in RUNNING:
             self._responses.late(
                 row, Kind.PROGRESS, at, seq, summary=message[:METHOD_CHARACTERS], progress=value

@@ -207,6 +207,14 @@ class Request:
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.sent_at)
 
     @property
+    def answered_after(self) -> float | None:
+        """The seconds from writing the request to the server's answer; ``None`` if none came in time."""
+        answered = self.state is State.COMPLETED or (
+            self.state is State.FAILED and self.origin is ev.Origin.SERVER
+        )
+        return self.elapsed(0.0) if answered and self.sent_at is not None else None
+
+    @property
     def timeout_reason(self) -> str:
         """The reason given when its idle limit cancels it."""
         waited = self.limits.timeout or 0.0
@@ -332,7 +340,9 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
                 row.unwatched = event.detail  # its stdout ended before; now it is known how the server did
             row.watching_over |= event.final
             if event.disconnected:
-                row.disconnected_at, row.disconnected = event.at, event.detail
+                # Of two reports of one end the first says when, and the second how.
+                row.disconnected_at = event.at if row.disconnected_at is None else row.disconnected_at
+                row.disconnected = event.detail
         case ev.CancelledByServer():
             if row.cancelled_by_server_at is None:
                 row.cancelled_by_server_at = event.at

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.client import ClientSettings, StdioTarget
+from mcp_tui.protocol.events import Event, Limits, Progress
+from mcp_tui.protocol.states import State
 from mcp_tui.transport.standstill import CATCH_UP_TURNS, Alarm, Limit
 from tests.cli.running import Command
+from tests.client.connected import connected
 from tests.simulation.loop import VirtualLoop
 from tests.waiting import wait
 
@@ -128,3 +132,40 @@ def test_an_answer_that_came_while_the_process_was_stopped_is_a_result(limit: st
     (stood,) = [each["seconds"] for each in command.lines if each["event"] == "stood_still"]
     assert stood >= 2.4
     assert not cancelled.exists()
+
+
+FLOODS_AND_ANSWERS = """
+import json, sys
+def send(**members): sys.stdout.write(json.dumps({"jsonrpc": "2.0", **members}) + "\\n"); sys.stdout.flush()
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message["method"], message.get("id")
+    if method == "initialize":
+        server = {"name": "s", "version": "1"}
+        send(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server})
+    elif method == "tools/call":
+        token = message["params"]["_meta"]["progressToken"]
+        for done in range(1500):
+            send(method="notifications/progress", params={"progressToken": token, "progress": done})
+        send(id=id, result={"content": []})
+    elif id is not None:
+        send(id=id, error={"code": -32601, "message": "no"})
+"""
+
+
+@pytest.mark.clock("a limit runs out while the client handles what it has read")
+async def test_an_answer_that_was_read_in_time_is_a_result_however_late_it_is_handled():
+    target = StdioTarget(command=(sys.executable, "-c", FLOODS_AND_ANSWERS))
+    limits = Limits(timeout=None, max_timeout=2.0)
+
+    def slow(event: Event) -> None:
+        if isinstance(event, Progress):
+            time.sleep(0.002)
+
+    async with connected(target, ClientSettings(protocol="2025-11-25", limits=limits)) as (client, told):
+        client.listen(slow)
+        row = client.ledger.row(client.call_tool("flood", {}))
+        await client.wait(row.id)
+        assert (row.state, row.cause) == (State.COMPLETED, None)
+        assert row.elapsed(0.0) < 2.0, "the answer's time is that of its reading"
+        assert "behind the server" in told.notes()

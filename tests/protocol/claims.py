@@ -69,6 +69,8 @@ class Facts:
     task: str = ""
     status: str = ""
     rejected: ev.Rejected | None = None
+    dropped: ev.Dropped | None = None
+    cancelled_by_server_at: float | None = None
 
     @property
     def answers(self) -> list[ev.Late]:
@@ -165,6 +167,10 @@ def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an eve
                 facts.progress.append(event.at)
             case ev.Late(after_end=True):
                 pass  # nobody listened
+            case ev.Dropped():
+                facts.dropped = event
+            case ev.CancelledByServer():
+                facts.cancelled_by_server_at = event.at
             case ev.Rejected():
                 facts.rejected = facts.rejected or event
             case ev.Late():
@@ -315,6 +321,22 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
             (NAMES[each.kind], each.code) == (found[1], code) and same(found[3], each.after)
             for each in facts.answers
         )
+    if found := re.fullmatch(f"late (.+?)( -?\\d+)? between \\+{TIME} and \\+{TIME}, ignored", clause):
+        return any(
+            NAMES[each.kind] == found[1] and same(found[3], each.after) and same(found[4], each.most or 0.0)
+            for each in facts.answers
+        )
+    if found := re.fullmatch(f"half of an answer \\(([\\d,]+) bytes\\) came at \\+{TIME}, ignored", clause):
+        return any(
+            each.partial and f"{each.size:,}" == found[1] and same(found[2], each.after)
+            for each in facts.answers
+        )
+    if found := re.fullmatch(f"the server sent a cancel of its own {TIME} (before|later)", clause):
+        sign = -1 if found[2] == "before" else 1
+        at = facts.cancelled_by_server_at
+        return at is not None and same(found[1], sign * (at - facts.counted_from))
+    if clause.endswith(" came, which no client reads"):
+        return facts.dropped is not None and clause.startswith(facts.dropped.detail)
     if found := re.fullmatch(f"task (finished|failed) anyway( -?\\d+)? at \\+{TIME}, ignored", clause):
         kind = Kind.RESULT if found[1] == "finished" else Kind.ERROR
         return bool(facts.task) and any(
@@ -356,7 +378,7 @@ def _outcomes(named: list[str], facts: Facts, until: float) -> None:
     assert (
         late in ([], ["late_task"])
         if handle and not facts.answers
-        else set(late) == {f"late_{each.kind.value}" for each in facts.answers}
+        else set(late) == {f"late_{each.kind.value}" for each in facts.answers} or facts.dropped is not None
     ), f"{late} is late"
     assert named == sorted(named, key=WORST.index), "not the worst first"
     nothing = not (any(expected.values()) or late)

@@ -237,6 +237,29 @@ AFTER = {
         "sent", "late error -32800 at +31 ms, ignored", ["late_error"],
         {"late": [{"kind": "error", "after": 0.031, "code": -32800}]},
     ),
+    "an error, and then the result": Case(
+        [SENT, CANCEL, WRITTEN, _late(Kind.ERROR, 0.1, code=0), _settled("answered late", 10.1), _late(Kind.RESULT, 0.5)],
+        "sent", "late error 0 at +100 ms, ignored; late result at +500 ms, ignored", ["late_result", "late_error"],
+        {"outcome": "late_result", "worst": 0.5},
+    ),
+    "a result at a time that can only be bounded": Case(
+        [SENT, CANCEL, WRITTEN, _late(Kind.RESULT, 0.12, most=2.6), _settled("answered late", 12.6)],
+        "sent", "late result between +120 ms and +2.6 s, ignored", ["late_result"],
+        {"late": [{"kind": "result", "after": 0.12, "most": 2.6}]},
+    ),
+    "half of an answer": Case(
+        [SENT, CANCEL, WRITTEN, _late(Kind.MALFORMED, 2.4, size=1500, partial=True), _settled()],
+        "sent", "half of an answer (1,500 bytes) came at +2.4 s, ignored", ["late_malformed"],
+        {"late": [{"kind": "malformed", "after": 2.4, "partial": True, "bytes": 1500}]},
+    ),
+    "what no client reads": Case(
+        [SENT, CANCEL, WRITTEN, ev.Dropped(at=10.5, id=1, detail="an event named 'beat'"), _settled()],
+        "sent", "an event named 'beat' came, which no client reads", ["late_malformed"], {"late": []},
+    ),
+    "a cancel of the server's own": Case(
+        [SENT, ev.CancelledByServer(at=9.4, id=1), CANCEL, WRITTEN, _settled()],
+        "sent", "the server sent a cancel of its own 600 ms before; no reply (watched 3.0 s)", ["no_reply"], {},
+    ),
     "neither a result nor an error": Case(
         [SENT, CANCEL, WRITTEN, _late(Kind.MALFORMED, 0.2), _settled("answered late", 10.2)],
         "sent", "late malformed message at +200 ms, ignored", ["late_malformed"],

@@ -16,6 +16,7 @@ import pytest
 
 from mcp_tui.transport import stdio
 from mcp_tui.transport.base import Outgoing, TransportError, spawn
+from mcp_tui.transport.read_ahead import AHEAD_BYTES, PipeReader
 from mcp_tui.transport.stdio import StdioTransport
 from tests.servers.recorder import (
     Closed,
@@ -94,6 +95,59 @@ async def test_a_flood_leaves_turns_to_others_however_slow_its_reader_is() -> No
             await others()
         # 0.2 ms each and 4 ms a turn; one read has hundreds.
         assert max(after - before for before, after in pairwise(turns)) <= 21
+
+
+async def test_each_line_bears_the_time_at_which_it_was_read_however_late_it_is_handled() -> None:
+    loop = asyncio.get_running_loop()
+    reader, (source, sink) = PipeReader(), os.pipe()
+    pipe, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(source, "rb", 0))
+    async with asyncio.timeout(HANG):
+        os.write(sink, b"one")
+        while reader.unhandled.since is None:
+            await asyncio.sleep(0)
+        between = time.monotonic()
+        os.write(sink, b"two")
+        while reader.unhandled.read_at < between:
+            await asyncio.sleep(0)
+        both_read = time.monotonic()
+        first, second = await reader.read(), await reader.read()
+        assert first is not None
+        assert second is not None
+        assert [first[1], second[1]] == [b"one", b"two"]
+        assert first[0] < between < second[0] < both_read
+        assert reader.unhandled.since == second[0], "it is in hand"
+        os.write(sink, b"x" * 100)
+        while not reader.unhandled:
+            await asyncio.sleep(0)
+        os.close(sink)
+        assert await reader.read() is not None
+        assert await reader.read() is None
+        assert reader.unhandled.since is None
+    pipe.close()
+
+
+async def test_a_server_waits_once_four_megabytes_are_unhandled() -> None:
+    loop = asyncio.get_running_loop()
+    reader, (source, sink) = PipeReader(), os.pipe()
+    os.set_blocking(sink, False)
+    pipe, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(source, "rb", 0))
+    written = 0
+    async with asyncio.timeout(HANG):
+        refused = 0
+        while refused < 100:  # the loop had a hundred turns to read more
+            try:
+                written += os.write(sink, b"x" * 65536)
+                refused = 0
+            except BlockingIOError:
+                refused += 1
+            await asyncio.sleep(0)
+        assert AHEAD_BYTES <= written < 2 * AHEAD_BYTES
+        os.close(sink)
+        taken = 0
+        while (piece := await reader.read()) is not None:
+            taken += len(piece[1])
+    assert taken == written
+    pipe.close()
 
 
 # -- a server that does not read -------------------------------------------------------------------------------

@@ -70,11 +70,12 @@ def late(
     kind: Kind = Kind.RESULT,
     after: float = 0.412,
     *,
-    at: float = 2.412,
+    at: float | None = None,
     id: RequestId = 1,
     code: int | None = None,
     size: int = 0,
 ) -> ev.Late:
+    at = 2.0 + after if at is None else at  # behind the cancel of :func:`cancelled`
     return ev.Late(at=at, id=id, kind=kind, after=after, code=code, size=size)
 
 

@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from itertools import islice, starmap
 from typing import Final, cast
 
+from mcp_tui.protocol import evidence
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
@@ -87,10 +88,25 @@ def _facts(side: Side, sign: str, now: float) -> Iterator[Line]:
 
 
 def _timing(before: Side, after: Side, now: float) -> Iterator[Line]:
-    first, second = before.row.elapsed(now), after.row.elapsed(now)
-    if first > 0 and second > 0:
+    first, second = before.row.answered_after, after.row.answered_after
+    if first and second:
         faster, ratio = second < first, max(first, second) / min(first, second)
         yield fact("time", safe("{:.1f} × as {}", ratio, "fast" if faster else "slow"), cells=2 + 6)
+    for side, sign in ((before, "−"), (after, "+")):
+        if side.row.answered_after is None:
+            yield fact("time", safe("{} {}", sign, _unanswered(side.row, now)), cells=2 + 6)
+
+
+def _unanswered(row: Request, now: float) -> SafeText:
+    """Returns why the time of a request says nothing about its answer."""
+    if row.open:
+        return words("still running")
+    state = evidence.ended(row).replace("_", " ")
+    said = safe("{} after {}", state, durations.elapsed(row.elapsed(now)))
+    answer = evidence.late_answer(row)
+    if answer is None or row.sent_at is None:
+        return said
+    return safe("{}; its answer came at {}", said, durations.elapsed(answer.last_at - row.sent_at))
 
 
 def _compared(before: Json, after: Json) -> Iterator[Line]:

@@ -40,9 +40,7 @@ def repetitions(rows: Sequence[Request]) -> SafeText:
     from statistics import median  # loads the random numbers, for every command
 
     of = request(rows[0]) if len({(row.method, row.name) for row in rows}) == 1 else words("requests")
-    times = [
-        row.elapsed(row.ended_at) for row in rows if row.sent_at is not None and row.ended_at is not None
-    ]
+    times = [row.answered_after for row in rows if row.answered_after is not None]
     ends = Counter(evidence.ended(row) for row in rows)
     pieces = (
         clean(f"median {units.span(median(times))}, worst {units.span(max(times))}") if times else NOTHING,

@@ -266,8 +266,8 @@ def latencies(rows: Iterable[Request]) -> list[Latency]:
     """
     times: dict[SafeText, list[float]] = {}
     for row in rows:
-        if row.state is State.COMPLETED or (row.state is State.FAILED and row.origin is ev.Origin.SERVER):
-            times.setdefault(request(row), []).append(row.elapsed(0.0))
+        if row.answered_after is not None:
+            times.setdefault(request(row), []).append(row.answered_after)
     made = [Latency(sort, len(each), _rank(each, 0.50), _rank(each, 0.95)) for sort, each in times.items()]
     return sorted(made, key=lambda each: (-each.answers, each.label))
 

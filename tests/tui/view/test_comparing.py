@@ -17,7 +17,7 @@ from mcp_tui.tui.view.comparing import (
     json_differences,
     text_differences,
 )
-from tests.tui.making import completed, row, started
+from tests.tui.making import cancelled, completed, late, row, started
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
@@ -87,6 +87,17 @@ def test_facts_arguments_and_answers_stand_below_each_other():
     assert [each.text for each in answers.lines] == ["  rows  3 → 4"]
     silent = Side(row(started()), {"request": {"params": {}}})
     assert comparison(silent, answered(2, 4), 9.0)[2].lines[0].text == "only the second has one"
+
+
+def test_time_is_compared_between_two_answers_alone():
+    def times(before: Side, after: Side) -> list[str]:
+        return [each.text for each in comparison(before, after, 9.0)[0].lines if each.text.startswith("time")]
+
+    fast, slow = (Side(row(started(each), completed(at=1.0 * each, id=each)), {}) for each in (1, 2))
+    assert times(fast, slow) == ["time    2.0 × as slow"]
+    given_up = Side(row(started(), *cancelled(at=2.2), late(after=2.8, at=5.0)), {})
+    assert times(given_up, fast) == ["time    − cancelled after 2.2s; its answer came at 5.0s"]
+    assert times(fast, Side(row(started()), {})) == ["time    + still running"]
 
 
 def test_large_texts_are_compared_up_to_a_bound_and_said_to_go_on():
