@@ -145,8 +145,8 @@ def a_late_reply_revives_a_request(patch: Patch) -> None:
         patch.setitem(TRANSITIONS[State.CANCEL_REQUESTED], event, state)
     original = responses.role_of
 
-    def role_of(row: Request) -> ResponseRole:
-        return ResponseRole.OUTCOME if row.state is State.CANCEL_REQUESTED else original(row)
+    def role_of(row: Request, kind: Kind) -> ResponseRole:
+        return ResponseRole.OUTCOME if row.state is State.CANCEL_REQUESTED else original(row, kind)
 
     patch.setattr(responses, "role_of", role_of)
 
