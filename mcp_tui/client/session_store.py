@@ -5,13 +5,15 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.journal.files import PART_BYTES, new_journal_path, prune
+from mcp_tui.journal.files import PART_BYTES, new_journal_path
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor, Unredacted
+from mcp_tui.journal.retention import prune
 from mcp_tui.journal.store import Follower, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Note
@@ -40,8 +42,9 @@ def open_store(
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
 
-    If a journal cannot be made, or ``record`` has content, which is never overwritten, the store's log says so. Records are
-    written when ``soon`` calls back, by default at the end of each turn of the event loop, which must be running.
+    The store's log says which were deleted, that a journal cannot be made, and that ``record`` has content, which is never
+    overwritten. Records are written when ``soon`` calls back, by default at the end of each turn of the event loop, which
+    must be running.
 
     Raises:
         RecordingError: the recording cannot be made.
@@ -53,20 +56,22 @@ def open_store(
 
     redactor = Redactor(known_secrets(target))
     header = Header.now(shown(target), purpose, began)
-    writers: list[Writer] = []
     notes: list[str] = []
-    if journal:
-        try:
-            path = new_journal_path(target.name or _word(target))
-            prune(path.parent, keep_days=keep_days, keep_bytes=keep_bytes)
-            writers.append(Writer(path, redactor=redactor, header=header, rotate=PART_BYTES))
-        except RecordingError as error:
-            notes.append(f"no journal: {error}")
+    writers: list[Writer] = []
     if record is not None:
         given = Unredacted() if keep_secrets else redactor
         writers.append(Writer(record, redactor=given, header=header, recording=True))
-        if (path := writers[-1].path) != Path(record):
-            notes.append(f"recording to {path}, because {record} exists")
+        if (where := writers[0].path) != Path(record):
+            notes.append(f"recording to {where}, because {record} exists")
+    if journal:
+        try:
+            path = new_journal_path(target.name or _word(target))
+            after, said = prune(path.parent, keep_days=keep_days, keep_bytes=keep_bytes)
+            notes += said
+            header = replace(header, after=after)
+            writers.insert(0, Writer(path, redactor=redactor, header=header, rotate=PART_BYTES))
+        except RecordingError as error:
+            notes.append(f"no journal: {error}")
     followers: list[Follower] = []
     if otlp is not None:
         from mcp_tui.journal.otlp import SpanSender

@@ -1,4 +1,4 @@
-"""The files of journals: readable by their owner only, in parts, kept in one folder and deleted after some time.
+"""The files of journals: readable by their owner only, in parts, kept in one folder.
 
 A journal that is too long for one file has parts: ``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl``, and so
 on. Each begins with the header of the session and its own number (``"part":2``), so that it can be read alone and is not
@@ -17,7 +17,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
 
 PART_BYTES: Final = 256 * 1024 * 1024
 """Bytes after which a journal continues in another part."""
-
-FRESH_SECONDS: Final = 24 * 3600.0
-"""Seconds during which a journal counts as being written, if the file system has no locks."""
 
 _JOURNAL_NAME: Final = late(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
 """The file name of a journal or of one of its parts: the name of the session, and the number of the part."""
@@ -374,6 +370,12 @@ class Journal(NamedTuple):
         )
 
     @property
+    def next_path(self) -> Path:
+        """The path of the part that it will go on in."""
+        match = _JOURNAL_NAME.fullmatch(self.paths[-1].name)
+        return part_path(self.paths[0], int((match and match[2]) or 1) + 1)
+
+    @property
     def purpose(self) -> str:
         """The purpose in its header (:class:`~mcp_tui.journal.records.Header`); empty if that cannot be read."""
         return as_text(read_header(self.paths[0]).get("purpose"))
@@ -406,31 +408,3 @@ def journals(folder: Path) -> list[Journal]:
             if stat.S_ISREG(status.st_mode) and is_ours(status):
                 found.setdefault(match[1], {})[int(match[2] or 1)] = Path(entry.path), status
     return [Journal.of(name, [part for _, part in sorted(found[name].items())]) for name in sorted(found)]
-
-
-def prune(folder: Path, *, keep_days: float | None = None, keep_bytes: int | None = None) -> None:
-    """Deletes journals that are too old, and the oldest if all together are too large, but none that is being written."""
-    now = clock.wall()
-    size = 0
-    with suppress(OSError), os.scandir(folder) as entries:
-        found = [entry.stat(follow_symlinks=False) for entry in entries]
-        # most often nothing is to be deleted, which is seen in a tenth of the time
-        if (keep_bytes is None or sum(each.st_size for each in found) <= keep_bytes) and (
-            keep_days is None or all(each.st_mtime >= now - keep_days * 86_400 for each in found)
-        ):
-            return
-    # From the newest on, so that the room goes to the newest and the oldest are deleted.
-    for journal in sorted(journals(folder), key=attrgetter("written"), reverse=True):
-        size += journal.size
-        old = keep_days is not None and journal.written < now - keep_days * 86_400
-        if (old or (keep_bytes is not None and size > keep_bytes)) and not _is_written(journal, now):
-            # What is deleted makes room for the next older one, which may be small enough to stay.
-            size -= journal.size
-            for path in journal.paths:
-                with suppress(OSError):
-                    path.unlink()
-
-
-def _is_written(journal: Journal, now: float) -> bool:
-    held = is_held(journal.paths[-1])
-    return journal.written > now - FRESH_SECONDS if held is None else held

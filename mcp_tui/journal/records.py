@@ -55,7 +55,8 @@ class Header:
     """The header of a recording. ``wall`` and ``mono`` are the same moment on both clocks, in seconds.
 
     ``target`` is the server's command line or URL; the writer redacts it. ``purpose`` is ``workbench`` for a session of the
-    workbench, ``tap`` for one of a tap, and ``probe`` for one of the probe, whose cancels are experiments.
+    workbench, ``tap`` for one of a tap, and ``probe`` for one of the probe, whose cancels are experiments. ``after`` is when
+    the newest session in the folder of journals began or wrote, by the wall clock, 0 without any.
     """
 
     id: str = ""
@@ -64,9 +65,12 @@ class Header:
     app: str = ""
     target: str = ""
     purpose: str = ""
+    after: float = 0.0
 
     @classmethod
-    def now(cls, target: str = "", purpose: str = "", began: float | None = None) -> Header:
+    def now(
+        cls, target: str = "", purpose: str = "", began: float | None = None, after: float = 0.0
+    ) -> Header:
         """Returns the header of a session that begins now, or ``began`` at a monotonic time."""
         mono = time.monotonic()
         since = 0.0 if began is None else mono - began
@@ -77,6 +81,7 @@ class Header:
             app=__version__,
             target=target,
             purpose=purpose,
+            after=after,
         )
 
     @classmethod

@@ -270,7 +270,8 @@ class Desk:
             store = opened(None)
         for each in store.log:
             if isinstance(each, ev.Note):
-                self.warn(f"{each.text.rstrip('.')}. The traffic goes on.")
+                goes_on = " The traffic goes on." if each.text.startswith("no journal") else ""
+                self.warn(f"{each.text.rstrip('.')}.{goes_on}")
         return store
 
     # -- limits, and cancels of persons ------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from contextlib import suppress
 import pytest
 
 from mcp_tui.journal import index
-from mcp_tui.journal.files import journal_folder, journals, new_journal_path, prune
+from mcp_tui.journal.files import journal_folder, journals, new_journal_path
 from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.retention import prune
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev

@@ -2,11 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -65,78 +61,6 @@ def test_folders_are_private_whatever_the_umask(state: Path, umask: int) -> None
     path.parent.chmod(0o755)
     files.new_journal_path("x")
     assert mode(path.parent) == 0o700
-
-
-DAY = 86_400.0
-
-
-def journal(folder: Path, name: str, *, days: float = 0, size: int = 100) -> Path:
-    """A journal as an earlier session left it."""
-    path = folder / name
-    path.write_bytes(b"x" * size)
-    written = time.time() - days * DAY  # noqa: TID251 - what the file system compares with
-    os.utime(path, (written, written))
-    return path
-
-
-def left(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def name(number: int) -> str:
-    return f"2026-01-{number:02}T101010-demo-4711.jsonl"
-
-
-@pytest.mark.parametrize(("limits", "kept"), [({}, 9), ({"keep_days": 5.5}, 5), ({"keep_bytes": 350}, 3)])
-def test_what_is_too_old_or_too_large_is_deleted(tmp_path: Path, limits: dict[str, Any], kept: int) -> None:
-    for days in range(1, 10):
-        journal(tmp_path, name(days), days=days)
-    files.prune(tmp_path, **limits)
-    assert left(tmp_path) == {name(days) for days in range(1, kept + 1)}
-    files.prune(tmp_path / "missing")
-
-
-def test_nothing_is_touched_that_is_not_ours(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    precious = journal(elsewhere, name(1), days=400)
-    state = tmp_path / "state"
-    state.mkdir()
-    (state / name(2)).symlink_to(precious)
-    (state / name(3)).mkdir()
-    for other in ("notes.txt", "for-a-colleague.jsonl", "2026-01-01.jsonl", f"{name(4)}.bak", "index.sqlite"):
-        journal(state, other, days=400)
-    before = left(state)
-    files.prune(state, keep_days=0, keep_bytes=0)
-    assert left(state) == before
-    assert precious.exists()
-
-
-HOLD = """
-import sys
-from mcp_tui.journal import files
-from mcp_tui.journal.writer import Writer
-writer = Writer(files.new_journal_path("held"))
-print(writer.path.name, flush=True)
-sys.stdin.read()
-"""
-
-
-def test_the_journal_of_a_living_process_is_never_deleted_and_that_of_a_killed_one_is(state: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    path = state / "journal" / process.stdout.readline().strip()
-    long_ago = time.time() - 400 * DAY  # noqa: TID251
-    os.utime(path, (long_ago, long_ago))
-    for _ in range(3):
-        files.prune(path.parent, keep_days=0, keep_bytes=0)
-        assert path.exists()
-    process.kill()
-    process.communicate()
-    files.prune(path.parent, keep_days=0, keep_bytes=0)
-    assert not path.exists()
 
 
 def test_a_folder_that_cannot_be_read_says_why(tmp_path: Path) -> None:
