@@ -25,6 +25,48 @@ def target_of(server: Server) -> Target:
     return server if isinstance(server, (StdioTarget, HttpTarget)) else StdioTarget(command=tuple(server))
 
 
+class LoopThread:
+    """An event loop that runs in a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Runs a coroutine there, and returns its result. An exception meanwhile, as that of ctrl+c, cancels it.
+
+        Raises:
+            RuntimeError: the loop was closed.
+        """
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("The session is closed.")
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()
+            raise
+
+    def close(self) -> None:
+        """Cancels what still runs there, waits for its end, and ends the thread; a second time does nothing."""
+        if self._loop.is_closed():
+            return
+        self.run(self._finish())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _finish(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+        await self._loop.shutdown_default_executor()
+
+
 class McpCall:
     """A request of a session that is under way."""
 
@@ -63,17 +105,17 @@ class McpSession:
     """
 
     def __init__(self, server: Server, settings: ClientSettings | None = None) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="mcp session", daemon=True)
-        self._thread.start()
-        self.client = self.run(self._made(target_of(server), settings))
+        target = target_of(server)
+        self._thread = LoopThread("mcp session")
+        self._closed = False
+        self.client = self.run(self._made(target, settings))
 
     async def _made(self, target: Target, settings: ClientSettings | None) -> Client:
         return Client(target, settings)
 
     def run(self, work: Coroutine[Any, Any, Value]) -> Value:
         """Runs a coroutine beside the client, and returns what it does: ``session.run(session.client.every("tools"))``."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self._thread.run(work)
 
     def __enter__(self) -> Self:
         try:
@@ -87,11 +129,13 @@ class McpSession:
         self.close()
 
     def close(self) -> None:
-        """Cancels what is in flight and ends the connection."""
-        self.run(self.client.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """Cancels what is in flight and ends the connection; a second time does nothing."""
+        closed, self._closed = self._closed, True
+        if not closed:
+            try:
+                self.run(self.client.close())
+            finally:
+                self._thread.close()
 
     def start(
         self, tool: str, arguments: dict[str, Json] | None = None, *, limits: Limits | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +13,7 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool
 from mcp_tui.protocol.messages import Json
-from mcp_tui.testing.sessions import Server, target_of
+from mcp_tui.testing.sessions import LoopThread, Server, target_of
 
 STOPS: Final = "P-03"
 """The rule that a cancelled call stops working."""
@@ -53,8 +51,11 @@ def assert_stops_when_cancelled(
         store=lambda _: Store(),
         tell=lambda _: None,
     )
-    with ThreadPoolExecutor(1) as thread:  # where no event loop is running, whatever the test itself is
-        report = thread.submit(lambda: asyncio.run(probe.run())).result()
+    thread = LoopThread("mcp probe")  # where no event loop is running, whatever the test itself is
+    try:
+        report = thread.run(probe.run())
+    finally:
+        thread.close()  # of a run that ctrl+c cancelled, this waits for the end of the server
     if report.no_tool:
         raise AssertionError(f"Nothing shows whether {tool} stops: {report.no_tool}.")
     wrong = [each for each in report.findings.values() if each.verdict is Verdict.FAIL]

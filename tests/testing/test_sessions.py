@@ -1,0 +1,76 @@
+"""Sessions and the question whether a tool stops: how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from mcp_tui.testing import McpSession
+from mcp_tui.transport.base import spawn
+from tests.control import Control
+from tests.waiting import HANG
+
+INTERRUPTED = """
+from mcp_tui.client.settings import StdioTarget
+from mcp_tui.testing import McpSession, assert_stops_when_cancelled
+
+server = StdioTarget(command={command!r}, env={env!r})
+try:
+    {work}
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "assert_stops_when_cancelled(server, 'count', {'seconds': 9}, patience=9999)",
+        "with McpSession(server) as session: session.call('count', {'seconds': 9})",
+    ],
+    ids=["probe", "session"],
+)
+def test_ctrl_c_ends_the_test_and_the_server_at_once(control: Control, work: str):
+    target = control.demo()
+    code = INTERRUPTED.format(command=target.command, env=target.env, work=work)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        control.wait("waiting", tool="count")
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=HANG)[0] == "interrupted\n"
+    gone = sum(each["event"] == "start" for each in control.events)
+    for _ in range(gone):
+        control.wait("gone")
+
+
+def test_a_session_is_closed_once_and_says_so_afterwards(control: Control):
+    with McpSession(control.demo()) as session:
+        call = session.start("count")
+        session.close()
+        session.close()
+        assert not call.row.open
+        with pytest.raises(RuntimeError, match="The session is closed"):
+            session.tools()
+    control.wait("gone")
+    McpSession(control.demo()).close()  # it never connected
+
+
+def test_a_session_ends_what_still_runs_beside_it(control: Control):
+    ended = threading.Event()
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def starts() -> asyncio.Task[None]:
+        return spawn(waits(), name="a test's own task")
+
+    with McpSession(control.demo()) as session:
+        task = session.run(starts())
+    assert (task.cancelled(), ended.is_set()) == (True, True)
