@@ -27,11 +27,11 @@ _UV_PART: Final = re.compile(r"(archive|builds|environments)-v\d+")
 def vanishing(program: Path, around: Surroundings | None = None) -> str:
     """Returns what a program is in that will be deleted, such as ``uv's cache``; empty if it stays.
 
-    Looks at the path as it is written, at the file that it is a link to, and at the interpreter of a script.
+    Looks at the path as it is written, at the file that it is a link to, and at what a script needs.
     """
     around = around or Surroundings.now()
-    paths = (Path(os.path.abspath(program)), program.resolve(), _interpreter(program))  # noqa: PTH100 - as it is written
-    return next(filter(None, (_vanishing(each, around) for each in paths if each)), "")
+    paths = (Path(os.path.abspath(program)), program.resolve(), *_needs(program))  # noqa: PTH100 - as it is written
+    return next(filter(None, (_vanishing(each, around) for each in paths)), "")
 
 
 def _vanishing(program: Path, around: Surroundings) -> str:
@@ -82,21 +82,24 @@ def tap_problem(server: Definition) -> str:
         )
     except TransportError as error:
         return str(error).partition(". ")[0]
-    interpreter = _interpreter(path)
-    if interpreter is not None and not interpreter.exists():
-        return f"{path} needs {interpreter}, which does not exist"
+    missing = next((each for each in _needs(path) if not each.exists()), None)
+    if missing is not None:
+        return f"{path} needs {missing}, which does not exist"
     place = vanishing(path, server.around) if os.sep in words[0] else ""
     return f"{path} is in {place} and will be deleted" if place else ""
 
 
-def _interpreter(program: Path) -> Path | None:
-    """Returns the interpreter that a script names in its first line; ``None`` if the program is not a script."""
+def _needs(program: Path) -> list[Path]:
+    """Returns the files without which a script cannot start: its interpreter, and what ``launcher/mcp-tui`` starts."""
     try:
         with program.open("rb") as stream:
             first, second = stream.readline(4096), stream.readline(4096)
     except OSError:
-        return None
+        return []
+    beside = program.resolve().with_name
+    if second.startswith(b"# Starts mcp-tui"):
+        return [beside("mcp-tui-client"), *_needs(beside("mcp-tui-client"))]
     if second.startswith(b"'''exec'"):  # the path of an environment's interpreter is long or has blanks
-        return program.resolve().with_name("python")
+        return [beside("python")]
     words = first[2:].split() if first.startswith(b"#!") else []
-    return Path(os.fsdecode(words[0])) if words else None
+    return [Path(os.fsdecode(each)) for each in words[:1]]

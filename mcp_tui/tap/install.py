@@ -112,7 +112,9 @@ def own_path() -> str:
     """
     beside = Path(sys.executable).parent / "mcp-tui"
     started = Path(sys.argv[0])
-    tried = [started.absolute() if started.name in TAPS else beside, beside]
+    named = started.absolute() if started.name in TAPS else beside
+    # mcp-tui-client starts with the Python variables of a server, which may end it
+    tried = [named.with_name("mcp-tui"), beside, named]
     if elsewhere := shutil.which("mcp-tui"):
         tried.append(Path(os.path.abspath(elsewhere)))  # noqa: PTH100 - a link to it stays as it is
     program = next((each for each in tried if os.access(each, os.X_OK) and not each.is_dir()), None)

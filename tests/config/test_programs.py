@@ -13,6 +13,7 @@ from mcp_tui.config.programs import tap_problem, vanishing
 from mcp_tui.config.servers import discover
 from tests.config.placing import surroundings
 
+LAUNCHER = Path(__file__).parents[2] / "launcher" / "mcp-tui"
 PLACES = {
     "home/.cache/uv/archive-v0/x/bin": (("uv/CACHEDIR.TAG", "x/pyvenv.cfg"), "uv's cache"),
     "moved/environments-v2/x/bin": (("moved/CACHEDIR.TAG", "x/pyvenv.cfg"), "uv's cache"),
@@ -77,7 +78,14 @@ def test_a_tap_that_cannot_start_is_named(tmp_path: Path):
     spaced = tmp_path / "a b" / "mcp-tui"
     spaced.parent.mkdir()
     spaced.write_text(f"#!/bin/sh\n'''exec' '{spaced.parent}/python' \"$0\" \"$@\"\n' '''\n")
+    launcher, no_client = tmp_path / "new" / "mcp-tui", tmp_path / "half" / "mcp-tui"
+    for each in (launcher, no_client):
+        each.parent.mkdir()
+        each.write_bytes(LAUNCHER.read_bytes())
+    launcher.with_name("mcp-tui-client").write_text("#!/no/python3\n")
     programs = {
+        "its launcher's python is gone": str(launcher),
+        "its launcher is alone": str(no_client),
         "good": str(good),
         "its python is gone": str(no_python),
         "a path with blanks": str(spaced),
@@ -88,7 +96,7 @@ def test_a_tap_that_cannot_start_is_named(tmp_path: Path):
         "by name": "mcp-tui",
         "in a cache": str(in_cache),
     }
-    for each in (good, no_python, in_cache, spaced):
+    for each in (good, no_python, in_cache, spaced, launcher, no_client):
         each.chmod(0o755)
     servers = {name: {"command": path, "args": ["tap", "--", "x"]} for name, path in programs.items()}
     servers["no tap"] = {"command": "/no/server"}
@@ -99,6 +107,8 @@ def test_a_tap_that_cannot_start_is_named(tmp_path: Path):
     by_name = found.pop("by name")
     assert by_name in ("", "Command not found: mcp-tui"), "it depends on the PATH of the test"
     assert {name: said for name, said in found.items() if said} == {
+        "its launcher's python is gone": f"{launcher} needs /no/python3, which does not exist",
+        "its launcher is alone": f"{no_client} needs {no_client}-client, which does not exist",
         "its python is gone": f"{no_python} needs /no/python3, which does not exist",
         "a path with blanks": f"{spaced} needs {spaced.parent}/python, which does not exist",
         "gone": "No such file: /no/bin/mcp-tui",

@@ -21,6 +21,7 @@ from tests.cli.running import run
 from tests.config.placing import CORPUS, surroundings
 from tests.waiting import HANG
 
+LAUNCHER: Final = Path(__file__).parents[2] / "launcher" / "mcp-tui"
 PROGRAM: Final = "/opt/my tools/mcp-tui"
 FILES: Final = {
     "plain": '{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}',
@@ -314,10 +315,12 @@ def test_a_project_s_server_needs_approval_and_keeps_it(tmp_path: Path, monkeypa
 
 
 def _program(path: Path) -> Path:
-    """Writes mcp-tui as the script that an installer makes."""
+    """Installs mcp-tui as an installer does: the launcher, and beside it the script that it starts."""
     path.parent.mkdir(parents=True)
-    path.write_text(f"#!{sys.executable}\nfrom mcp_tui.__main__ import run\nrun()\n")
-    path.chmod(0o755)
+    shutil.copy(LAUNCHER, path)
+    client = path.with_name("mcp-tui-client")
+    client.write_text(f"#!{sys.executable}\nfrom mcp_tui.__main__ import run\nrun()\n")
+    client.chmod(0o755)
     return path
 
 
@@ -341,6 +344,10 @@ def test_a_program_that_will_be_deleted_is_refused_and_one_that_is_gone_is_named
     assert (refused.returncode, refused.stdout, file.read_text()) == (2, "", FILES["plain"])
     assert f"{cached} is in uv's cache" in refused.stderr
     assert "Run uv tool install " in refused.stderr
+    done = install(tool.with_name("mcp-tui-client"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(file.read_text())["mcpServers"]["a"]["command"] == str(tool)
+    assert run("tap", "--uninstall", "a", "--config", str(file), "--yes").status == 0
     done = install(link)
     assert (done.returncode, done.stderr) == (0, "")
     shutil.rmtree(tmp_path / "tools")
