@@ -25,8 +25,9 @@ from mcp_tui.demo.calls import Call
 from mcp_tui.demo.http import HttpServer
 from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state_folder import replace_file
-from mcp_tui.judge import verdicts
+from mcp_tui.judge import timelines, verdicts
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
+from mcp_tui.judge.harm import NEXT_FAILED
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import ClientReport, Judge, Unstartable
 from mcp_tui.judge.seen import PERSON, SIGNALS, OutputLine, Seen
@@ -216,12 +217,18 @@ class HandStage(Stage):
             what = "progress" if seen.experiment == "late-progress" else "answer"
             text = f"The {what} came late. Does your client show an error about that? y or n, then Enter."
             if (await self._ask(text) or "").startswith("y"):
-                seen.lines.append(OutputLine(monotonic(), PERSON, "seen by a person"))
+                seen.lines.append(OutputLine(monotonic(), PERSON, "an error surfaced, as a person saw"))
         since = seen.acted_at
         ask = f"Ask your client: {_call(NEXT, {'a': 1, 'b': 2})} If it cannot, press Enter here."
         test = (lambda: seen.nexts) if since is None else (lambda: seen.went_on)
         if not test():
             await self._ask(ask, test)
+        if seen.went_on:
+            text = "The answer is 3. Press Enter here (n: your client shows no answer, or another one)."
+            answer = await self._ask(text)
+            if answer is not None and answer.startswith("n"):
+                seen.lines.append(OutputLine(monotonic(), PERSON, NEXT_FAILED))
+            seen.next_shown = answer is not None and not answer.startswith("n")
 
     async def _unanswered(self) -> None:
         """Waits until the client gives up a handshake that nobody answers."""
@@ -255,7 +262,7 @@ class HandStage(Stage):
         for talk in self.talks:
             talk.seen.left = talk.seen.ended_at is None
         await self._end_servers()
-        for each in verdicts.ends(self.seen):
+        for each in timelines.ends(self.seen):
             self._say(f"  {each.what}")
 
     # -- what the model does -------------------------------------------------------------------------------------
@@ -283,7 +290,7 @@ class HandStage(Stage):
         for call in open_:
             if call.cancelled_at is not None:
                 why = "" if call.reason is None else f": {shown(call.reason)}"
-                self._say(f"  cancelled {verdicts.way(call)} after {call.cancelled_at - call.at:.1f} s{why}")
+                self._say(f"  cancelled {timelines.way(call)} after {call.cancelled_at - call.at:.1f} s{why}")
 
 
 def _call(tool: str, arguments: Any) -> str:

@@ -6,20 +6,22 @@ up and made its next one, and before that is answered.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from time import monotonic
 from typing import Final
 
 from mcp_tui.demo.frames import Object
 from mcp_tui.demo.tools import QUESTIONS
+from mcp_tui.judge.seen import SeenQuestion, control_name
 from mcp_tui.judge.stage import NEXT, START_SECONDS, HeldCall, Stage
 from mcp_tui.judge.verdicts import CANCEL_SECONDS
+from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
 
 MOMENT_SECONDS: Final = 1.0
-"""Seconds that a client has to make its next call after a cancel, and to read over HTTP what comes late."""
+"""Seconds that a client has to make its next call after a cancel."""
 
 EARLY_SECONDS: Final = 0.01
 """Seconds by which an answer comes before the client's limit, where both are to cross."""
@@ -39,7 +41,7 @@ class ClientExperiment:
     """An experiment: its name, what the client is to do, and the tool that it is to call.
 
     ``key`` names one run where an experiment has several. ``after``: the one whose outcome it needs. ``patient``: the client
-    is not to reach its limit.
+    is not to reach its limit. ``control`` is the same without what may do harm: it shows what the client does in any case.
     """
 
     name: str
@@ -50,14 +52,20 @@ class ClientExperiment:
     key: str = ""
     after: str = ""
     patient: bool = False
+    control: Callable[[Stage], Awaitable[None]] | None = None
 
     @property
     def run_name(self) -> str:
         """The name of the run."""
         return self.key or self.name
 
+    def as_control(self) -> ClientExperiment:
+        """Returns the control run."""
+        run = self.control or self.run
+        return replace(self, run=run, key=control_name(self.run_name), after="", control=None)
 
-async def _given_up(stage: Stage, act: Callable[[HeldCall], None], *, at_once: bool = False) -> None:
+
+async def _given_up(stage: Stage, act: Callable[[HeldCall], None] | None, *, at_once: bool = False) -> None:
     """Waits until the call is given up, acts, and lets the client go on."""
     held = await stage.called()
     if held is None:
@@ -81,10 +89,9 @@ async def _given_up(stage: Stage, act: Callable[[HeldCall], None], *, at_once: b
         held.answer()  # nobody saw that it gave up
     elif not gone() and held.reachable:
         seen.acted_at = monotonic()
-        act(held)
-        call.answered_at = call.answered_at or seen.acted_at
-        if stage.url:  # what follows comes on another connection, and may be read first
-            await stage.until(lambda: stage.is_over, MOMENT_SECONDS)
+        if act is not None:
+            act(held)
+            call.answered_at = call.answered_at or seen.acted_at
     stage.gate.set()
     await stage.finish()
 
@@ -92,6 +99,16 @@ async def _given_up(stage: Stage, act: Callable[[HeldCall], None], *, at_once: b
 async def late_result(stage: Stage) -> None:
     """The result comes after the client gave up."""
     await _given_up(stage, HeldCall.answer)
+
+
+async def late_error(stage: Stage) -> None:
+    """An error comes after the client gave up."""
+    await _given_up(stage, HeldCall.refuse)
+
+
+async def nothing_late(stage: Stage) -> None:
+    """Nothing comes after the client gave up."""
+    await _given_up(stage, None)
 
 
 async def late_progress(stage: Stage) -> None:
@@ -140,7 +157,7 @@ async def task(stage: Stage) -> None:
                 held.seen.cancelled_at is not None
                 or stage.seen.sign(held.seen)
                 or stage.is_over
-                or any(True for _ in stage.seen.violations())
+                or stage.broke_a_rule
             )
         )
     stage.gate.set()
@@ -148,7 +165,16 @@ async def task(stage: Stage) -> None:
 
 
 async def question(stage: Stage) -> None:
-    """A question is asked and answered; a second one is taken back at once."""
+    """A question is asked and answered; two more are taken back, at once and while the client is at it."""
+    await _question(stage, takes_back=True)
+
+
+async def answered_question(stage: Stage) -> None:
+    """A question is asked and answered, and no more."""
+    await _question(stage, takes_back=False)
+
+
+async def _question(stage: Stage, *, takes_back: bool) -> None:
     held, seen = await stage.called(), stage.seen
     if held is not None:
         call = held.call
@@ -161,44 +187,83 @@ async def question(stage: Stage) -> None:
             params = dict(QUESTIONS[kind].params)
             if call.caller.revision < "2025-11-25":
                 params.pop("mode", None)
-            await _ask_twice(stage, held, QUESTIONS[kind].method, params)
+            frame: Object = {"method": QUESTIONS[kind].method, "params": params}
+            await _ask(stage, held, frame, takes_back=takes_back)
         if held.reachable:
             held.answer()
     stage.gate.set()
     await stage.finish()
 
 
-async def _ask_twice(stage: Stage, held: HeldCall, method: str, params: Object) -> None:
-    seen, call = stage.seen, held.call
-    seen.asked_at = monotonic()
-    first = stage.spawn(_asked(held, method, params))
-    await stage.until(lambda: seen.answers or stage.is_over or call.cancelled.is_set())
-    first.cancel()
-    if not seen.answers or stage.is_over or call.cancelled.is_set():
+async def _ask(stage: Stage, held: HeldCall, frame: Object, *, takes_back: bool) -> None:
+    """Asks, and takes two more questions back; in a control run the first question is all."""
+    seen = stage.seen
+
+    def over() -> bool:
+        return stage.is_over or held.call.cancelled.is_set() or not held.reachable
+
+    first = _pose(stage, held, frame)
+    await stage.until(lambda: first.answered_at is not None or over())
+    if first.answered_at is None:
         return
-    took = seen.answers[0][0] - seen.asked_at
-    second = stage.spawn(_asked(held, method, params))
-    await asyncio.sleep(0)  # it is asked
-    seen.taken_back_at = monotonic()
-    call.take_back("the judge takes this question back")
-    await stage.until(
-        lambda: len(seen.answers) > 1 or stage.is_over or not held.reachable, 2 * took + CANCEL_SECONDS
-    )
-    seen.watched = monotonic() - seen.taken_back_at
-    second.cancel()
+    if not takes_back:
+        seen.acted_at = monotonic()
+        return
+    took = first.answered_at - first.asked_at
+    # The cancel follows its request without a pause, so that the client may find it before it began to ask anybody.
+    second = _pose(stage, held, frame)
+    _take_back(held, second)
+    seen.acted_at = second.taken_back_at
+    await stage.until(lambda: second.answered_at is not None or over(), took / 4)
+    if over():
+        return
+    third = _pose(stage, held, frame)
+    await stage.until(lambda: third.answered_at is not None or over(), took / 2)
+    _take_back(held, third)
+    await stage.until(over, 2 * took + CANCEL_SECONDS)
+    seen.watched = monotonic() - (third.taken_back_at or 0.0)
 
 
-async def _asked(held: HeldCall, method: str, params: Object) -> None:
-    await held.call.ask(method, params)
+def _pose(stage: Stage, held: HeldCall, frame: Object) -> SeenQuestion:
+    id_, _ = held.call.pose(frame)
+    asked = SeenQuestion(id_, monotonic())
+    stage.seen.questions.append(asked)
+    return asked
+
+
+def _take_back(held: HeldCall, asked: SeenQuestion) -> None:
+    asked.taken_back_at = monotonic()
+    reason = "the judge takes this question back"
+    held.call.notify("cancelled", {"requestId": asked.id, "reason": reason}, "cancelled")
 
 
 async def unknown_cancel(stage: Stage) -> None:
     """The server cancels what nobody asked; then it answers."""
+    await _answered_call(stage, "an id of no request", 987_654_321)
+
+
+async def answered_call(stage: Stage) -> None:
+    """The server answers."""
+    await _answered_call(stage)
+
+
+async def _answered_call(stage: Stage, *unknown: RequestId) -> None:
     held = await stage.called()
     if held is not None and held.reachable:
         stage.seen.acted_at = monotonic()
-        for nobody in ("an id of no request", 987_654_321):
+        # The id of the client's own call names no request of the server's, and only those can be meant (same direction).
+        # From 2026-07-28 on a server may cancel nothing of that kind.
+        own = () if held.call.caller.modern else (held.call.id,)
+        for nobody in (*unknown, *own) if unknown else ():
             held.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
+        seen, call = stage.seen, held.seen
+        # A client that takes the cancel for one of its call goes on before that is answered.
+        await stage.until(
+            lambda: (
+                seen.nexts or call.cancelled_at is not None or stage.is_over or seen.gone_at(call) is not None
+            ),
+            MOMENT_SECONDS,
+        )
         held.answer()
     stage.gate.set()
     await stage.finish()
@@ -259,18 +324,21 @@ def _signal(number: signal.Signals) -> Callable[[Stage], Awaitable[None]]:
 _GIVES_UP: Final = f"calls a slow tool with a limit, gives it up, and then calls {NEXT}"
 
 CLIENT_EXPERIMENTS: Final = (
-    ClientExperiment("limit", _GIVES_UP, late_result, arguments=LONG_CALL),
-    ClientExperiment("stop", f"calls a slow tool, stops it soon, and then calls {NEXT}", late_result,
-                     arguments=LONG_CALL),
-    ClientExperiment("crossing", _GIVES_UP, cancel_first, arguments=LONG_CALL, key="crossing, cancel first"),
-    ClientExperiment("crossing", _GIVES_UP, answer_first, arguments=LONG_CALL, key="crossing, answer first", after="limit"),
-    ClientExperiment("late-progress", _GIVES_UP, late_progress, arguments=LONG_CALL),
+    ClientExperiment("limit", _GIVES_UP, late_result, arguments=LONG_CALL, control=nothing_late),
+    ClientExperiment("stop", f"calls a slow tool, stops it soon, and then calls {NEXT}", late_error,
+                     arguments=LONG_CALL, control=nothing_late),
+    ClientExperiment("crossing", _GIVES_UP, cancel_first, arguments=LONG_CALL, key="crossing, cancel first",
+                     control=nothing_late),
+    ClientExperiment("crossing", _GIVES_UP, answer_first, arguments=LONG_CALL, key="crossing, answer first", after="limit",
+                     control=nothing_late),
+    ClientExperiment("late-progress", _GIVES_UP, late_progress, arguments=LONG_CALL, control=nothing_late),
     ClientExperiment("initialize", "connects, with a limit", initialize, tool=NEXT, arguments=ADDED),
     ClientExperiment("task", f"calls a tool as a task, cancels it soon, and then calls {NEXT}", task, tool="research",
                      arguments=LONG_CALL, patient=True),
     ClientExperiment("question", "calls a tool and answers each of its questions after a second or two", question,
-                     tool="ask", patient=True),
-    ClientExperiment("unknown-cancel", f"calls a tool, and then calls {NEXT}", unknown_cancel, arguments=LONG_CALL),
+                     tool="ask", patient=True, control=answered_question),
+    ClientExperiment("unknown-cancel", f"calls a tool, and then calls {NEXT}", unknown_cancel, arguments=LONG_CALL,
+                     control=answered_call),
     ClientExperiment("ids", f"calls {NEXT} {MANY} times", many, tool=NEXT, arguments=ADDED),
     ClientExperiment("progress", "calls a slow tool with a limit that progress resets, and with a maximum", progress,
                      tool="count", arguments=LONG_CALL, after="limit"),

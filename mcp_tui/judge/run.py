@@ -24,10 +24,11 @@ from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.session_store import shown
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.clock import utc_stamp, wall
-from mcp_tui.judge import verdicts
+from mcp_tui.judge import timelines, verdicts
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, ClientExperiment
+from mcp_tui.judge.harm import signs
 from mcp_tui.judge.rules import CLIENT_RULES
-from mcp_tui.judge.seen import Seen
+from mcp_tui.judge.seen import Seen, control_name, signal_name
 from mcp_tui.judge.stage import Stage
 from mcp_tui.probe.report import TIME_OVER, CalledTool, Finding, Report, Verdict
 from mcp_tui.probe.rules import Rule
@@ -131,11 +132,15 @@ class Judge:
             for each in wanted:
                 if each not in first:
                     group.create_task(make(each))
-        ordered = {
-            each.run_name: self.runs[each.run_name]
-            for each in CLIENT_EXPERIMENTS
-            if each.run_name in self.runs
-        }
+        # What may be harm is compared with what the client does where there is no reason for it.
+        suspicious = [
+            each.as_control() for each in wanted if each.control and signs(self.runs.get(each.run_name))
+        ]
+        async with asyncio.TaskGroup() as group:
+            for each in suspicious:
+                group.create_task(make(each))
+        names = [name for each in CLIENT_EXPERIMENTS for name in (each.run_name, control_name(each.run_name))]
+        ordered = {name: self.runs[name] for name in names if name in self.runs}
         return self._report(ordered, not_run, date, monotonic() - began)
 
     # -- one run -------------------------------------------------------------------------------------------------
@@ -242,7 +247,7 @@ class Judge:
         for rule in report.not_run:
             report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, TIME_OVER)
         if runs and not any(each.requests for each in runs.values()):
-            report.lost = verdicts.not_called(next(iter(runs.values())))
+            report.lost = timelines.not_called(next(iter(runs.values())))
         report.calls = _calls(runs)
         report.notes = list(_notes(runs))
         for rule in CLIENT_RULES:
@@ -294,9 +299,9 @@ def _notes(runs: dict[str, Seen]) -> list[str]:
     if hung:
         notes.append(f"The client did not end by itself and was killed: {', '.join(hung)}")
     died: dict[str, Any] = {
-        name: verdicts.signal_name(-seen.exit)
+        name: signal_name(-seen.exit)
         for name, seen in runs.items()
-        if seen.exit is not None and verdicts.crashed(seen)
+        if seen.exit is not None and timelines.crashed(seen)
     }
     notes += [f"The client was ended by {number}: {name}" for name, number in died.items()]
     most = max((seen.output for seen in runs.values()), default=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -24,6 +25,19 @@ SIGNALS = {"sigint": "SIGINT", "sigterm": "SIGTERM", "sigkill": "SIGKILL"}
 
 PERSON = "person"
 """The stream of what a person said who uses the client."""
+
+
+def signal_name(number: int) -> str:
+    """Returns the name of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def control_name(name: str) -> str:
+    """Returns the name of the control run of a run."""
+    return f"{name}, control"
 
 
 @frozen
@@ -65,6 +79,17 @@ class SeenCall:
 
 
 @dataclass(slots=True, eq=False)
+class SeenQuestion:
+    """A question of the judge's to the client. ``is_error``: it was answered with an error."""
+
+    id: RequestId
+    asked_at: float
+    taken_back_at: float | None = None
+    answered_at: float | None = None
+    is_error: bool = False
+
+
+@dataclass(slots=True, eq=False)
 class SeenSession:
     """One session over HTTP that the client opened, with the number of its connection."""
 
@@ -101,11 +126,12 @@ class Seen:
     ``timeout`` and ``maximum`` are the limits that the client is to set, ``limit`` is the one that it was seen to have.
     ``calls`` are those of tools that the judge answers when it likes, ``nexts`` those of the tool that is to be called next.
     ``acted_at`` is when the judge did what the experiment is about (a late result, a signal to the client).
-    ``stopped``: the judge had to end the client, at ``stopped_at``. ``answers`` are the times at which the client answered
-    a question, each with the time since the question was taken back, if it was. ``held_up`` is the longest time between two
+    ``stopped``: the judge had to end the client, at ``stopped_at``. ``questions`` are those of the judge, in order.
+    ``held_up`` is the longest time between two
     messages of progress. ``initialize_at`` is when a handshake came that is not answered, and ``abandoned_at`` when the
     client closed the connection on which it waits for that. ``strays`` are the names of tasks
     that it cancelled and that the server never named. ``tools`` are the names of all tools that were called, in order.
+    ``next_shown``: a person saw the answer of the next call.
     """
 
     experiment: str
@@ -134,11 +160,10 @@ class Seen:
     stopped: bool = False
     stopped_at: float = 0.0
     acted_at: float | None = None
-    asked_at: float | None = None
-    taken_back_at: float | None = None
-    answers: list[tuple[float, bool]] = field(default_factory=list[tuple[float, bool]])
+    questions: list[SeenQuestion] = field(default_factory=list[SeenQuestion])
     watched: float = 0.0
     held_up: float = 0.0
+    next_shown: bool = False
     strays: list[str] = field(default_factory=list[str])
     asks: str = ""
 

@@ -22,12 +22,12 @@ from mcp_tui.demo.http import HttpResponse, HttpServer
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.server import LineChannel
 from mcp_tui.demo.tools import TOOLS, Run
-from mcp_tui.judge import stub
+from mcp_tui.judge import harm, stub
 from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSession
 from mcp_tui.probe.left_behind import running
-from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
-from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.error_codes import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp_tui.protocol.events import Signal, Violation
 from mcp_tui.protocol.messages import is_request_id, shown
 
 CLIENT_PATIENCE_SECONDS: Final = 30.0
@@ -48,6 +48,10 @@ KILLED_SECONDS: Final = 5.0
 KEPT_LINES: Final = 400
 OUTPUT_LINE_CHARACTERS: Final = 1000
 """Lines of the client that are kept, and characters of each."""
+
+WITHHELD_SECONDS: Final = 1.0
+MOST_WITHHELD_SECONDS: Final = 2.0
+"""Seconds by which the next call is answered later than it could be, at least and at most."""
 
 NEXT: Final = "add"
 """The tool that a client calls next."""
@@ -76,6 +80,12 @@ class HeldCall:
         """Answers it."""
         self.seen.answered_at = self.seen.answered_at or monotonic()
         self.call.answer("finished, whatever was asked meanwhile")
+        self.over.set()
+
+    def refuse(self) -> None:
+        """Answers it with an error."""
+        self.seen.answered_at = self.seen.answered_at or monotonic()
+        self.call.refuse(DemoRefusal(INTERNAL_ERROR, "failed, whatever was asked meanwhile"))
         self.over.set()
 
     def report(self, step: int) -> None:
@@ -284,6 +294,12 @@ class Stage:
         """Whether the client has ended."""
         return self.seen.ended_at is not None
 
+    @property
+    def broke_a_rule(self) -> bool:
+        """Whether the client was seen to break a rule."""
+        observed = (*(talk.observed for talk in self.talks), *self._overheard)
+        return any(isinstance(event, Violation) for each in observed for event in each.events)
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs a coroutine for as long as the run lasts."""
         task = asyncio.get_running_loop().create_task(work)
@@ -398,8 +414,7 @@ class Stage:
             if fields["http_method"] == "DELETE" and (named := fields["headers"].get("mcp-session-id")):
                 self._deleted(self._session(named).number)
         elif name == "received" and "method" not in fields:
-            if self.seen.asked_at is not None:
-                self.seen.answers.append((monotonic(), self.seen.taken_back_at is not None))
+            self._answered(fields)
         elif name == "received" and "cancel" in fields["method"].lower():
             # A cancel of the wrong kind or with the wrong id is the fault of other rules, and a cancel.
             params = frames.as_object(fields.get("params")) or {}
@@ -407,6 +422,11 @@ class Stage:
             way = Signal.TASKS_CANCEL if "id" in fields else Signal.NOTIFICATION
             self._cancelled(named, way, params.get("reason"))
         self.news()
+
+    def _answered(self, fields: dict[str, Any]) -> None:
+        for asked in self.seen.questions:
+            if asked.id == fields.get("id") and asked.answered_at is None:
+                asked.answered_at, asked.is_error = self.read[1], "error" in fields
 
     def _deleted(self, connection: int) -> None:
         for each in self.seen.sessions:
@@ -475,8 +495,29 @@ class Stage:
         # The next call is answered only after the late result has left, so that a client that goes on has had it to read.
         if self.seen.call is not None:
             await self.gate.wait()
-        seen.answered_at = monotonic()
-        await self._add(call, **given)
+            await self._withhold(seen)
+        # a client that is gone gets no answer
+        if not (call.channel.gone.is_set() or self.is_over or self.seen.gone_at(seen) is not None):
+            seen.answered_at = monotonic()
+            await self._add(call, **given)
+
+    async def _withhold(self, following: SeenCall) -> None:
+        """Waits before the next call is answered: a client that goes on meanwhile took something else for the answer.
+
+        A busy machine makes a client slow, which its start shows.
+        """
+        seen = self.seen
+        if seen.acted_at is None or harm.next_call(seen) is not following:
+            return
+        took = (seen.calls[0].at if seen.calls else following.at) - seen.began
+        seconds = min(MOST_WITHHELD_SECONDS, max(WITHHELD_SECONDS, took))
+        before = len(seen.tools)
+
+        def went_on() -> bool:
+            gone = self.is_over or seen.gone_at(following) is not None
+            return gone or following.cancelled_at is not None or len(seen.tools) > before
+
+        await self.until(went_on, seconds)
 
     async def _add(self, call: Call, **given: Any) -> None:
         await TOOLS[NEXT].run(call, **given)

@@ -7,15 +7,37 @@ of its output, or from its next call on the same connection. Without one of thes
 from __future__ import annotations
 
 import re
-import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from mcp_tui.judge.harm import NEXT_CANCELLED, Sign, harm, next_call, settled
 from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
-from mcp_tui.judge.seen import CONNECTION_END_SECONDS, PERSON, REACHED_SHARE, SIGNALS, Seen, SeenCall
+from mcp_tui.judge.seen import (
+    CONNECTION_END_SECONDS,
+    REACHED_SHARE,
+    SIGNALS,
+    Seen,
+    SeenCall,
+    SeenQuestion,
+    control_name,
+)
+from mcp_tui.judge.timelines import (
+    answered_before,
+    client_ended,
+    crashed,
+    ended,
+    ends,
+    given_up_after,
+    harmed_timeline,
+    lag,
+    not_called,
+    timeline,
+    way,
+    went_on_before,
+)
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import Strength
-from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.events import Signal, Violation
 from mcp_tui.protocol.messages import shown
 from mcp_tui.protocol.responses import CROSSING_SECONDS
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, REVISIONS, Revision
@@ -23,23 +45,26 @@ from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, REVISIONS, Revision
 Runs = Mapping[str, Seen]
 """The runs that were made, by their names."""
 
-SURFACED: Final = re.compile(
-    r"traceback|unhandled|uncaught|panick|(?:unknown|unexpected) (?:message|request|response|result|id)",
+MADE_FOR_PROGRAMS: Final = re.compile(
+    r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]|^\W*(?:undefined|null|none|nan|true|false|\d+)?\W*$",
     re.IGNORECASE,
 )
-"""What a line on stderr says where a message surfaced as an error that nobody handles."""
-
-MADE_FOR_PROGRAMS: Final = re.compile(r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]", re.IGNORECASE)
 """What a reason looks like that was made for a program."""
 
 CANCEL_SECONDS: Final = 3.0
 """Seconds that a client has to cancel after it said that it gave up."""
 
-EXACT_SECONDS: Final = 0.2
-"""Seconds by which a time may be wrong that is told as exact."""
+UNHURRIED_SECONDS: Final = 1.0
+"""Seconds from which on a client takes its time to answer a question."""
+
+LATE_SHARE: Final = 1.25
+"""The share of its maximum after which a client gave a call up late, which a busy machine may add a few seconds to."""
 
 TIE_SECONDS: Final = 0.1
 """Seconds in which the end of stdin and a signal come at the same time: they reach a process on different ways."""
+
+NEXT_SECONDS: Final = 5.0
+"""Seconds that the limit of the next call has at least."""
 
 FEW: Final = 10
 """Calls from which the rule about ids is judged."""
@@ -109,9 +134,15 @@ class Judging:
             told += [
                 EvidenceItem(f"{name}: {each.detail}", each.at - since)
                 for each in seen.violations()
-                if BREAKS.get(each.rule) == rule
+                if BREAKS.get(each.rule) == rule and not self._is_harm(name, each)
             ]
         return self._broken(rule, told[0].what.partition(": ")[2], *told[:5]) if told else None
+
+    def _is_harm(self, name: str, violation: Violation) -> bool:
+        """Whether a client broke a rule because it never had the answer of its next call, which is judged as harm."""
+        following = next_call(self.runs[name])
+        lost = following is not None and violation.rule == "cancel-over" and violation.id == following.id
+        return lost and any(each.kind == NEXT_CANCELLED for each in self._harmed(name))
 
     # -- what a client gave up -----------------------------------------------------------------------------------
 
@@ -160,8 +191,11 @@ class Judging:
             return found
         # A client that cannot stop a call reaches its limit in this run as well, and that is no stop.
         after, limit = given_up_after(stop, stop.call), max(self.limit(), stop.timeout)
+        if found.verdict is Verdict.PASS and stop.call.cancelled_at is not None:
+            after = stop.call.cancelled_at - stop.call.at
         if after is not None and limit and after >= REACHED_SHARE * limit:
-            text = f"it gave the call up after {after:.2f} s, as at its limit: a stop was not seen"
+            what = "cancelled the call" if found.verdict is Verdict.PASS else "gave the call up"
+            text = f"it {what} after {after:.2f} s, as at its limit: a stop was not seen"
             return self._unseen("K-02", text, *found.evidence)
         return found
 
@@ -183,6 +217,8 @@ class Judging:
         if not cancelled:
             return self._unseen(rule, "it sent no cancel")
         if rule == "K-04":
+            if needless := self._needless():
+                return self._broken(rule, "it cancelled calls that had been answered", *needless[:5])
             closes = any(call.signal is Signal.STREAM_CLOSED for _, call in cancelled)
             cancelled = [each for each in cancelled if each[1].signal is Signal.NOTIFICATION]
             if not cancelled and closes:
@@ -194,6 +230,22 @@ class Judging:
             for name, call in cancelled
         )
         return self._passed(rule, f"{sentence} ({len(cancelled)} seen)", *told)
+
+    def _needless(self) -> list[EvidenceItem]:
+        """Returns the cancels of calls that had their answer long before a limit: nothing else can be their reason.
+
+        A tap takes a cancel soon after the answer for one that crossed it; here nothing was to be given up.
+        """
+        return [
+            EvidenceItem(f"{name}: {call.tool} was cancelled after its answer", call.cancelled_at - call.at)
+            for name, seen in self.runs.items()
+            for call in (*seen.calls, *seen.nexts)
+            if call.signal is Signal.NOTIFICATION
+            and call.answered_at is not None
+            and call.cancelled_at is not None
+            and call.answered_at < call.cancelled_at
+            and call.cancelled_at - call.at < REACHED_SHARE * min(seen.timeout or NEXT_SECONDS, NEXT_SECONDS)
+        ]
 
     def _initialize(self) -> Finding | None:
         if (broken := self._violated("K-05")) is not None:
@@ -257,31 +309,14 @@ class Judging:
 
     # -- what may do harm ----------------------------------------------------------------------------------------
 
-    def _harm(self, seen: Seen, *, ends_only: bool = False) -> tuple[str, list[EvidenceItem]]:
-        """Returns what harm was seen after the judge acted, in words; empty for none.
+    def _control(self, name: str) -> Seen | None:
+        """Returns the control run of a run: the same, and nothing came late."""
+        return self.runs.get(control_name(name))
 
-        ``ends_only``: an error that surfaces is none where the client goes on.
-        """
-        acted = seen.acted_at
-        assert acted is not None
-        since = acted if seen.call is None else seen.call.at
-        for line in seen.lines if not (ends_only and seen.went_on) else ():
-            told = line.stream == PERSON or (line.stream == "stderr" and SURFACED.search(line.text))
-            if told and line.at >= acted:
-                item = EvidenceItem(f"{line.stream}: {line.text}", line.at - since)
-                return f"an error surfaced: {line.text}", [item]
-        if seen.exit is not None and seen.exit < 0 and not seen.stopped:
-            at = (seen.ended_at or acted) - since
-            return f"it was ended by {signal_name(-seen.exit)}", [EvidenceItem("the client died", at)]
-        if seen.went_on:
-            return "", []
-        # A client may never make a next call, so its absence is harm only where another run of the same client has one.
-        usual = next((name for name, each in self.runs.items() if each is not seen and each.went_on), "")
-        if usual:
-            end = "it hung" if seen.stopped else f"it ended with status {seen.exit}"
-            end = "it went on" if seen.ended_at is None and not seen.stopped else end
-            return f"{end} without its next call, which it makes in the run {usual}", []
-        return "", []
+    def _harmed(self, name: str) -> list[Sign]:
+        """Returns the harm that was seen in a run."""
+        seen = self.runs[name]
+        return harm(seen, self._control(name))
 
     def _harmless(self, rule: str, name: str, what: str) -> Finding | None:
         """Judges whether what the judge did harmed nothing."""
@@ -298,18 +333,26 @@ class Judging:
                 else "no call was given up while its connection stayed"
             )
             return self._unseen(rule, f"{why}: {what} could not come", *timeline(seen, seen.call))
-        harm, more = self._harm(seen, ends_only=rule == "K-09")
-        items = (*timeline(seen, seen.call), EvidenceItem(what, seen.acted_at - seen.call.at), *more)
-        told = sorted(items, key=lambda each: each.at or 0.0)
-        if harm:
-            return self._broken(rule, harm, *told)
-        if not seen.went_on:
-            return self._unseen(rule, "nothing surfaced, but it made no next call", *told)
-        return self._passed(rule, f"nothing surfaced, and the next call worked after {what}", *told)
+        found, worked = self._harmed(name), settled(seen, self._control(name))
+        # A line that says so is harm by K-07, and none by K-09 where the client works on.
+        if rule == "K-09" and worked:
+            found = [each for each in found if not each.kind.startswith("line ")]
+        told = harmed_timeline(seen, seen.call, what, found)
+        if found:
+            return self._broken(rule, found[0].words, *told)
+        if worked:
+            return self._passed(rule, f"nothing surfaced after {what}: {worked}", *told)
+        made = (
+            "it made its next call, and nothing shows what came of that"
+            if seen.went_on
+            else "it made no next call"
+        )
+        return self._unseen(rule, f"nothing surfaced after {what}, but {made}", *told)
 
     def _late_result(self) -> Finding | None:
         found = [
-            self._harmless("K-07", name, "a result after the client gave up") for name in ("limit", "stop")
+            self._harmless("K-07", name, f"{what} after the client gave up")
+            for name, what in (("limit", "a result"), ("stop", "an error"))
         ]
         return worst(found)
 
@@ -327,9 +370,16 @@ class Judging:
         seen = self.runs.get("crossing, answer first")
         if seen is None or seen.acted_at is None or seen.call is None:
             return first
-        harm, more = self._harm(seen, ends_only=True)
-        if harm:
-            return self._broken("K-09", harm, *timeline(seen, seen.call), *more)
+        # Where no cancel crossed it, the answer was in time: whatever the client does then is no harm but its end.
+        found = [
+            each
+            for each in self._harmed("crossing, answer first")
+            if not each.kind.startswith("line ")
+            and (seen.call.cancelled_at is not None or each.kind != "no next call")
+        ]
+        if found:
+            told = harmed_timeline(seen, seen.call, "a result just before the limit", found)
+            return self._broken("K-09", found[0].words, *told)
         return first
 
     def _question(self) -> Finding | None:
@@ -344,23 +394,54 @@ class Judging:
             )
         if not seen.asks:
             return self._inapplicable("K-10", "it declares nothing that a server could ask for")
-        if seen.taken_back_at is None:
+        return self._taken_back(seen, seen.call)
+
+    def _taken_back(self, seen: Seen, call: SeenCall) -> Finding:
+        """Judges what a client did with the questions that were taken back; the first one was not."""
+        first, *others = seen.questions or [SeenQuestion("", call.at)]
+        if first.answered_at is None or not others:
             return self._unseen("K-10", "it did not answer a question that was not taken back")
-        late = [at - seen.taken_back_at for at, taken_back in seen.answers if taken_back]
-        marks = [(seen.taken_back_at, "a second question was taken back")]
-        marks += [(at, f"it answered the {'second' if back else 'first'} one") for at, back in seen.answers]
-        told = [EvidenceItem(what, at - seen.call.at) for at, what in sorted(marks)]
+        took = first.answered_at - first.asked_at
+        marks = [(first.answered_at, "it answered the first question")]
+        for name, each in zip(("second", "third"), others, strict=False):
+            marks += [
+                (at, what)
+                for at, what in (
+                    (each.taken_back_at, f"the {name} question was taken back"),
+                    (each.answered_at, f"it answered the {name} question"),
+                )
+                if at is not None
+            ]
+        told = [EvidenceItem(what, at - call.at) for at, what in sorted(marks)]
+        crossed = ""
+        for name, each in zip(("second", "third"), others, strict=False):
+            if (
+                each.answered_at is None
+                or each.taken_back_at is None
+                or each.answered_at < each.taken_back_at
+            ):
+                continue
+            late, quick = each.answered_at - each.taken_back_at, each.answered_at - each.asked_at < took / 4
+            text = f"it answered {late:.2f} s after the {name} question was taken back"
+            if each.is_error and not first.is_error:
+                return self._broken("K-10", f"{text}, with an error", *told)
+            # An answer that comes at once, where the client takes its time otherwise, is one to the taking back.
+            if late > CROSSING_SECONDS or (quick and took >= UNHURRIED_SECONDS):
+                return self._broken("K-10", text, *told)
+            crossed = f"its answer crossed the cancel ({late:.2f} s after it)"
+        if (found := self._harmed("question")) and seen.acted_at is not None:
+            told = harmed_timeline(seen, call, "the second question was taken back", found)
+            return self._broken("K-10", found[0].words, *told)
         # A client that takes its time is given as long as its first answer took, or its silence shows nothing.
-        if not late and seen.watched < seen.answers[0][0] - (seen.asked_at or 0.0):
+        if seen.watched < took:
             text = "its call was over before it had the time in which it answered the first one"
             return self._unseen("K-10", text, *told)
-        if not late:
-            return self._passed(
-                "K-10", f"the question was not answered (watched {seen.watched:.1f} s)", *told
-            )
-        if late[0] <= CROSSING_SECONDS:
-            return self._unseen("K-10", f"its answer crossed the cancel ({late[0]:.2f} s after it)", *told)
-        return self._broken("K-10", f"it answered {late[0]:.2f} s after the question was taken back", *told)
+        worked = settled(seen, self._control("question"))
+        if crossed or not worked:
+            text = crossed or "no question was answered, but it made no next call that shows that it works on"
+            return self._unseen("K-10", text, *told)
+        text = f"no question was answered that was taken back (watched {seen.watched:.1f} s): {worked}"
+        return self._passed("K-10", text, *told)
 
     def _unknown_cancel(self) -> Finding | None:
         seen = self.runs.get("unknown-cancel")
@@ -368,19 +449,18 @@ class Judging:
             return None
         if seen.call is None or seen.acted_at is None:
             return self._unseen("K-11", not_called(seen))
-        answered = [each for each in seen.violations() if each.rule == "answer-unknown"]
-        if answered:
-            return self._broken("K-11", f"it answered the cancel: {answered[0].detail}")
-        harm, more = self._harm(seen)
-        if harm:
-            return self._broken("K-11", harm, *more)
-        if seen.went_on or seen.exit == 0:
-            marks = [(seen.acted_at, "two unknown ids were cancelled, and the call was answered")]
-            marks += [(each.at, f"it made its next call, {each.tool}") for each in seen.nexts]
-            marks += [] if seen.ended_at is None else [(seen.ended_at, f"it ended (status {seen.exit})")]
-            told = (EvidenceItem(what, at - seen.call.at) for at, what in marks)
-            return self._passed("K-11", "it went on", *told)
-        return self._unseen("K-11", "it made no next call")
+        found, control = self._harmed("unknown-cancel"), self._control("unknown-cancel")
+        told = harmed_timeline(
+            seen, seen.call, "unknown ids were cancelled, and the call was answered", found
+        )
+        if found:
+            return self._broken("K-11", found[0].words, *told)
+        worked = settled(seen, control)
+        if not worked and seen.exit == 0 and not seen.nexts:
+            worked = "its call was answered, and it ended with status 0"
+        if worked:
+            return self._passed("K-11", f"it went on: {worked}", *told)
+        return self._unseen("K-11", "it made no next call that shows that it works on", *told)
 
     # -- ids and limits ------------------------------------------------------------------------------------------
 
@@ -421,6 +501,9 @@ class Judging:
             return self._inapplicable(
                 "K-13", f"progress does not reset its limit: it gave up after {after:.1f} s"
             )
+        if after is not None and seen.maximum and after > LATE_SHARE * seen.maximum + CANCEL_SECONDS:
+            text = f"it gave up after {after:.1f} s, though its maximum is {seen.maximum:g} s"
+            return self._broken("K-13", text, *timeline(seen, call))
         if after is not None:
             text = f"progress reset its limit of {limit:.1f} s, and it gave up after {after:.1f} s"
             return self._passed("K-13", text, *timeline(seen, call))
@@ -574,126 +657,6 @@ class Judging:
         if not texts:
             return self._unseen("K-17", "its cancels give no reason")
         return self._passed("K-17", ", ".join(map(shown, texts[:3])), *told)
-
-
-# -- words about a run ---------------------------------------------------------------------------------------------
-
-
-def not_called(seen: Seen) -> str:
-    """Returns why there was no call to be judged."""
-    end = ended(seen)
-    if not seen.servers and seen.transport == "stdio":
-        return f"it did not start the server{end}"
-    if not seen.requests:
-        return f"it sent no request{end}"
-    others = seen.tools or [each.tool for each in (*seen.calls, *seen.nexts)]
-    if others and seen.tool not in others:
-        other = others[0] if others[0].isidentifier() else shown(others[0])
-        return f"it called {other} instead of {seen.tool}{end}"
-    return f"it did not call {seen.tool or 'a tool'}{end}"
-
-
-def ended(seen: Seen) -> str:
-    """Returns how the client ended, as the end of a sentence; empty where the judge ended it."""
-    if seen.exit is None or seen.stopped:
-        return ""
-    if seen.exit < 0:
-        return f", and was ended by {signal_name(-seen.exit)}"
-    return f", and ended with status {seen.exit}"
-
-
-def client_ended(seen: Seen) -> str:
-    """Returns that the client ended, with its status where that was seen."""
-    return "the client ended" if seen.exit is None else f"the client ended (status {seen.exit})"
-
-
-def crashed(seen: Seen) -> bool:
-    """Whether a signal ended the client that the judge did not send."""
-    return seen.exit is not None and seen.exit < 0 and not seen.stopped and seen.experiment not in SIGNALS
-
-
-def lag(call: SeenCall) -> str:
-    """Returns the seconds between a call and its cancel, as a range where both were read too late to be exact."""
-    at = call.cancelled_at or call.at
-    least = (call.cancelled_since or at) - call.at
-    most = at - (call.since or call.at)
-    if most - least > EXACT_SECONDS:
-        return f"between {max(0.0, least):.1f} and {most:.1f} s"
-    return f"{at - call.at:.2f} s"
-
-
-def way(call: SeenCall) -> str:
-    """Returns how a call was cancelled."""
-    words = {
-        Signal.NOTIFICATION: "by notifications/cancelled",
-        Signal.STREAM_CLOSED: "by closing its stream",
-        Signal.TASKS_CANCEL: "by tasks/cancel",
-    }
-    return words.get(call.signal or Signal.NONE, "")
-
-
-def given_up_after(seen: Seen, call: SeenCall) -> float | None:
-    """Returns the seconds after which a call was seen to be given up."""
-    sign = seen.sign(call)
-    times = [each for each in (call.cancelled_at, None if sign is None else sign[0]) if each is not None]
-    return min(times) - call.at if times else None
-
-
-def went_on_before(seen: Seen, call: SeenCall, gone: float) -> bool:
-    """Whether the client made its next call on the same connection, before it ended that."""
-    return any(each.connection == call.connection and call.at < each.at < gone for each in seen.nexts)
-
-
-def answered_before(seen: Seen, call: SeenCall, gone: float) -> bool:
-    """Whether the client had its answer before it ended its connection and itself."""
-    return call.answered_at is not None and call.answered_at < min(gone, seen.ended_at or gone)
-
-
-def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
-    """Yields what was seen of a call, in order."""
-    marks: list[tuple[float, str]] = [(call.at, f"{call.tool} was called")]
-    if call.cancelled_at is not None:
-        told = f": {shown(call.reason)}" if call.reason is not None else ""
-        marks.append((call.cancelled_at, f"cancelled {way(call)}{told}"))
-    if (sign := seen.sign(call)) is not None:
-        marks.append(sign)
-    if (gone := seen.gone_at(call)) is not None:
-        http = seen.transport == "http"
-        marks.append((gone, "the client deleted its session" if http else "the client ended the server"))
-    if call.closed_at is not None:
-        marks.append((call.closed_at, "the client closed the stream of the call"))
-    elif (answered := call.answered_at) is not None:
-        if not any(call.at < at <= answered for at, _ in marks):
-            marks.append((answered, "the judge answered"))
-        elif seen.transport == "http":
-            marks.append((answered, "the stream of the call was still open"))
-    for at, what in sorted(marks):
-        yield EvidenceItem(what, at - call.at)
-
-
-def ends(seen: Seen) -> Iterator[EvidenceItem]:
-    """Yields in order how each server ended, from what was done to the client or else from the start of the run."""
-    since = seen.acted_at or seen.began
-    marks = [] if seen.ended_at is None else [(seen.ended_at, client_ended(seen))]
-    for each in seen.servers:
-        if each.stdin_closed_at is not None:
-            marks.append((each.stdin_closed_at, f"stdin of process {each.pid} was closed"))
-        marks += [(at, f"process {each.pid} got {signal_name(number)}") for at, number in each.signals]
-        if each.ended_at is not None and not each.left:
-            marks.append((each.ended_at, f"process {each.pid} was killed"))
-    for at, what in sorted(marks):
-        yield EvidenceItem(what, at - since)
-    for each in seen.servers:
-        if each.left:
-            yield EvidenceItem(f"process {each.pid} still ran when the judge looked last")
-
-
-def signal_name(number: int) -> str:
-    """Returns the name of a signal."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def worst(found: list[Finding | None]) -> Finding | None:

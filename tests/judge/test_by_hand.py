@@ -134,6 +134,11 @@ async def test_what_a_person_says_is_evidence_against_a_program_that_sends_nothi
     assert report.findings["K-02"].sentence == "it was stopped by a person, and sent no cancel"
 
 
+async def test_a_next_call_that_fails_is_harm_as_the_person_saw(tmp_path: Path):
+    report = await Played(tmp_path, says={"The answer is 3": "n"}).run("stop")
+    assert verdicts(report, "K-07") == {"K-07": WARNING}
+
+
 async def test_without_a_word_of_the_person_nothing_is_judged(tmp_path: Path):
     played = Played(tmp_path, cancels=False, says={"gives up by itself": "n"})
     report = await played.run("limit")

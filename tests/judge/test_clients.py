@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +16,7 @@ import pytest
 
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import ClientReport, Judge
-from mcp_tui.judge.seen import Seen
+from mcp_tui.judge.seen import SIGNALS, Seen
 from mcp_tui.judge.stage import Stage
 from mcp_tui.probe.report import BAD, Verdict
 from tests.cli.running import MCP_TUI, SERVERS
@@ -40,8 +42,18 @@ def is_there(pid: int) -> bool:
     return bool(pid) and Path(f"/proc/{pid}").exists()
 
 
-def client(vice: str) -> tuple[str, ...]:
-    return (sys.executable, "-S", str(SERVERS / "judged_client.py"), vice)
+@pytest.fixture(autouse=True)
+def _node(request: pytest.FixtureRequest) -> None:
+    if "node" in request.node.name and shutil.which("node") is None:
+        pytest.skip("node is not on the PATH")
+
+
+def client(fault: str, language: str = "python", era: str = "legacy") -> tuple[str, ...]:
+    programs = {
+        "python": (sys.executable, "-S", str(SERVERS / "judged_client.py")),
+        "node": ("node", str(SERVERS / "judged_client.mjs")),
+    }
+    return (*programs[language], fault, era)
 
 
 def script(*lines: str) -> tuple[str, ...]:
@@ -75,15 +87,131 @@ async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Pat
     assert [each.connection for each in stage.seen.sessions] == [0, 1]
 
 
+HARM: Final = (
+    "dies",
+    "dies quietly",
+    "crashes",
+    "hangs",
+    "complains",
+    "mistakes it",
+    "answers it",
+    "starts again",
+)
+PLANTED: Final = {
+    "K-01": ("sends nothing", "cancels too late"),
+    "K-02": ("sends nothing", "cancels too late"),
+    "K-03": ("cancels the question", "cancels what it answered", "another kind", "another kind too", "a request", "a task",
+             "a notification", "both"),
+    "K-04": ("a string", "another", "a fraction", "nothing", "twice", "what was answered"),
+    "K-05": ("once", "with a reason", "and ends"),
+    "K-06": ("a notification", "both", "its name", "another"),
+    "K-07": HARM,
+    "K-08": HARM,
+    # what surfaces is a fault by K-07, and only this experiment has a call behind the next one
+    "K-09": (*(each for each in HARM if each != "complains"), "fails later"),
+    "K-10": ("answers", "answers at once", "answers with an error", "answers the second", "dies quietly", "hangs"),
+    "K-11": (*HARM, "aborts its call"),
+    "K-12": ("reuses an id", "reuses a token", "reuses the id of a cancelled call"),
+    "K-13": ("no maximum", "late maximum"),
+    "K-14": ("leaves", "terminates", "kills"),
+    "K-15": ("leaves", "no guard"),
+    "K-16": ("SIGINT", "SIGTERM", "forgets"),
+    "K-17": ("an error", "an object", "no words"),
+}  # fmt: skip
+"""The faults of ``judged_client`` by the rule that each breaks."""
+
+EXPERIMENTS: Final = {
+    "K-03": ("limit", "question"),
+    "K-04": ("limit", "ids"),
+    "K-07": ("limit", "stop"),
+    "K-12": ("late-progress", "ids"),
+    "K-13": ("limit", "progress"),
+    "K-15": tuple(SIGNALS),
+    "K-16": tuple(SIGNALS),
+}
+"""The experiments in which they show, where a rule has not one of its own."""
+
+CELLS: Final = [(*cell,) for cell in product(("python", "node"), ("stdio", "http"), ("legacy", "modern"))]
+NOT_IN: Final = {
+    ("http", "legacy"): {"K-15", "K-14 kills", "K-03 a notification", "K-03 both"},
+    ("stdio", "legacy"): {"K-03 a notification", "K-03 both"},
+    ("stdio", "modern"): {"K-05", "K-10", "K-03 cancels", "K-03 a notification", "K-03 both", "K-11 aborts"},
+    ("http", "modern"): {
+        "K-04",
+        "K-05",
+        "K-07",
+        "K-08",
+        "K-09",
+        "K-10",
+        "K-14",
+        "K-15",
+        "K-17",
+        "K-03 cancels",
+        "K-11 aborts",
+    },
+}
+"""What a transport and an era do not have."""
+
+
+def cases_of(rule: str) -> list[tuple[str, str, str, str]]:
+    """Each fault in two of the cells that have it, which are others for each."""
+    made: list[tuple[str, str, str, str]] = []
+    for number, fault in enumerate(PLANTED[rule]):
+        name = f"{rule} {fault}"
+        fit = [each for each in CELLS if not any(name.startswith(one) for one in NOT_IN[each[1:]])]
+        made += [(name, *fit[(number + step) % len(fit)]) for step in (0, len(fit) // 2)]
+    return made
+
+
 @pytest.mark.slow
 @pytest.mark.clock("a client has limits, and a server is left behind after seconds")
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("vice", ["good", "modern", *CLIENT_RULES])
-def test_a_client_that_breaks_one_rule_falls_by_it_and_by_no_other(vice: str):
-    report = judged(client(vice), maximum=6.0)
-    assert fallen(report) == {vice} & {*CLIENT_RULES}, report.findings
+@pytest.mark.parametrize("fault", ["good", *(f"{rule} {faults[0]}" for rule, faults in PLANTED.items())])
+def test_a_client_that_breaks_one_rule_falls_by_it_and_by_no_other(fault: str):
+    report = judged(client(fault), maximum=6.0, gave_up=re.compile("gave up"))
+    assert fallen(report) == {fault.partition(" ")[0]} & {*CLIENT_RULES}, report.findings
     unseen = {rule for rule, found in report.findings.items() if found.verdict in (UNSEEN, ABSENT)}
-    assert unseen == ({"K-05", "K-10"} if vice == "modern" else set()), report.findings
+    assert unseen == set(), report.findings
+
+
+@pytest.mark.slow
+@pytest.mark.clock("a client has limits, and a server is left behind after seconds")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("language", "transport", "era"), CELLS)
+def test_a_good_client_draws_no_complaint_in_any_cell(language: str, transport: str, era: str):
+    report = judged(
+        client("good", language, era), maximum=6.0, gave_up=re.compile("gave up"), transport=transport
+    )
+    assert fallen(report) == set(), report.findings
+    closes = {"K-07", "K-08", "K-09", "K-17"} if (transport, era) == ("http", "modern") else set[str]()
+    assert {rule for rule, found in report.findings.items() if found.verdict is UNSEEN} == closes
+
+
+QUICK: Final = (
+    ("K-07 dies quietly", "python", "stdio", "legacy"),
+    ("K-09 mistakes it", "python", "http", "legacy"),
+    ("K-04 what was answered", "python", "stdio", "modern"),
+)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "planted",
+    [*QUICK, *slow(*(each for rule in PLANTED for each in cases_of(rule) if each not in QUICK))],
+    ids=" ".join,
+)
+def test_each_planted_fault_is_found_in_its_rule_alone(planted: tuple[str, str, str, str]):
+    fault, language, transport, era = planted
+    rule = fault.partition(" ")[0]
+    report = judged(
+        client(fault, language, era),
+        *EXPERIMENTS.get(rule, (CLIENT_RULES[rule].experiment,)),
+        limit=0.8,
+        maximum=6.0,
+        gave_up=re.compile("gave up"),
+        transport=transport,
+    )
+    assert fallen(report) == {rule}, report.findings
 
 
 def test_a_client_that_says_nothing_passes_nothing():
@@ -132,101 +260,27 @@ def test_a_client_that_leaves_its_server_behind_is_ended_with_everything_that_it
     wait(lambda: processes("61.253") == [])
 
 
-TALK: Final = """
-import http.client, json, os, sys, threading, urllib.request
-url, modern, vice = os.environ["MCP_SERVER_URL"], sys.argv[1] == "2026-07-28", sys.argv[2]
-headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-meta = {}
-if modern:
-    key = "io.modelcontextprotocol/"
-    meta = {key + "protocolVersion": sys.argv[1], key + "clientCapabilities": {}, key + "clientInfo": {"name": "raw"}}
-    headers["MCP-Protocol-Version"] = sys.argv[1]
-def post(method, params, **more):
-    told = {"Mcp-Method": method, "Mcp-Name": params.get("name", "")} if modern else {}
-    if meta:
-        params["_meta"] = meta
-    body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
-    if vice == "closes" and more["id"] == 1:
-        connection = http.client.HTTPConnection(url.split("/")[2], timeout=0.6)
-        connection.request("POST", "/mcp", body, {**headers, **told})
-        try:
-            connection.getresponse().read()
-        except TimeoutError:
-            connection.close()
-        sys.exit()
-    answer = urllib.request.urlopen(urllib.request.Request(url, body, {**headers, **told}))
-    if answer.headers["Mcp-Session-Id"]:
-        headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
-    return answer
-if not modern:
-    opening = {"protocolVersion": sys.argv[1], "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-    if vice == "K-05":
-        threading.Thread(target=post, args=("initialize", opening), kwargs={"id": 0}, daemon=True).start()
-        threading.Event().wait(0.6)
-        try:
-            post("notifications/cancelled", {"requestId": 0})
-        finally:
-            os._exit(1)
-    post("initialize", opening, id=0).read()
-    post("notifications/initialized", {}).read()
-tool, arguments = os.environ["MCP_TOOL"], json.loads(os.environ["MCP_ARGUMENTS"])
-if vice != "K-14":
-    called = {"name": tool, "arguments": arguments}
-    call = threading.Thread(target=lambda: post("tools/call", called, id=1).read(), daemon=True)
-    call.start()
-    call.join(None if vice == "closes" else 0.6)
-    if vice == "mute":
-        os._exit(0)
-    id = "1" if vice == "K-04" else 1
-    if vice not in ("K-01", "closes"):
-        post("notifications/cancelled", {"requestId": id, "reason": "too slow"}).read()
-post("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}, id=2).read()
-if vice != "K-14" and not modern:
-    urllib.request.urlopen(urllib.request.Request(url, None, headers, method="DELETE")).read()
-os._exit(0)
-"""
-
-
-@pytest.mark.parametrize(
-    ("revision", "vice"),
-    [
-        ("2025-11-25", "good"),
-        ("2025-11-25", "K-01"),
-        ("2025-11-25", "K-04"),
-        ("2025-11-25", "K-05"),
-        ("2025-11-25", "K-14"),
-        ("2026-07-28", "K-03"),
-    ],
-)
-def test_over_http_a_client_falls_by_its_one_fault(revision: str, vice: str):
-    each = {"K-05": "initialize", "K-14": "exit"}.get(vice, "limit")
-    report = judged((sys.executable, "-c", TALK, revision, vice), each, transport="http", speaks=revision)
-    assert fallen(report) == {vice} - {"good"}, report.findings
-    assert (report.info.transport, report.info.revision.name) == ("http", revision)
-
-
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_over_http_a_client_that_says_nothing_passes_nothing_and_breaks_nothing(revision: str):
-    report = judged(
-        (sys.executable, "-c", TALK, revision, "mute"), "limit", transport="http", speaks=revision
-    )
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_over_http_a_client_that_says_nothing_passes_nothing_and_breaks_nothing(era: str):
+    report = judged(client("mute", era=era), "limit", limit=0.5, transport="http")
     assert {found.verdict for found in report.findings.values()} == {UNSEEN}, report.findings
 
 
 def test_over_http_no_late_result_is_judged_where_the_stream_of_the_call_is_closed():
-    report = judged((sys.executable, "-c", TALK, "2026-07-28", "closes"), "limit", transport="http")
+    report = judged(client("good", era="modern"), "limit", limit=0.5, transport="http")
     assert {rule: report.findings[rule].verdict for rule in ("K-01", "K-03", "K-04", "K-07")} == {
         "K-01": Verdict.PASS,
         "K-03": Verdict.PASS,
         "K-04": ABSENT,
         "K-07": UNSEEN,
     }
+    assert (report.info.transport, report.info.revision.name) == ("http", "2026-07-28")
 
 
 def test_over_http_a_session_that_is_deleted_was_ended():
-    command = (sys.executable, "-c", TALK, "2025-11-25", "good")
-    report = judged(command, "exit", transport="http", speaks="2025-11-25")
+    report = judged(client("good"), "exit", transport="http")
     assert report.findings["K-14"].verdict is Verdict.PASS
+    assert (report.info.transport, report.info.revision.name) == ("http", "2025-11-25")
 
 
 @pytest.mark.parametrize("revision", ["", *slow("2025-11-25")])

@@ -12,10 +12,18 @@ from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
 from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.run import ClientReport
-from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSession
+from mcp_tui.judge.seen import (
+    OutputLine,
+    Seen,
+    SeenCall,
+    SeenQuestion,
+    SeenServer,
+    SeenSession,
+    control_name,
+)
 from mcp_tui.judge.verdicts import Judging, judge
 from mcp_tui.probe.report import Finding, Verdict
-from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.events import Origin, Signal, Violation
 from mcp_tui.protocol.revisions import LATEST, LATEST_HANDSHAKE
 from tests.cases import cases
 
@@ -46,8 +54,8 @@ def cancelled(at: float = 12.0, reason: object = "too slow", **more: Any) -> See
     return call(cancelled_at=at, signal=Signal.NOTIFICATION, reason=reason, answered_at=13.0, **more)
 
 
-def following(at: float = 12.5) -> SeenCall:
-    return SeenCall("add", at, 0, 2, answered_at=13.1)
+def following(at: float = 12.5, answered_at: float = 13.1, **more: Any) -> SeenCall:
+    return SeenCall("add", at, 0, 2, answered_at=answered_at, **more)
 
 
 def run(name: str = "limit", *calls: SeenCall, nexts: tuple[SeenCall, ...] = (), **more: Any) -> Seen:
@@ -191,76 +199,169 @@ def test_a_token_is_free_again_when_its_call_is_over():
     assert findings["K-12"].verdict is UNSEEN  # too few
 
 
+def judged(rule: str, seen: Seen, control: Seen | None = None) -> Finding:
+    """The finding on a run, with its control run, which ends as a client does that nothing harms."""
+    control = control or run(seen.experiment, *seen.calls, nexts=(following(),))
+    runs = {seen.experiment: seen, control_name(seen.experiment): control}
+    return judge(runs, LATEST_HANDSHAKE, "stdio")[rule]
+
+
+def waiting(at: float = 12.5, **more: Any) -> SeenCall:
+    """A next call that was made, and never answered."""
+    return SeenCall("add", at, 0, 2, **more)
+
+
+def said(stream: str, text: str, at: float = 13.05) -> list[OutputLine]:
+    return [OutputLine(at, stream, text)]
+
+
 @cases(
     ("more", "verdict", "words"),
     [
-        ({"nexts": (following(),)}, PASS, "nothing surfaced, and the next call worked"),
-        ({}, UNSEEN, "it made no next call"),
-        ({"exit": -11}, WARNING, "it was ended by SIGSEGV"),
-        (
-            {"lines": [OutputLine(13.1, "stderr", "Uncaught Error: unknown message 1")]},
-            WARNING,
-            "an error surfaced",
-        ),
-        (
-            {"lines": [OutputLine(12.9, "stderr", "Uncaught Error: mine")], "nexts": (following(),)},
-            PASS,
-            "next call worked",
-        ),
-        (
-            {"lines": [OutputLine(13.1, "stdout", "Traceback")], "nexts": (following(),)},
-            PASS,
-            "next call worked",
-        ),
+        ({"nexts": (following(),)}, PASS, "its next call was answered, and it ended with status 0"),
+        ({"nexts": (following(),), "exit": None, "ended_at": None}, UNSEEN, "nothing shows what came of that"),
+        ({"nexts": (following(14.5, 14.6),), "exit": None, "ended_at": None, "next_shown": True}, PASS, "as a person saw"),
+        ({}, WARNING, "it made no next call"),
+        ({"exit": 1, "ended_at": 13.01, "nexts": (waiting(),)}, WARNING, "it ended with status 1 before its next call"),
+        ({"exit": 0, "ended_at": 13.01, "nexts": (waiting(),)}, WARNING, "it ended with status 0 before its next call"),
+        ({"exit": 1, "nexts": (following(),)}, WARNING, "it ended with status 1"),
+        ({"exit": -11, "nexts": (following(),)}, WARNING, "it was ended by SIGSEGV"),
+        ({"exit": None, "stopped": True, "stopped_at": 43.0, "nexts": (following(),)}, WARNING, "it hung"),
+        ({"nexts": (following(), waiting(13.05))}, WARNING, "it called add before its next call was answered"),
+        ({"nexts": (following(cancelled_at=18.1),)}, WARNING, "it cancelled its next call 5.0 s"),
+        ({"nexts": (following(cancelled_at=13.0),)}, UNSEEN, "nothing shows"),
+        ({"nexts": (following(),), "servers": [SeenServer(7, 9.0), SeenServer(8, 13.2)]}, WARNING, "started its server"),
+        ({"nexts": (following(), following(15.0))}, WARNING, "it made 3 calls"),
+        ({"nexts": (following(),), "lines": said("stderr", "Error: no request 1")}, WARNING, "an error surfaced: Error: no"),
+        ({"nexts": (following(),), "lines": said("stdout", "Traceback")}, WARNING, "an error surfaced"),
+        ({"nexts": (following(),), "lines": said("stderr", "12:00 DEBUG x: an error came late")}, PASS, "status 0"),
+        ({"nexts": (following(),), "lines": said("stderr", "Uncaught Error: mine", 12.9)}, PASS, "status 0"),
         ({"acted_at": None}, UNSEEN, "no call was given up while its connection stayed"),
     ],
-)
-def test_a_late_result_does_harm_where_an_error_surfaces_or_the_client_dies(
+)  # fmt: skip
+def test_a_late_result_does_harm_where_a_client_works_on_without_one_and_not_with_it(
     more: dict[str, Any], verdict: Verdict, words: str
 ):
-    finding = found("K-07", run("limit", cancelled(), **more))
+    finding = judged("K-07", run("limit", cancelled(), **more))
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
 
 
-def test_a_client_that_goes_on_elsewhere_and_not_here_was_harmed():
-    usual = run("limit", cancelled(), nexts=(following(),))
-    assert found("K-08", usual, run("late-progress", cancelled(reports=True))).verdict is WARNING
-    assert found("K-08", usual, run("late-progress", cancelled())).verdict is ABSENT
-    hung = run("crossing, cancel first", cancelled(), stopped=True, exit=None, ended_at=None)
+@cases(
+    "more",
+    [
+        {"exit": 6, "nexts": (following(),)},
+        {"exit": 6},
+        {"exit": -11, "nexts": (following(),)},
+        {"exit": None, "stopped": True, "nexts": (following(),)},
+        {"nexts": (following(),), "lines": said("stderr", "Error: request 1 timed out after 2.004 s")},
+        {"nexts": (following(), following(15.0))},
+    ],
+)
+def test_what_a_client_does_in_any_case_is_no_harm(more: dict[str, Any]):
+    finding = judged("K-07", run("limit", cancelled(), **more), run("limit", cancelled(), **more))
+    assert finding.verdict in (PASS, UNSEEN), finding
+
+
+def test_without_a_control_run_only_what_cannot_be_doubted_is_harm():
+    doubtful: list[dict[str, Any]] = [
+        {},
+        {"exit": 1, "nexts": (following(),)},
+        {"exit": None, "stopped": True},
+    ]
+    for more in doubtful:
+        assert found("K-07", run("limit", cancelled(), **more)).verdict is UNSEEN
+    assert found("K-07", run("limit", cancelled(), exit=-11)).verdict is WARNING
+
+
+def test_an_answer_and_a_cancel_that_cross_do_harm_in_either_order():
+    told = said("stderr", "onerror: unknown message 1")
+    shown = run("crossing, cancel first", cancelled(), nexts=(following(),), lines=told)
+    assert judged("K-09", shown).verdict is PASS  # what surfaces is a fault by K-07
+    assert judged("K-09", run("crossing, cancel first", cancelled(), lines=told, exit=1)).verdict is FAIL
+    fine = run("crossing, cancel first", cancelled(), call(15.0), nexts=(following(),), exit=None)
+    assert judged("K-09", fine).sentence.endswith("its next call was answered, and it made one more")
+    answer = "crossing, answer first"
+    assert found("K-09", fine, run(answer, call(), exit=-6)).verdict is FAIL
+    control = run(control_name(answer), call(), nexts=(following(),))
     assert (
-        found("K-09", usual, hung).sentence
-        == "it hung without its next call, which it makes in the run limit"
-    )
-    assert found("K-09", usual, hung).verdict is FAIL
-    told = OutputLine(13.1, "stderr", "onerror: unknown message 1")
-    shown = run("crossing, cancel first", cancelled(), nexts=(following(),), lines=[told])
-    assert found("K-09", usual, shown).verdict is PASS  # what surfaces is a fault by K-07
-    assert found("K-09", run("crossing, cancel first", cancelled(), lines=[told], exit=1)).verdict is FAIL
-    fine = run("crossing, cancel first", cancelled(), nexts=(following(),))
-    assert found("K-09", usual, fine).verdict is PASS
-    assert found("K-09", fine, run("crossing, answer first", call(), exit=-6)).verdict is FAIL
+        found("K-09", fine, run(answer, call(answered_at=13.0)), control).verdict is PASS
+    )  # its answer was in time
+    assert found("K-09", fine, run(answer, cancelled(13.01)), control).verdict is FAIL
     silent = run("crossing, cancel first", call(answered_at=13.0), nexts=(following(),))
     assert found("K-09", silent).verdict is UNSEEN  # no cancel crossed the answer
 
 
+def test_late_progress_is_judged_where_it_was_asked_for():
+    assert judged("K-08", run("late-progress", cancelled(reports=True))).verdict is WARNING
+    assert judged("K-08", run("late-progress", cancelled())).verdict is ABSENT
+
+
+def test_a_cancel_of_a_call_whose_answer_was_lost_is_harm_and_breaks_no_other_rule():
+    seen = run(
+        "limit", cancelled(), nexts=(SeenCall("add", 14.0, 0, 2, answered_at=15.0, cancelled_at=46.0),)
+    )
+    seen.events = [Violation(at=46.0, rule="cancel-over", detail="a cancel of 2", id=2, by=Origin.CLIENT)]
+    findings = judge({"limit": seen}, LATEST_HANDSHAKE, "stdio")
+    assert (findings["K-07"].verdict, findings["K-04"].verdict) == (WARNING, PASS)
+
+
+def test_a_client_that_cancels_each_answered_call_breaks_k_04_however_soon():
+    answered = SeenCall(
+        "add", 10.0, 0, 2, answered_at=10.001, cancelled_at=10.002, signal=Signal.NOTIFICATION
+    )
+    assert found("K-04", run("ids", cancelled(), nexts=(answered,), acted_at=None)).verdict is FAIL
+
+
+def asked(*others: SeenQuestion, **more: Any) -> Seen:
+    """A run whose first question is answered after 1.5 s, and whose others are taken back."""
+    given: dict[str, Any] = {
+        "tool": "ask", "asks": "form", "acted_at": 11.6, "watched": 6.0, "nexts": (following(),), **more,
+    }  # fmt: skip
+    first = SeenQuestion("q1", 10.0, None, 11.5)
+    return run("question", SeenCall("ask", 10.0, answered_at=13.0), questions=[first, *others], **given)
+
+
+def taken_back(answered_at: float | None = None, *, is_error: bool = False) -> SeenQuestion:
+    return SeenQuestion("q2", 11.6, 11.6, answered_at, is_error)
+
+
 @cases(
-    ("more", "verdict"),
+    ("seen", "verdict", "words"),
     [
-        ({"answers": [(11.0, False)], "taken_back_at": 12.0, "watched": 4.0}, PASS),
-        ({"answers": [(11.0, False)], "taken_back_at": 12.0, "watched": 0.5}, UNSEEN),
-        ({"answers": [(11.0, False), (13.5, True)], "taken_back_at": 12.0}, WARNING),
-        ({"answers": [(11.0, False), (12.1, True)], "taken_back_at": 12.0}, UNSEEN),
-        ({"answers": []}, UNSEEN),
-        ({"asks": ""}, ABSENT),
+        (asked(taken_back()), PASS, "no question was answered that was taken back (watched 6.0 s)"),
+        (asked(taken_back(), watched=0.5), UNSEEN, "before it had the time"),
+        (asked(taken_back(13.1)), WARNING, "it answered 1.50 s after the second"),
+        (asked(taken_back(), taken_back(13.1)), WARNING, "after the third"),
+        # it takes 1.5 s for an answer otherwise
+        (asked(taken_back(11.62)), WARNING, "it answered 0.02 s after"),
+        (asked(taken_back(12.1, is_error=True)), WARNING, "with an error"),
+        (asked(taken_back(12.1)), UNSEEN, "its answer crossed the cancel"),
+        (asked(taken_back(), nexts=(), exit=None, stopped=True), WARNING, "it hung"),
+        (asked(taken_back(), exit=1, ended_at=11.7, nexts=()), WARNING, "it ended with status 1"),
+        (asked(), UNSEEN, "it did not answer"),
+        (asked(asks=""), ABSENT, "it declares nothing"),
+    ],
+)  # fmt: skip
+def test_a_question_counts_where_the_client_answers_one_that_was_not_taken_back(
+    seen: Seen, verdict: Verdict, words: str
+):
+    finding = judged("K-10", seen, asked())
+    assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
+    assert found("K-10", seen, revision=LATEST).verdict is ABSENT
+
+
+@cases(
+    ("more", "words"),
+    [
+        ({"answered_at": 13.1}, "it made no next call"),
+        ({"answered_at": 14.0, "cancelled_at": 13.1}, "it cancelled its call before its call was answered"),
     ],
 )
-def test_a_question_counts_where_the_client_answers_one_that_was_not_taken_back(
-    more: dict[str, Any], verdict: Verdict
-):
-    given: dict[str, Any] = {"tool": "ask", "asks": "form", "asked_at": 10.0, **more}
-    seen = run("question", SeenCall("ask", 10.0), **given)
-    assert found("K-10", seen).verdict is verdict
-    assert found("K-10", seen, revision=LATEST).verdict is ABSENT
+def test_a_cancel_of_nothing_is_ignored(more: dict[str, Any], words: str):
+    finding = judged("K-11", run("unknown-cancel", call(**more)))
+    assert (finding.verdict, words in finding.sentence) == (WARNING, True), finding
+    early = run("unknown-cancel", call(answered_at=14.0), nexts=(waiting(13.2, answered_at=15.0),))
+    assert judged("K-11", early).sentence == "it called add before its call was answered"
 
 
 @cases(
@@ -439,8 +540,8 @@ def test_what_the_server_takes_back_is_nothing_in_2026_and_other_runs_judge_noth
     assert found("K-06", run("task", SeenCall("research", 10.0), tool="research")).verdict is ABSENT
     task = SeenCall("research", 10.0, is_task=True, cancelled_at=11.0, signal=Signal.TASKS_CANCEL)
     assert found("K-06", run("task", task, tool="research")).verdict is PASS
-    assert found("K-11", run("unknown-cancel", call(), nexts=(following(),))).verdict is PASS
-    assert found("K-11", run("unknown-cancel", call(), exit=1)).verdict is UNSEEN
+    assert found("K-11", run("unknown-cancel", call(answered_at=13.0), nexts=(following(),))).verdict is PASS
+    assert found("K-11", run("unknown-cancel", call(answered_at=13.0), exit=1)).verdict is UNSEEN
     assert judge({}, LATEST_HANDSHAKE, "stdio") == {}
 
 

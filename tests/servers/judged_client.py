@@ -1,14 +1,16 @@
-"""A client for the judge of clients, in a few lines: it obeys every rule but the one that its argument names.
+"""A client for the judge of clients, in a few lines: it obeys every rule, but for the fault that its argument names.
 
-``python judged_client.py VICE``. It does what ``MCP_EXPERIMENT`` says; ``modern`` speaks 2026-07-28.
+``python judged_client.py FAULT [modern]`` does what ``MCP_EXPERIMENT`` says, over stdio or HTTP, in 2025-11-25 or
+2026-07-28. A fault is a rule and what is wrong: ``K-07 dies``. ``judged_client.mjs`` is the same client for Node.
 """
 
 from __future__ import annotations
 
+import http.client
+import io
 import itertools
 import json
 import os
-import queue
 import shlex
 import signal
 import subprocess
@@ -18,238 +20,432 @@ import time
 from contextlib import suppress
 from typing import Any
 
-VICE = sys.argv[1] if len(sys.argv) > 1 else "good"
+RULE, _, FAULT = (sys.argv[1] if len(sys.argv) > 1 else "good").partition(" ")
+MODERN = "modern" in sys.argv[2:]
 EXPERIMENT = os.environ["MCP_EXPERIMENT"]
+URL = os.environ.get("MCP_SERVER_URL", "")
 TOOL, ARGUMENTS = os.environ["MCP_TOOL"], json.loads(os.environ["MCP_ARGUMENTS"])
 LIMIT = float(os.environ["MCP_TIMEOUT"])
 MAXIMUM = float(os.environ["MCP_MAX_TIMEOUT"] or "inf")
-MODERN = VICE == "modern"
+KEY = "io.modelcontextprotocol/"
+INFO = {"name": "judged", "version": "1"}
 META: dict[str, Any] = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "judged", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    KEY + "protocolVersion": "2026-07-28",
+    KEY + "clientInfo": INFO,
+    KEY + "clientCapabilities": {"extensions": {KEY + "tasks": {}}},
 }
+WAITS = 30.0
+HARMED_BY = {"K-07": ("limit", "stop"), "K-08": ("late-progress",), "K-09": ("crossing",), "K-10": ("question",),
+             "K-11": ("unknown-cancel",)}  # fmt: skip
+"""The experiments in which a message of the judge's does harm, by the rule."""
+LOCK = threading.RLock()
+NEWS = threading.Condition(LOCK)
 
 
-class Interrupted(Exception):
-    pass
+def planted(rule: str, *faults: str) -> bool:
+    return rule == RULE and FAULT in faults
 
 
-class Interrupts:
-    """The judge signals as soon as it has the call, which may be before this process knows its id: then it waits."""
+class Pipe:
+    """The server as a process."""
 
-    came = heeded = False
+    def __init__(self, client: Client) -> None:
+        words = shlex.split(os.environ["MCP_SERVER_COMMAND"])
+        self.process = subprocess.Popen(words, stdin=-1, stdout=-1, bufsize=0, start_new_session=True)
+        self.client = client
+        if RULE != "K-15":
+            self.guard()
+        threading.Thread(target=self.read, daemon=True).start()
 
-    def handle(self, number: int, frame: object) -> None:
-        self.came = True
-        if self.heeded:
-            raise Interrupted
+    def guard(self) -> None:
+        """Starts a process that ends the server when this one is gone, whatever ended it."""
+        reader, writer = os.pipe()
+        if os.fork():
+            os.close(reader)
+            os.set_inheritable(writer, False)
+            return
+        os.setsid()
+        os.close(writer)
+        assert self.process.stdin is not None
+        for number in (self.process.stdin.fileno(), 0, 1, 2):
+            os.close(number)
+        os.read(reader, 1)
+        time.sleep(0.3)
+        with suppress(OSError):
+            os.kill(self.process.pid, signal.SIGKILL)
+        os._exit(0)
 
-    def heed(self) -> None:
-        self.heeded = True
-        if self.came:
-            raise Interrupted
+    def read(self) -> None:
+        assert self.process.stdout is not None
+        for line in io.BufferedReader(self.process.stdout):  # pyright: ignore[reportArgumentType]
+            self.client.take(json.loads(line))
+
+    def send(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
+        assert self.process.stdin is not None
+        with LOCK:
+            # unbuffered: a signal may come within
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+
+    def end(self) -> None:
+        """Ends the server: its stdin, then by signals."""
+        if planted("K-14", "leaves") or (
+            RULE == "K-15" and EXPERIMENT.startswith("sig") and FAULT != "no guard"
+        ):
+            return
+        assert self.process.stdin is not None
+        if planted("K-14", "terminates"):
+            self.process.terminate()
+            time.sleep(0.5)
+        if not planted("K-14", "kills"):
+            self.process.stdin.close()
+            for end in (self.process.terminate, self.process.kill):
+                with suppress(subprocess.TimeoutExpired):
+                    self.process.wait(0.5)
+                    return
+                end()
+        self.process.kill()
+        self.process.wait()
+
+
+class Http:
+    """The server behind a URL."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.host, _, self.path = URL.removeprefix("http://").partition("/")
+        self.session = ""
+
+    def send(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
+        if "method" in message and "id" in message:
+            threading.Thread(target=self.post, args=(message, closing), daemon=True).start()
+        else:
+            self.post(message)
+
+    def headers(self, message: dict[str, Any]) -> dict[str, str]:
+        params = message.get("params", {})
+        told = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        if MODERN:
+            name = params.get("taskId", params.get("name", ""))
+            told |= {
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": message.get("method", ""),
+                "Mcp-Name": name,
+            }
+        elif self.session:
+            told |= {"MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": self.session}
+        return told
+
+    def post(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
+        connection = http.client.HTTPConnection(self.host)
+        with suppress(OSError, http.client.HTTPException, ValueError):
+            connection.request("POST", f"/{self.path}", json.dumps(message), self.headers(message))
+            if closing is not None and (stream := connection.sock) is not None:
+                threading.Thread(target=lambda: (closing.wait(), stream.shutdown(2)), daemon=True).start()
+            answer = connection.getresponse()
+            self.session = answer.headers.get("Mcp-Session-Id") or self.session
+            if answer.headers.get("Content-Type") == "text/event-stream":
+                for line in answer:
+                    if line.startswith(b"data:"):
+                        self.client.take(json.loads(line[5:]))
+            elif (body := answer.read()) and answer.status == 200:
+                self.client.take(json.loads(body))
+        connection.close()
+
+    def end(self) -> None:
+        if MODERN or planted("K-14", "leaves", "kills"):
+            return
+        connection = http.client.HTTPConnection(self.host)
+        session = "another" if planted("K-14", "terminates") else self.session
+        connection.request("DELETE", f"/{self.path}", headers={"Mcp-Session-Id": session})
+        connection.getresponse().read()
 
 
 class Client:
     def __init__(self) -> None:
-        self.server = subprocess.Popen(
-            shlex.split(os.environ["MCP_SERVER_COMMAND"]),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        self.ids = itertools.count(0 if VICE == "good" else 1)
-        self.heard: queue.Queue[dict[str, Any]] = queue.Queue()
-        threading.Thread(target=self.read, daemon=True).start()
+        self.ids = itertools.count(0 if RULE == "good" else 1)
+        self.answers: dict[Any, dict[str, Any]] = {}
+        self.open: dict[Any, threading.Event] = {}
+        self.given_up: list[Any] = []
+        self.asked: list[Any] = []
+        self.taken_back: list[Any] = []
+        self.progress_at: dict[Any, float] = {}
+        self.deaf = False
+        self.poison = False
+        self.mistaken = False
+        self.transport: Pipe | Http = Http(self) if URL else Pipe(self)
 
-    def read(self) -> None:
-        assert self.server.stdout is not None
-        for line in self.server.stdout:
-            message = json.loads(line)
-            if "method" in message:
-                self.asked(message)
-            self.heard.put(message)
-        self.heard.put({"gone": True})
+    # -- what the server sends ---------------------------------------------------------------------------------
 
-    def asked(self, message: dict[str, Any]) -> None:
-        """Handles a request or a notification of the server."""
-        if message["method"] == "elicitation/create":
-            threading.Thread(target=self.question, args=(message["id"],), daemon=True).start()
-        if message["method"] == "notifications/cancelled":
-            self.taken_back = message["params"]["requestId"]
-            if VICE == "K-11" and EXPERIMENT == "unknown-cancel":
-                self.write(id=self.taken_back, error={"code": -32600, "message": "unknown"})
+    def take(self, message: dict[str, Any]) -> None:
+        if self.deaf:
+            return
+        with NEWS:
+            if "method" in message and "id" in message:
+                self.asked.append(message["id"])
+                threading.Thread(target=self.question, args=(message["id"],), daemon=True).start()
+            elif message.get("method") == "notifications/cancelled":
+                named = message["params"]["requestId"]
+                self.taken_back.append(named)
+                self.disturbed("K-10" if named in self.asked else "K-11", message)
+            elif message.get("method") == "notifications/progress":
+                token = message["params"]["progressToken"]
+                self.progress_at[token] = time.monotonic()
+                if token in [f"token {each}" for each in self.given_up]:
+                    self.disturbed("K-08", message)
+            elif message.get("id") in self.given_up:
+                if FAULT == "cancels too late" and {"K-01": "limit", "K-02": "stop"}[RULE] == EXPERIMENT:
+                    late = {"requestId": message["id"]}
+                    threading.Thread(target=self.notify, args=("notifications/cancelled", late)).start()
+                self.disturbed("K-09" if EXPERIMENT == "crossing" else "K-07", message)
+            else:
+                self.answers[message.get("id")] = message
+            NEWS.notify_all()
 
-    taken_back: object = None
+    def disturbed(self, rule: str, message: dict[str, Any]) -> None:
+        """Takes a message that is to do no harm."""
+        if rule != RULE or EXPERIMENT not in HARMED_BY[rule]:
+            return
+        if FAULT == "dies":
+            os._exit(1)
+        if FAULT == "dies quietly":
+            os._exit(0)
+        if FAULT == "crashes":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if FAULT == "hangs":
+            self.deaf = True
+        if FAULT == "complains":
+            print("Error: nobody waits for this", file=sys.stderr, flush=True)
+        if FAULT == "fails later":
+            self.poison = True
+        if FAULT == "mistakes it":  # for the answer that it waits for
+            self.mistaken = True
+        if FAULT == "answers it":
+            id = message.get("id", message.get("params", {}).get("requestId"))
+            error = {"code": -32600, "message": "unexpected"}
+            threading.Thread(
+                target=self.transport.send, args=({"jsonrpc": "2.0", "id": id, "error": error},)
+            ).start()
+        if FAULT == "starts again":
+            threading.Thread(target=self.start_again).start()
+        if FAULT == "aborts its call" and self.open:
+            self.mistaken = True
+
+    def start_again(self) -> None:
+        self.transport = Http(self) if URL else Pipe(self)
+        self.connect()
 
     def question(self, id: object) -> None:
-        time.sleep(1.5)
-        if self.taken_back != id or VICE == "K-10":
-            self.write(id=id, result={"action": "decline"})
+        if planted("K-03", "cancels the question"):
+            self.notify("notifications/cancelled", {"requestId": id, "reason": "no time"})
+        for _ in range(15):
+            time.sleep(0.1)
+            if id in self.taken_back and planted("K-10", "answers at once"):
+                break
+            if id in self.taken_back and planted("K-10", "answers with an error"):
+                error = {"code": 0, "message": "cancelled"}
+                self.transport.send({"jsonrpc": "2.0", "id": id, "error": error})
+                return
+        second = len(self.asked) > 1 and id == self.asked[1]
+        ignores = planted("K-10", "answers", "answers at once") or (
+            planted("K-10", "answers the second") and second
+        )
+        if id not in self.taken_back or ignores:
+            self.transport.send({"jsonrpc": "2.0", "id": id, "result": {"action": "decline"}})
+            if planted("K-03", "cancels what it answered"):
+                self.notify("notifications/cancelled", {"requestId": id, "reason": "no time"})
 
-    def write(self, **message: Any) -> None:
-        assert self.server.stdin is not None
-        self.server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        self.server.stdin.flush()
+    # -- what it sends -----------------------------------------------------------------------------------------
 
-    def request(self, method: str, params: dict[str, Any] | None = None, *, token: bool = False) -> int:
-        id = 1 if VICE == "K-12" and EXPERIMENT == "ids" and method == "tools/call" else next(self.ids)
-        params = dict(params or {})
+    def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        self.transport.send(
+            {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}
+        )
+
+    def send(self, id: Any, method: str, params: dict[str, Any], token: Any = None) -> threading.Event:
         meta: dict[str, Any] = dict(META) if MODERN else {}
-        if token:
-            meta["progressToken"] = f"token {id}"
-        if meta:
-            params["_meta"] = meta
-        self.write(id=id, method=method, params=params)
-        return id
+        if token is not None:
+            meta["progressToken"] = token
+        self.open[id] = closing = threading.Event()
+        params = {**params, **({"_meta": meta} if meta else {})}
+        self.transport.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, closing)
+        return closing
 
-    def wait(self, id: int, limit: float = 60.0, maximum: float = float("inf")) -> dict[str, Any] | None:
-        """The response; ``None`` where a limit was reached. Progress resets the one, and nothing the other."""
-        began = since = time.monotonic()
-        while True:
-            end = min(since + limit, began + (float("inf") if VICE == "K-13" else maximum))
-            try:
-                message = self.heard.get(timeout=max(0.0, end - time.monotonic()))
-            except queue.Empty:
-                return None
-            if message.get("method") == "notifications/progress":
-                since = time.monotonic()
-            if message.get("id") == id and "method" not in message:
-                return message
-            if "gone" in message:
-                sys.exit(3)
-            self.unexpected(message)
+    def next_id(self, method: str) -> Any:
+        if planted("K-12", "reuses an id") and EXPERIMENT == "ids" and method == "tools/call":
+            return 1
+        if (
+            planted("K-12", "reuses the id of a cancelled call")
+            and EXPERIMENT == "late-progress"
+            and self.given_up
+        ):
+            return self.given_up.pop()
+        return next(self.ids)
 
-    def unexpected(self, message: dict[str, Any]) -> None:
-        late = "result" in message and "method" not in message
-        if late and VICE == "K-07" and EXPERIMENT in ("limit", "stop"):
-            sys.exit(f"Error: unexpected response {message['id']}")
-        if late and VICE == "K-09" and EXPERIMENT == "crossing":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if message.get("method") == "notifications/progress" and VICE == "K-08" and self.cancelled:
-            sys.exit("Error: unknown request of progress")
+    def request(
+        self, method: str, params: dict[str, Any], limit: float = WAITS, **more: Any
+    ) -> dict[str, Any] | None:
+        """The response; ``None`` where a limit was reached or it was stopped. Progress resets the limit."""
+        id = self.next_id(method)
+        self.send(id, method, params, more.pop("token", None) and f"token {id}")
+        return self.wait(id, limit, **more)
 
-    cancelled = False
+    def wait(
+        self, id: Any, limit: float, maximum: float = float("inf"), stop: float = float("inf"), rule: str = ""
+    ) -> Any:
+        began = time.monotonic()
+        if planted("K-13", "no maximum", "late maximum"):
+            maximum = float("inf") if FAULT == "no maximum" else 2 * maximum
+        with NEWS:
+            while id not in self.answers and not self.mistaken:
+                last = max(began, self.progress_at.get(f"token {id}", began))
+                left = min(last + limit, began + maximum, began + stop) - time.monotonic()
+                if left <= 0:
+                    break
+                NEWS.wait(left)
+            if id in self.answers or self.mistaken:
+                self.mistaken = False
+                self.open.pop(id, None)
+                return self.answers.pop(id, {})
+            self.given_up.append(id)
+        if RULE == "mute":
+            os._exit(0)
+        if rule:
+            self.cancel(id, rule)
+        print("gave up", flush=True)
+        return None
 
     def cancel(self, id: Any, rule: str) -> None:
-        """Cancels a request as the rule's experiment asks; ``rule`` is what this cancel is for."""
-        if VICE in {rule, "mute"}:
+        """Cancels a call; ``rule`` is what this cancel is for."""
+        closing = self.open.pop(id, None)
+        if planted(rule, "sends nothing", "cancels too late"):
             return
-        self.cancelled = True
-        reason = "McpError: -32001" if VICE == "K-17" else "it took too long"
-        method, params = "notifications/cancelled", {"requestId": id, "reason": reason}
-        if VICE == "K-04":
-            params["requestId"] = str(id)
-        self.write(method=method, params=params)
-        if VICE == "K-03":
-            self.write(method="notifications/canceled", params=params)
+        reason: Any = "it took too long"
+        if RULE == "K-17":
+            reason = {
+                "an error": "McpError: -32001",
+                "an object": {"code": 1},
+                "no words": "[object Object]",
+            }[FAULT]
+        named: Any = id
+        if RULE == "K-04":
+            named = {"a string": str(id), "another": id + 100, "a fraction": float(id), "nothing": None}.get(
+                FAULT, id
+            )
+        params = {"requestId": named, "reason": reason}
+        if planted("K-03", "another kind too", "another kind"):
+            self.notify("notifications/canceled", params)
+        if planted("K-03", "a request", "a task"):
+            method, key = (
+                ("tools/cancel", "requestId") if FAULT == "a request" else ("tasks/cancel", "taskId")
+            )
+            self.send(next(self.ids), method, {key: str(id)})
+        if planted("K-03", "another kind", "a request", "a task"):
+            return
+        if MODERN and URL and not planted("K-03", "a notification"):
+            assert closing is not None
+            closing.set()
+            if not planted("K-03", "both"):
+                return
+        self.notify("notifications/cancelled", params)
+        if planted("K-04", "twice"):
+            self.notify("notifications/cancelled", params)
+
+    # -- what it does ------------------------------------------------------------------------------------------
 
     def connect(self) -> None:
         limit = LIMIT if EXPERIMENT == "initialize" else 60.0
         if MODERN:
-            self.wait(self.request("server/discover"), limit)
+            self.request("server/discover", {}, limit)
             return
         told: dict[str, Any] = {
             "protocolVersion": "2025-11-25",
             "capabilities": {"elicitation": {}},
-            "clientInfo": {"name": "judged", "version": "1"},
+            "clientInfo": INFO,
         }
-        id = self.request("initialize", told)
+        id = self.next_id("initialize")
+        self.send(id, "initialize", told)
         if self.wait(id, limit) is None:
-            if VICE == "K-05":
-                self.write(method="notifications/cancelled", params={"requestId": id})
-            self.end()
+            if RULE == "K-05":
+                reason = {"reason": "no answer"} if FAULT == "with a reason" else {}
+                self.notify("notifications/cancelled", {"requestId": id, **reason})
+                time.sleep(0 if FAULT == "and ends" else 1)
+            self.transport.end()
             os._exit(4)
-        self.write(method="notifications/initialized")
+        self.notify("notifications/initialized")
 
-    def call(self, tool: str, arguments: dict[str, Any], **more: Any) -> int:
-        token = tool in {"count", "stubborn"}
-        return self.request("tools/call", {"name": tool, "arguments": arguments, **more}, token=token)
+    def call(self, limit: float, **more: Any) -> dict[str, Any] | None:
+        return self.request("tools/call", {"name": TOOL, "arguments": ARGUMENTS}, limit, **more)
 
     def add(self) -> None:
-        if VICE != "mute" or EXPERIMENT == "ids":
-            self.wait(self.call("add", {"a": 1, "b": 2}))
+        if self.poison:
+            os._exit(1)
+        id = self.next_id("tools/call")
+        token = "same" if planted("K-12", "reuses a token") and EXPERIMENT == "ids" else None
+        called = {"name": "add", "arguments": {"a": 1, "b": 2}}
+        self.send(id, "tools/call", called, token)
+        if token:
+            self.send(other := self.next_id("tools/call"), "tools/call", called, token)
+            self.wait(other, WAITS)
+        self.wait(id, WAITS, rule="add")
+        if planted("K-04", "what was answered"):
+            self.notify("notifications/cancelled", {"requestId": id})
 
-    def end(self, how: str = "K-14") -> None:
-        """Ends the server: its stdin, then by signals."""
-        if how == "K-15" == VICE:
-            return
-        assert self.server.stdin is not None
-        if how != VICE:
-            self.server.stdin.close()
-        for end in (self.server.terminate, self.server.kill, lambda: None):
-            try:
-                self.server.wait(0.5)
-                return
-            except subprocess.TimeoutExpired:
-                end()
-        self.server.wait()
-
-
-def guard(client: Client) -> None:
-    """A process that ends the server when this one is gone, whatever ended it."""
-    reader, writer = os.pipe()
-    if os.fork():
-        os.close(reader)
-        os.set_inheritable(writer, False)
-        return
-    os.setsid()
-    os.close(writer)
-    assert client.server.stdin is not None
-    os.close(client.server.stdin.fileno())
-    for number in (0, 1, 2):
-        os.close(number)
-    os.read(reader, 1)
-    time.sleep(0.3)
-    with suppress(OSError):
-        os.kill(client.server.pid, signal.SIGKILL)
-    os._exit(0)
-
-
-def main() -> None:
-    client, interrupts = Client(), Interrupts()
-    if VICE != "K-15":
-        guard(client)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupts.handle)
-    client.connect()
-    if EXPERIMENT == "task":
-        more: dict[str, Any] = {} if MODERN else {"task": {}}
-        answer = client.wait(client.call(TOOL, ARGUMENTS, **more))
+    def as_task(self) -> None:
+        answer = self.request(
+            "tools/call", {"name": TOOL, "arguments": ARGUMENTS, **({} if MODERN else {"task": {}})}
+        )
         assert answer is not None
         result = answer["result"]
         name = result["taskId"] if MODERN else result["task"]["taskId"]
-        if VICE == "K-06":
-            client.write(method="notifications/cancelled", params={"requestId": answer["id"]})
+        if planted("K-06", "a notification", "both"):
+            self.notify("notifications/cancelled", {"requestId": answer["id"]})
+        if planted("K-06", "its name"):
+            self.notify("notifications/cancelled", {"requestId": name})
+        if RULE != "K-06" or FAULT in ("both", "another"):
+            self.request("tasks/cancel", {"taskId": "another" if planted("K-06", "another") else name})
+
+    def run(self) -> None:
+        self.connect()
+        if EXPERIMENT == "task":
+            self.as_task()
+        elif EXPERIMENT == "stop":
+            self.call(60.0, stop=0.3, rule="K-02")
+        elif EXPERIMENT in ("limit", "crossing"):
+            self.call(LIMIT, rule="K-01" if EXPERIMENT == "limit" else "cancel")
+        elif EXPERIMENT in ("late-progress", "progress"):
+            self.call(LIMIT, maximum=MAXIMUM, token=True, rule="cancel")
+        elif EXPERIMENT in ("question", "unknown-cancel"):
+            self.call(WAITS, rule="cancel")
+        elif EXPERIMENT.startswith("sig"):
+            self.call(60.0)
+        for _ in range(20 if EXPERIMENT == "ids" else 1):
+            self.add()
+        if EXPERIMENT == "crossing":
+            self.call(LIMIT, rule="cancel")
+            self.add()
+        self.end()
+        os._exit(0)
+
+    def end(self) -> None:
+        self.transport.end()
+
+    def interrupted(self, number: int, frame: object) -> None:
+        name = signal.Signals(number).name
+        if RULE == "K-16" and FAULT in (name, "forgets"):
+            if FAULT == "forgets":
+                self.add()
         else:
-            client.wait(client.request("tasks/cancel", {"taskId": name}))
-        client.add()
-    elif EXPERIMENT == "ids":
-        for _ in range(20):
-            client.add()
-    elif EXPERIMENT in ("exit", "initialize"):
-        client.add()
-    elif EXPERIMENT.startswith("sig"):
-        id = client.call(TOOL, ARGUMENTS)
-        try:
-            interrupts.heed()
-            client.wait(id)
-        except Interrupted:
-            client.cancel(id, "K-16")
-            if VICE == "K-16":
-                time.sleep(0.5)  # a call that is made later
-                client.add()
-            client.end("K-15")
-            os._exit(130)
-    else:
-        id = client.call(TOOL, ARGUMENTS)
-        limit = 0.5 if EXPERIMENT == "stop" else LIMIT
-        if client.wait(id, limit, MAXIMUM) is None:
-            client.cancel(id, "K-02" if EXPERIMENT == "stop" else "K-01" if EXPERIMENT == "limit" else "")
-        client.add()
-    client.end()
-    os._exit(0)
+            for id in list(self.open):
+                self.cancel(id, "cancel")
+        self.transport.end()
+        os._exit(128 + number)
+
+
+def main() -> None:
+    client = Client()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, client.interrupted)
+    client.run()
 
 
 main()

@@ -1,0 +1,204 @@
+"""The harm that a message of the judge's did to a client: what its run shows and the control run does not.
+
+A control run is the same without that message. So an exit status, an error, or a missing call is harm only where the same
+client has none of it when nothing comes late.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mcp_tui.judge.rules import BREAKS
+from mcp_tui.judge.seen import PERSON, Seen, SeenCall, signal_name
+from mcp_tui.protocol.responses import CROSSING_SECONDS
+from mcp_tui.protocol.values import frozen
+
+SURFACED: Final = re.compile(
+    r"traceback|unhandled|uncaught|panick|fatal|\w*(?:error|exception)\b"
+    r"|(?:unknown|unexpected) (?:message|request|response|result|id)",
+    re.IGNORECASE,
+)
+"""What a line says where a message surfaced as an error that nobody handles."""
+
+CHATTER: Final = re.compile(r".{0,40}\b(?:debug|info)\b", re.IGNORECASE)
+"""How a line begins that a client logs for its developers."""
+
+VARIES: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
+"""What differs from run to run in the same line."""
+
+NEXT_CANCELLED: Final = "cancel of the next call"
+"""The kind of a sign: a cancel of the next call, long after its answer."""
+
+NEXT_FAILED: Final = "its next call failed, as a person saw"
+
+
+@frozen
+class Sign:
+    """Something that may be harm. A control run that has a sign of the same ``kind`` shows that it is none.
+
+    ``doubtful``: it is harm only where a control run was made and has it not.
+    """
+
+    kind: str
+    words: str
+    at: float
+    doubtful: bool = False
+
+
+def harm(seen: Seen, control: Seen | None) -> list[Sign]:
+    """Returns the signs that only this run has, the most telling first."""
+    found = signs(seen)
+    if control is None or control.acted_at is None:
+        return [each for each in found if not each.doubtful]
+    usual = {each.kind for each in signs(control)}
+    return [each for each in found if each.kind not in usual]
+
+
+def signs(seen: Seen | None) -> list[Sign]:
+    """Returns what a run shows after the judge acted, the most telling first; nothing where it did not act."""
+    if seen is None or seen.acted_at is None:
+        return []
+    return [*_ends(seen), *_wrong_messages(seen, seen.acted_at), *_lines(seen, seen.acted_at), *_calls(seen)]
+
+
+def next_call(seen: Seen) -> SeenCall | None:
+    """Returns the next call that the client made: the first one that was not answered before the judge acted."""
+    acted = seen.acted_at or 0.0
+    return next((each for each in seen.nexts if each.answered_at is None or each.answered_at >= acted), None)
+
+
+def settled(seen: Seen, control: Seen | None) -> str:
+    """Returns how the client was seen to work on after its next call was answered; empty if it was not."""
+    following, acted = next_call(seen), seen.acted_at
+    if following is None or following.answered_at is None or acted is None:
+        return ""
+    answered, at = following.answered_at, following.connection
+    if following.cancelled_at is not None and following.cancelled_at < answered:
+        return ""  # the judge held it for longer than the client wanted
+    if any(each.at > answered and each.connection == at for each in (*seen.calls, *seen.nexts)):
+        return "its next call was answered, and it made one more"
+    if seen.exit == 0:
+        return "its next call was answered, and it ended with status 0"
+    if (
+        control is not None
+        and None is not seen.exit == control.exit
+        and not (seen.stopped or control.stopped)
+    ):
+        return f"its next call was answered, and it ended with status {seen.exit} as usual"
+    if seen.next_shown:
+        return "its next call was answered, as a person saw"
+    return ""
+
+
+def end_words(seen: Seen) -> str:
+    """Returns how the client ended."""
+    if seen.exit is None:
+        return "it ended"
+    return (
+        f"it was ended by {signal_name(-seen.exit)}" if seen.exit < 0 else f"it ended with status {seen.exit}"
+    )
+
+
+def _ends(seen: Seen) -> Iterator[Sign]:
+    """Yields the ways in which a client ended too early, or did not end."""
+    assert seen.acted_at is not None
+    at = seen.ended_at or seen.stopped_at or seen.acted_at
+    if seen.exit is not None and seen.exit < 0 and not seen.stopped:
+        yield Sign(f"exit {seen.exit}", end_words(seen), at)
+    following = next_call(seen)
+    if (gave_up := _gave_up(seen, seen.acted_at)) is not None:
+        yield gave_up
+    if following is not None and (early := _early(seen, following, seen.acted_at)) is not None:
+        yield early
+    if seen.stopped:
+        yield Sign("hung", "it hung", at, doubtful=True)
+    if seen.exit is not None and seen.exit > 0 and not seen.stopped:
+        yield Sign(f"exit {seen.exit}", end_words(seen), at, doubtful=True)
+
+
+def _gave_up(seen: Seen, acted: float) -> Sign | None:
+    """Returns what a client did before its call was answered, which it had no reason to give up."""
+    call = seen.call
+    if (
+        call is None
+        or (call.cancelled_at or acted) < acted
+        or ((sign := seen.sign(call)) and sign[0] <= acted)
+    ):
+        return None
+    marks = [(call.cancelled_at or 0.0, "it cancelled its call")]
+    marks += [
+        (each.at, f"it called {each.tool}") for each in seen.nexts if each.connection == call.connection
+    ]
+    marks.append(
+        (seen.gone_at(call) or 0.0, f"it ended its {'session' if seen.transport == 'http' else 'server'}")
+    )
+    found = min((each for each in marks if acted < each[0] <= (call.answered_at or 0.0)), default=None)
+    return found and Sign("gave up", f"{found[1]} before its call was answered", found[0])
+
+
+def _early(seen: Seen, following: SeenCall, acted: float) -> Sign | None:
+    """Returns what the client did before its next call was answered: it took something else for the answer, or died."""
+    since = max(acted, following.at)
+    until = float("inf") if following.answered_at is None else following.answered_at
+    at = following.connection
+    marks = [
+        (each.at, f"it called {each.tool}")
+        for each in (*seen.calls, *seen.nexts)
+        if each is not following and each.connection == at
+    ]
+    what = "session" if seen.transport == "http" else "server"
+    marks.append((seen.gone_at(following) or 0.0, f"it ended its {what}"))
+    if not seen.stopped:
+        marks.append((seen.ended_at or 0.0, end_words(seen)))
+    found = min((each for each in marks if since < each[0] <= until), default=None)
+    # It waits no more for a call that it cancelled, because the judge held that for longer than it wanted.
+    if found is None or (seen.cancels(following) and (following.cancelled_at or 0.0) <= found[0]):
+        return None
+    words = found[1]
+    if words.startswith("it ended its") and seen.ended_at is not None and not seen.stopped:
+        words = end_words(seen)  # the end of a client ends that as well
+    return Sign("early", f"{words} before its next call was answered", found[0])
+
+
+def _wrong_messages(seen: Seen, acted: float) -> Iterator[Sign]:
+    """Yields what a client sent that it had no reason to send."""
+    began = [each.began for each in (*seen.servers, *seen.sessions) if each.began > acted]
+    if began:
+        words = "it opened another session" if seen.transport == "http" else "it started its server again"
+        yield Sign("restart", words, began[0])
+    following = next_call(seen)
+    if following is not None and following.cancelled_at is not None and following.answered_at is not None:
+        late = following.cancelled_at - following.answered_at
+        if late > CROSSING_SECONDS:
+            words = f"it cancelled its next call {late:.1f} s after that was answered"
+            yield Sign(NEXT_CANCELLED, words, following.cancelled_at)
+    for each in seen.violations():
+        # what breaks a rule of its own is judged by that
+        if each.at >= acted and each.rule not in BREAKS:
+            yield Sign(f"sent {each.rule}", f"it sent {each.detail}", each.at)
+
+
+def _lines(seen: Seen, acted: float) -> Iterator[Sign]:
+    """Yields the errors that surfaced."""
+    for line in seen.lines:
+        said = line.stream == PERSON or (SURFACED.search(line.text) and not CHATTER.match(line.text))
+        if line.at >= acted and said:
+            kind = f"line {VARIES.sub('#', line.text)}"
+            if line.stream == PERSON:
+                yield Sign("failed" if line.text == NEXT_FAILED else kind, line.text, line.at)
+                continue
+            # what a client writes to stdout is its output, unless it writes that only here
+            yield Sign(kind, f"an error surfaced: {line.text}", line.at, doubtful=line.stream == "stdout")
+
+
+def _calls(seen: Seen) -> Iterator[Sign]:
+    """Yields that a client made no next call, or more calls than it was to make."""
+    assert seen.acted_at is not None
+    last = seen.ended_at or seen.stopped_at or seen.acted_at
+    if next_call(seen) is None:
+        yield Sign("no next call", "it made no next call", last, doubtful=True)
+    count = len(seen.calls) + len(seen.nexts)
+    if count > (4 if seen.experiment.startswith("crossing") else 2):
+        yield Sign(f"{count} calls", f"it made {count} calls", last, doubtful=True)
