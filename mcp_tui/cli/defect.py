@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mcp_tui.journal.store import Store
+    from mcp_tui.journal.writer import Writer
 
 _PACKAGE: Final = Path(__file__).parents[1]
 
 _REPORTED_PLACES: Final = 4
 """Places in our own code that are reported, the innermost ones."""
 
-_kept: list[Path] = []
+_kept: list[Writer] = []
 
 
 def remember(store: Store) -> None:
     """Name the files of ``store`` in a report from now on."""
-    _kept.extend(writer.path for writer in store.writers)
+    _kept.extend(store.writers)
 
 
 def is_known(error: Exception) -> bool:
@@ -48,7 +49,7 @@ def explain(error: Exception) -> str:
 
 def report(error: BaseException) -> str:
     """Returns one sentence about an internal error, with the journals but without the exception's text."""
-    journal = f" Journal: {', '.join(map(str, _kept))}" if _kept else ""
+    journal = f" Journal: {', '.join(str(each.path) for each in _kept)}" if _kept else ""
     return f"Internal error in mcp-tui: {_where(error)}.{journal}"
 
 

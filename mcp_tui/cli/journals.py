@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
@@ -63,6 +64,19 @@ def _within(folder: Path) -> list[Journal]:
         raise Failure(f"No recordings (*.jsonl) in {folder}.")
     parts = {path for each in found for path in each.paths[1:]}
     return [each for each in found if each.paths[0] not in parts]
+
+
+def elsewhere() -> list[Journal]:
+    """Returns what running sessions record in other folders: a client may start its servers with another state folder."""
+    from mcp_tui.live.running import sessions
+
+    found: list[Journal] = []
+    for session in sessions()[0] if doors() else ():
+        path = Path(session.summary.recording)
+        with suppress(OSError, ValueError):
+            if session.summary.recording and _known(path) is None:
+                found.append(Journal.at(path))
+    return found
 
 
 def _find(named: str) -> Journal:

@@ -27,6 +27,9 @@ WATCH_SECONDS: Final = 1.0
 
 CLEAR: Final = "\x1b[H\x1b[J"
 
+SHOWN_OF_SESSION: Final = ("kind", "client", "client_pid", "client_folder", "server")
+"""What JSON says of the session of a request."""
+
 CANCELLING: Final = "cancel_requested"
 """The state by which a session without a version says that a request is being cancelled already."""
 
@@ -78,9 +81,14 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
     rows: list[dict[str, Any]] = []
     for each in running:
         told = each.summary
-        of = {"session": each.name, "kind": told.kind, "client": told.client, "server": told.server}
-        rows += [{**of, **row._asdict(), "message": row.message or None} for row in told.requests]
-    members = ("kind", "client", "server", *InFlight._fields)
+        of = {name: getattr(told, name) for name in SHOWN_OF_SESSION} | {
+            "client_folder": told.client_folder or None
+        }
+        rows += [
+            {"session": each.name, **of, **row._asdict(), "message": row.message or None}
+            for row in told.requests
+        ]
+    members = (*SHOWN_OF_SESSION, *InFlight._fields)
     for each in unknown:
         rows.append(
             {"session": each.name, **dict.fromkeys(members), "state": each.problem.value, "detail": each.why}
@@ -96,10 +104,10 @@ def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
     cells = [_cells(each, row) for each in running for row in each.summary.requests]
     for each in unknown:
         state = brief(each.problem.value.replace("_", " "), 20)
-        cells.append((brief(each.name, 20), *map(words, ("–",) * 3), state, *map(words, ("",) * 3)))
+        cells.append((brief(each.name, 20), *map(words, ("–",) * 4), state, *map(words, ("",) * 3)))
     if not cells:
         return [brief(f"Nothing is in flight.{f' Running: {others}.' if others else ''}", 1000)]
-    heads = ("REQUEST", "CLIENT", "SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")
+    heads = ("REQUEST", "CLIENT", "PROCESS", "SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")
     return table([tuple(map(words, heads)), *cells])
 
 
@@ -117,6 +125,7 @@ def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
     return (
         brief(f"{session.name}/{spelled(row, told)}", 100),
         brief(session.whose, 30),
+        brief(told.where, 40),
         brief(told.server, 20),
         brief(f"{row.method} {row.name}".rstrip(), 40),
         brief(row.state.replace("_", " "), 20),
@@ -278,10 +287,11 @@ def _only() -> Running:
     from mcp_tui.live.running import sessions
 
     running, unknown = sessions()
-    lines = [
-        f"{each.name}  {each.whose}  {each.summary.server}  {len(each.summary.requests)} in flight"
-        for each in running
-    ]
+    lines: list[str] = []
+    for each in running:
+        told = each.summary
+        about = (each.name, each.whose, told.where, told.server, f"{len(told.requests)} in flight")
+        lines.append("  ".join(filter(None, about)))
     lines += [f"{each.name}  {each.why}" for each in unknown]
     if len(lines) > 1:
         raise Failure(f"{len(lines)} sessions are running. Name one: mcp-tui attach SESSION.", lines=lines)

@@ -106,10 +106,10 @@ def _filter(given: Words) -> Callable[[LoggedCancellation], bool]:
 
 
 def _sessions(named: Sequence[Journal]) -> list[RecordedSession]:
-    """Returns the named sessions, or all."""
+    """Returns the named sessions, or all; of those that keep their journals elsewhere, the running ones."""
     if len(named) == 1:
         Recording(named[0].paths[0]).close()  # raises an error if it cannot be read
-    elsewhere = [each for each in named if each.name == str(each.paths[0])]
+    elsewhere = [each for each in named if each.name == str(each.paths[0])] if named else journals.elsewhere()
     found = [index.read_session(each) for each in elsewhere]
     if not named or len(elsewhere) < len(named):
         names = {each.name for each in named}

@@ -396,6 +396,8 @@ class _Attempt:
         # Ready before it is told: whoever hears of it may call at once.
         connection.info, self.ready = info, True
         server = f"{info.name} {info.version}".strip()
+        if not client.target.name:
+            client.store.rename_for(info.name)
         made = ev.Connected(
             at=client.now(), transport=self.kind, revision=revision.name, server=server, pid=info.pid
         )

@@ -41,6 +41,9 @@ PART_BYTES: Final = 256 * 1024 * 1024
 _JOURNAL_NAME: Final = late(r"(\d{4}-\d\d-\d\dT\d{6}-[A-Za-z0-9._-]+-\d+)(?:\.([1-9]\d*))?\.jsonl", re.ASCII)
 """The file name of a journal or of one of its parts: the name of the session, and the number of the part."""
 
+_NAME_PARTS: Final = late(r"(\d{4}-\d\d-\d\dT\d{6})-.*-(\d+)", re.ASCII)
+"""The name of a session in parts: its start, and its process."""
+
 _HEADER_BYTES: Final = 65_536
 """Bytes at the beginning of a part within which its header ends."""
 
@@ -326,14 +329,26 @@ def new_journal_path(server_name: str) -> Path:
         make_private(folder)
     except OSError as error:
         raise RecordingError(f"Cannot use the journal folder {folder}: {why(error)}.") from None
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", server_name).strip("-.")[:48].strip("-.") or "server"
     stamp = clock.local_stamp(clock.wall()).replace(" ", "T").replace(":", "")
-    stem = f"{stamp}-{name}-{os.getpid()}"
+    stem = f"{stamp}-{_plain(server_name) or 'server'}-{os.getpid()}"
     path, number = folder / f"{stem}.jsonl", 1
     while path.exists():
         number += 1
         path = folder / f"{stem}-{number}.jsonl"
     return path
+
+
+def _plain(server_name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", server_name).strip("-.")[:48].strip("-.")
+
+
+def renamed_journal(path: Path, server_name: str) -> Path | None:
+    """Returns the path of a journal under the name of another server; ``None`` if it has none, or the path is taken."""
+    found = _NAME_PARTS.fullmatch(path.stem)
+    if found is None or not _plain(server_name):
+        return None
+    renamed = path.with_name(f"{found[1]}-{_plain(server_name)}-{found[2]}{path.suffix}")
+    return None if renamed.exists() else renamed
 
 
 class Journal(NamedTuple):

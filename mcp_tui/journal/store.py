@@ -104,6 +104,11 @@ class Store:
         self._called = False
         self._at = 0.0
 
+    def rename_for(self, server: str) -> None:
+        """Names the journal, if there is one, by its server, which was not known when it began."""
+        for writer in self.writers:
+            writer.rename_for(server)
+
     # -- append ----------------------------------------------------------------------------------------------
 
     def frame(

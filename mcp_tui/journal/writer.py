@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal import records
-from mcp_tui.journal.files import open_numbered, open_private, part_header, part_path
+from mcp_tui.journal.files import open_numbered, open_private, part_header, part_path, renamed_journal
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import FrameHead, Header, RecordingError, why
 from mcp_tui.journal.redaction import REDACTED_BYTES, Redactor
@@ -117,6 +117,13 @@ class Writer:
         self._header = self.redactor.redact((header or Header.now()).line())
         self._add(self._header)
         self._push()
+
+    def rename_for(self, server: str) -> None:
+        """Names a journal by its server, as long as it has one part. A recording keeps the name that a person gave it."""
+        path = renamed_journal(self.path, server)
+        if self._name == "journal" and path is not None and len(self._parts) == 1:
+            with suppress(OSError):
+                self.path = self.path.rename(path)
 
     # -- write -----------------------------------------------------------------------------------------------
 

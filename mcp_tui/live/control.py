@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -115,7 +116,8 @@ class InFlight(NamedTuple):
 class Summary(NamedTuple):
     """A session: its ``kind`` is ``tap``, ``workbench``, or ``call``. Texts of its client and server are theirs.
 
-    ``recording`` is the file that it writes, empty for none.
+    ``recording`` is the file that it writes, empty for none. ``client_pid`` is the process of the client, if that is known,
+    and ``client_folder`` the folder in which it works.
     """
 
     kind: str
@@ -124,11 +126,21 @@ class Summary(NamedTuple):
     pid: int
     recording: str
     requests: tuple[InFlight, ...]
+    client_pid: int | None = None
+    client_folder: str = ""
 
     @property
     def whose(self) -> str:
         """Who calls in it: a foreign client, or mcp-tui itself."""
         return (self.client or "unknown client") if self.kind == "tap" else f"{self.client} {self.kind}"
+
+    @property
+    def where(self) -> str:
+        """The process of the client, and its folder as a person would write it; empty if neither is known."""
+        home, folder = os.path.expanduser("~"), self.client_folder  # noqa: PTH111 - pathlib is a costly import
+        if folder == home or folder.startswith(f"{home}/"):
+            folder = f"~{folder.removeprefix(home)}"
+        return " ".join(filter(None, ("" if self.client_pid is None else str(self.client_pid), folder)))
 
 
 class CancelAnswer(NamedTuple):
@@ -186,6 +198,8 @@ def _summary(told: dict[str, Any]) -> Summary:
         pid=_pid(told["pid"]),
         recording=recording,
         requests=tuple(map(_in_flight, cast("list[Any]", requests))),
+        client_pid=_maybe(_pid, told.get("client_pid")),
+        client_folder=_text(told.get("client_folder", "")),
     )
 
 

@@ -218,11 +218,18 @@ def _named(ledger: Ledger, wanted: RequestId, *, exact: bool) -> Request | Cance
 # -- what is in flight -----------------------------------------------------------------------------------------
 
 
-def summary(ledger: Ledger, store: Store, now: float, *, kind: str, client: str, server: str) -> Summary:
-    """Returns who is at work in a session, and its requests in flight, oldest first.
-
-    ``kind`` is ``tap``, ``workbench``, or ``call``; ``client`` and ``server`` are the names of both sides.
-    """
+def summary(
+    ledger: Ledger,
+    store: Store,
+    now: float,
+    *,
+    kind: str,
+    client: str,
+    server: str,
+    client_pid: int | None,
+    client_folder: str,
+) -> Summary:
+    """Returns who is at work in a session, and its requests in flight, oldest first, as in :class:`Summary`."""
     recordings = [os.path.abspath(writer.path) for writer in store.writers]  # noqa: PTH100 - a link stays one
     return Summary(
         kind=kind,
@@ -231,6 +238,8 @@ def summary(ledger: Ledger, store: Store, now: float, *, kind: str, client: str,
         pid=os.getpid(),
         recording=recordings[0] if recordings else "",
         requests=tuple(_in_flight(each.row, now) for each in ledger.live.values() if not each.row.internal),
+        client_pid=client_pid,
+        client_folder=_text(client_folder),
     )
 
 
@@ -247,6 +256,14 @@ def _in_flight(row: Request, now: float) -> InFlight:
         total=row.total,
         message=_text(row.message or ""),
     )
+
+
+def folder_of(pid: int) -> str:
+    """Returns the folder in which a process works, or else that of this one; empty if it is not known."""
+    for path in (f"/proc/{pid}/cwd", "."):
+        with suppress(OSError):
+            return os.path.realpath(path, strict=True)
+    return ""
 
 
 def _text(text: str) -> str:
@@ -307,8 +324,16 @@ class Doorkeeper:
 
         client, info = self._client, self._client.info
         server = client.target.name or ("" if info is None else info.name) or shown(client.target)
-        ours = f"mcp-tui {__version__}"
-        return summary(client.ledger, client.store, client.now(), kind=self._kind, client=ours, server=server)
+        return summary(
+            client.ledger,
+            client.store,
+            client.now(),
+            kind=self._kind,
+            client=f"mcp-tui {__version__}",
+            server=server,
+            client_pid=os.getpid(),
+            client_folder=folder_of(os.getpid()),
+        )
 
     def _cancel(self, id_: RequestId, reason: str) -> CancelOutcome:
         client = self._client

@@ -86,13 +86,14 @@ class Observer:
 
     They are not for what no client may cancel, nor for subscriptions, which last as long as they are wanted.
 
-    ``client`` is its name and version, empty until it said so.
+    ``client`` is its name and version, ``server`` the name of the server; empty until they said so.
     """
 
     def __init__(self, ledger: Ledger, limits: ev.Limits = UNLIMITED) -> None:
         self.ledger = ledger
         self.limits = limits
         self.client = ""
+        self.server = ""
         self._capabilities: dict[str, Json] = {}
         self._meta: dict[str, Json] = {}
         self._connected = False
@@ -328,14 +329,14 @@ class Observer:
             return
         self.speak(revision, as_object(result.get("capabilities")))
         self._connected = True
+        info = as_object(result.get("serverInfo") or as_object(result.get("_meta")).get(META_SERVER_INFO))
+        self.server = messages.as_text(info.get("name"))[:METHOD_CHARACTERS]
         self.ledger.emit(
             ev.Connected(
                 at=at,
                 transport=self.ledger.negotiated.transport,
                 revision=revision.name,
-                server=party(
-                    result.get("serverInfo") or as_object(result.get("_meta")).get(META_SERVER_INFO)
-                ),
+                server=party(info),
                 client=self.client,
                 seq=seq,
             )

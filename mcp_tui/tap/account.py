@@ -12,7 +12,7 @@ from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
 from mcp_tui.live.control import Summary
 from mcp_tui.live.doors import Door
-from mcp_tui.live.serving import ControlSocket, summary
+from mcp_tui.live.serving import ControlSocket, folder_of, summary
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
@@ -49,8 +49,10 @@ class Account(Onlooker, ABC):
             max_timeout=messages.number(begin.get("max_timeout")) or None,
         )
         self.store = store
-        self.name = name
-        """That of the server."""
+        self._given = messages.as_text(begin.get("name"))
+        self._otherwise = name
+        self._client_pid = pid if isinstance(pid := begin.get("client"), int) else None
+        self._client_folder = "" if self._client_pid is None else folder_of(self._client_pid)
         self._problems = 0
         self._socket: ControlSocket | None = None
 
@@ -122,8 +124,16 @@ class Account(Onlooker, ABC):
         self._socket = None
 
     def _summary(self) -> Summary:
-        client, server = self.observer.client, self.name
-        return summary(self.ledger, self.store, monotonic(), kind="tap", client=client, server=server)
+        return summary(
+            self.ledger,
+            self.store,
+            monotonic(),
+            kind="tap",
+            client=self.observer.client,
+            server=self._given or self.observer.server or self._otherwise,
+            client_pid=self._client_pid,
+            client_folder=self._client_folder,
+        )
 
     def _cancel(self, id: RequestId, reason: str) -> CancelOutcome:
         outcome = self.ledger.cancel(id, Cause.USER, reason, at=monotonic())
@@ -141,6 +151,8 @@ class Account(Onlooker, ABC):
                 told = self.observer.answer_for(row, cause, reason)
                 if told is not None:
                     self.answer_client(row, told)
+            case ev.Connected() if not self._given:
+                self.store.rename_for(self.observer.server)
             case _:
                 pass
         if self._socket is not None:

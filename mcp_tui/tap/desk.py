@@ -185,8 +185,15 @@ class Desk:
                 self._books.record(kind, at, number, piece)
                 self._over = self._books.over
             else:
-                self._books = self._begun(self, as_object(ast.literal_eval(piece.decode())), at)
+                self._begin(as_object(ast.literal_eval(piece.decode())), at)
         del data[:start]
+
+    def _begin(self, begin: dict[str, Json], at: float) -> None:
+        if begin.get("version") == relay.VERSION:
+            self._books = self._begun(self, begin, at)
+        else:
+            self._over = True
+            self.order(failed="the recorder is of another version of mcp-tui")
 
     def _turn(self) -> None:
         """Ends a turn of the loop: what is to be written is written."""

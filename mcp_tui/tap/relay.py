@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 RECORD = Struct("!cdII")
 """The head of a record: its kind, the time in monotonic seconds, the number of what it is about, of bytes that follow."""
 
+VERSION = 1
+"""The version of records, orders, and options: a recorder may start when another mcp-tui has been installed meanwhile."""
+
 STDERR = 2
 READ_BYTES = 1 << 16
 """Bytes read at a time: what a pipe holds. For more, each read takes new memory from the system, which costs more."""
@@ -209,7 +212,8 @@ class Queue:
     def run(self, begin: dict[str, Any] | None = None) -> None:
         """Hands the records to the books, until they are gone. The first one is the beginning."""
         if begin is not None:
-            data = repr(begin).encode()  # to import what writes JSON costs the bytes some of their time
+            # to import what writes JSON costs the bytes some of their time
+            data = repr({**begin, "version": VERSION}).encode()
             self._unsent = [RECORD.pack(b"b", begin["at"], 0, len(data)), data]
         looks = 0
         try:
@@ -451,7 +455,9 @@ class Relay:
     def __init__(self, server: StartedServer, recorder: RecorderProcess, begin: dict[str, Any]) -> None:
         self.server = server
         self.recorder = recorder
-        self.begin = {**begin, "command": server.command, "path": server.path, "at": monotonic()}
+        self._parent = os.getppid()
+        started = {"command": server.command, "path": server.path, "client": self._parent}
+        self.begin = {**begin, **started, "at": monotonic()}
         self.pid = 0
         """That of the server."""
         self.code: int | None = None
@@ -459,7 +465,6 @@ class Relay:
         """Signals that came before it was there."""
         self._ending = False
         """The client wants the end of the server, and may not read any more."""
-        self._parent = os.getppid()
 
     def run(self) -> int:
         """Moves the bytes between client and server; returns the server's exit code, negative for a signal."""

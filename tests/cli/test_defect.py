@@ -67,10 +67,13 @@ def test_what_really_failed_is_told_of_groups_and_workers(monkeypatch: pytest.Mo
     class Worker(Exception):
         error = KeyError(SECRETS[0])
 
+    class Journal:
+        path = Path("/j.jsonl")
+
     monkeypatch.setattr(defect, "_kept", [])
     assert report(Worker()) == "Internal error in mcp-tui: KeyError."
     grouped = ExceptionGroup("many", [ExceptionGroup("some", [KeyError(SECRETS[0])]), ValueError()])
-    monkeypatch.setattr(defect, "_kept", [Path("/j.jsonl")])
+    monkeypatch.setattr(defect, "_kept", [Journal])
     assert report(grouped) == "Internal error in mcp-tui: KeyError. Journal: /j.jsonl"
 
 

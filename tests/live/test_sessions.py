@@ -65,7 +65,7 @@ def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(os.fspath(path.with_name("dead.sock")))
     ran = run("ps")
-    assert (ran.status, ran.out.splitlines()[1].split()) == (4, ["0123", "–", "–", "–", "silent"])
+    assert (ran.status, ran.out.splitlines()[1].split()) == (4, ["0123", *"––––", "silent"])
     said = f"Session 0123 did not answer. Its process {os.getpid()} is very busy, or hangs."
     assert ran.err.splitlines()[1:] == [f"  {said}"]
     assert list(doors()) == ["0123"]

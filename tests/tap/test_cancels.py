@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import signal
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.live.running import sessions
 from tests.cli.running import Ran, run
 from tests.tap.test_tap import Client, tap
@@ -109,3 +114,37 @@ def test_a_cancel_that_waits_when_the_server_ends_is_told_at_once(connected: Cal
         client.process.send_signal(signal.SIGUSR1)
         ran = cancelling.result()
     assert (ran.status, "the cancel was not sent: " in ran.err) == (6, True), ran
+
+
+def test_a_number_and_a_text_are_told_apart_and_can_be_named(connected: Callable[[str], Client]):
+    client = connected("")
+    for id_ in (7, "7", -1):
+        client.write(id=id_, method="tools/call", params={"name": "x", "arguments": {}})
+    wait(lambda: len(_in_flight()) == 3)
+    session = _in_flight()[0][1].partition("/")[0]
+    assert all(f"{session}/{id_} " in run("ps").out for id_ in ("number:7", "text:7", "-1"))
+    ran = run("cancel", f"{session}/7")
+    assert (ran.status, "7 names two requests, number:7 and text:7." in ran.err) == (2, True)
+    for named, id_ in {"text:7": "7", "7": 7, "number:-1": -1}.items():
+        assert run("cancel", f"{session}/{named}").status == 0
+        assert client.read()["id"] == id_
+    ran = run("cancel", f'{session}/"7"')
+    assert (ran.status, "is being cancelled already" in ran.err) == (7, True)
+    assert run("cancel", f"{session}/number:x").status == 2
+
+
+def test_a_session_says_who_calls_from_where_and_has_the_name_of_its_server(
+    connected: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    _call(connected(""))
+    wait(lambda: len(_in_flight()) == 1)
+    (row,) = json.loads(run("ps", "--json").out)
+    assert (row["server"], row["client_pid"], row["client_folder"]) == ("s", os.getpid(), str(Path.cwd()))
+    assert f" {os.getpid()} " in run("ps").out
+    (journal,) = journals(journal_folder())
+    assert re.fullmatch(r"[\dT-]+-s-\d+", journal.name)
+    assert run("cancel", f"{row['session']}/1").status == 0
+    # Its journal is elsewhere, as that of a client that starts its servers without the variable.
+    monkeypatch.setenv("MCP_TUI_STATE", str(tmp_path))
+    assert str(journal.paths[0]) in run("log").out
+    assert "1\n" in run("log", row["session"], "--sums").out

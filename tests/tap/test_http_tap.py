@@ -707,7 +707,7 @@ def _gap(kind: bytes) -> tuple[bytes, bytes]:
 def _keep(*told: tuple[bytes, bytes]) -> None:
     """Keeps books of exchanges, each of which begins with the head of a request; bodies of responses are of the first."""
     (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
-    begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "at": 1.0}
+    begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "version": relay.VERSION}
     number = 0
     for kind, data in ((b"b", repr(begin).encode()), *told, (b"x", b"")):
         number += kind == b"q"

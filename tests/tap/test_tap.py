@@ -28,7 +28,16 @@ from mcp_tui.live.doors import doors
 from mcp_tui.live.running import cancel
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.recorder_process import RecorderProcess
-from mcp_tui.tap.relay import QUEUE_BYTES, RECORD, ByteStream, Orders, Queue, wait_for_rest, write
+from mcp_tui.tap.relay import (
+    QUEUE_BYTES,
+    RECORD,
+    VERSION,
+    ByteStream,
+    Orders,
+    Queue,
+    wait_for_rest,
+    write,
+)
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -582,7 +591,7 @@ def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
             put(b"i", note, monotonic())
 
     began = monotonic() - 5
-    begin = {"command": ["flood"], "path": "flood", "pid": NOBODY, "max_timeout": 1, "at": began}
+    begin = {"command": ["flood"], "path": "flood", "pid": NOBODY, "max_timeout": 1, "version": VERSION}
     call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang"}}\n'
     put(b"b", repr(begin).encode(), began)
     put(b"o", call, began)
@@ -604,6 +613,17 @@ def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
     for each in (recorder.records, recorder.orders):
         os.close(each)
     assert [each["keep"] for each in said if each and each != {"wait": 1}] == [7]
+
+
+def test_a_recorder_of_another_version_says_so_and_ends():
+    recorder = RecorderProcess("stdio")
+    data = repr({"command": ["x"], "path": "x", "pid": NOBODY, "version": VERSION + 1}).encode()
+    write(recorder.records, RECORD.pack(b"b", 1.0, 0, len(data)) + data)
+    said = Orders(recorder.orders).next(monotonic() + HANG)
+    assert said == {"failed": "the recorder is of another version of mcp-tui"}
+    assert os.waitpid(recorder.pid, 0)[1] == 0
+    for each in (recorder.records, recorder.orders):
+        os.close(each)
 
 
 def books_of(tap: int) -> int:

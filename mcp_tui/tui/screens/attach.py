@@ -20,13 +20,15 @@ class AttachScreen(ReplayScreen):
         super().__init__(recording)
         self.whose = brief(f"{session.whose} ({session.name})", 40)
         self.cancelling = Cancelling(self, Attached(session, self.recorded, self.tell), self.table)
+        self._where = session.summary.where
         self._ended = False
 
     def offered(self) -> list[Key]:
         return keys(ATTACHED, RECORDING, EVERYWHERE)
 
     def on_mount(self) -> None:
-        self.tell(safe("Attached to {}. Leaving keeps it running.", self.whose), "muted", seconds=3)
+        where = self._where and safe(", process {}", brief(self._where, 60))
+        self.tell(safe("Attached to {}{}. Leaving keeps it running.", self.whose, where), "muted", seconds=3)
 
     def look(self, *, lists: bool = True) -> None:
         super().look(lists=lists)

@@ -92,7 +92,8 @@ def gather(config: Path | None = None) -> ServerChoices:
 def _running(session: Running) -> ServerChoice:
     told = session.summary
     kept = bool(told.recording)
-    said = safe("{}: {}, {:,} in flight", brief(told.server, 60), brief(told.whose, 60), len(told.requests))
+    who = brief(f"{told.whose} ({told.where})" if told.where else told.whose, 100)
+    said = safe("{}: {}, {:,} in flight", brief(told.server, 60), who, len(told.requests))
     return ServerChoice(
         group=words("Running sessions"),
         name=brief(session.name, 20),
