@@ -144,6 +144,11 @@ class Server:
 
     def withdraw(self, id: RequestId) -> None: ...
 
+    def unhandled_since(self) -> float | None: ...
+
+    def unfinished(self) -> list[base.Unfinished]:
+        return []
+
     def release(self, id: RequestId) -> bool:
         return False
 
