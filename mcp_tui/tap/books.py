@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, Final
 
 from mcp_tui.client.settings import StdioTarget
@@ -22,9 +21,11 @@ from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
 from mcp_tui.tap.desk import Books, Desk
+from mcp_tui.tap.server_end import ServerEnd
 from mcp_tui.transport.errors import exit_text
+from mcp_tui.transport.guard import end_group
 
-UNGUARDED_SECONDS: Final = 0.5
+UNGUARDED_SECONDS: Final = 1.0
 """Seconds that the guard of a killed tap has to end the server."""
 
 FOLDERS: Final = ("PWD", "OLDPWD")
@@ -50,7 +51,9 @@ class StdioBooks(Account):
         self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in (b"o", b"i", b"e")}
         self._torn: set[bytes] = set()
         """Streams whose next bytes are within a line whose start was missed."""
-        self._input_over = False
+        self._server_end = ServerEnd()
+        self._behind = 0.0
+        """Seconds from the last record to its reading."""
         self._leaving: list[RequestId] = []
         """The requests whose cancels are to be written: the server has no other word for two of one id."""
         self._server = int(begin["pid"])
@@ -63,6 +66,7 @@ class StdioBooks(Account):
 
     def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes what the relay tells."""
+        self._behind = monotonic() - at
         match kind:
             case b"o" | b"i" | b"e":
                 self._bytes(kind, at, data)
@@ -71,11 +75,16 @@ class StdioBooks(Account):
             case b"u" if data[:1] == b"o":
                 self._unwritten(data[1:], at)
             case b"c":
-                self._stream_over(data, at)
+                self._stream_over(data, at, by_client=number > 0)
+            case b"k":
+                name = self._server_end.signalled(number, at)
+                self.event(ev.Note(at=at, text=f"the client sent {name}"))
+            case b"t":
+                self._server_end.tap_signalled(number)
             case b"g":
                 self._missed(data[:1], int.from_bytes(data[1:], "big"), at)
             case b"x":
-                self._end(exit_text(int(data)), expected=self._input_over, at=at)
+                self._exited(int(data or -signal.SIGKILL), number, at)
             case _:
                 pass
         self.ledger.perform()
@@ -107,16 +116,18 @@ class StdioBooks(Account):
             return  # the start of a message says nothing
         take = self.observer.sent if kind == b"o" else self.observer.received
         take(frame, at=at, seq=seq)
+        if kind == b"o" and isinstance(frame, messages.RequestFrame):
+            self._server_end.requested(at)
         self.ledger.perform()
 
-    def _stream_over(self, kind: bytes, at: float) -> None:
+    def _stream_over(self, kind: bytes, at: float, *, by_client: bool) -> None:
         for line in self._framers[kind].close():
             self._line(kind, at, line, whole=False)
-        if kind == b"o":
-            self._input_over = True
+        if kind == b"o" and by_client:
+            self._server_end.input_closed(at)
             self.event(ev.Note(at=at, text="the client closed the server's stdin"))
         elif kind == b"i":
-            self.ledger.unheard("server closed its stdout", at=at, expected=self._input_over)
+            self.ledger.unheard("server closed its stdout", at=at, expected=self._server_end.is_wanted(at))
 
     def _missed(self, kind: bytes, size: int, at: float) -> None:
         """Notes bytes that the relay could not keep. An answer may have been among them."""
@@ -156,10 +167,20 @@ class StdioBooks(Account):
 
     def killed(self, at: float) -> None:
         """Ends a server whose tap was killed, if its guard was killed too and could not."""
-        self._end("the tap was killed", expected=False, at=at)
+        detail, expected = self._server_end.words(at - self._behind, None)
+        self._end(detail, expected=expected, at=at)
         sleep(UNGUARDED_SECONDS)
-        with suppress(OSError):
-            os.killpg(self._server, signal.SIGKILL)
+        end_group(self._server)
+
+    def _exited(self, code: int, guard_signal: int, at: float) -> None:
+        """Notes the exit of the server; ``guard_signal`` is the one that ended its guard before, 0 if none did."""
+        if guard_signal and not self._server_end.is_wanted(at, code):
+            self._end(exit_text(code, -guard_signal), expected=False, at=at)
+            return
+        detail, expected = self._server_end.words(at, code)
+        if expected:
+            self.event(ev.Note(at=at, text=exit_text(code)))
+        self._end(detail, expected=expected, at=at)
 
     def _end(self, detail: str, *, expected: bool, at: float) -> None:
         self.ledger.closed(detail, at=at, expected=expected)

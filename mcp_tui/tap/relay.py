@@ -15,8 +15,10 @@ those of the server, and those of the client, which may use an id again.
 
 Records to the books, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
 client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``u`` one that could not be
-written, ``g`` bytes that were dropped, ``c`` the end of such a stream, ``h`` the hold, its number is where, ``x`` the exit
-code. A tap over HTTP has more, and numbers (:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
+written, ``g`` bytes that were dropped, ``c`` the end of such a stream, its number is 1 if the server did not cause it, ``h``
+the hold, its number is where, ``k`` a signal of the client, ``t`` one of the tap's own, ``x`` the exit code, empty if nobody
+knows it, its number is the signal that ended the guard before. A tap over HTTP has more, and numbers
+(:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -34,6 +36,7 @@ from threading import Condition, Event, Lock, RLock, Thread
 from time import monotonic, sleep
 
 from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.transport.guard import end_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,10 +95,12 @@ PAUSE_LOOK_SECONDS = 0.05
 BOOKS_SECONDS = 60.0
 """Seconds after which books that take nothing any more are given up."""
 END_SECONDS = 2.0
-"""Seconds that a server has to end once its client is gone, before SIGTERM, and then again before SIGKILL."""
+"""Seconds that a server has to end once its client has let it go, before SIGTERM, and then again before SIGKILL."""
 CLIENT_LOOK_SECONDS = 0.5
 """Seconds between two looks whether the client is still there, once it has closed its end."""
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that ask a server to end."""
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
 """Signals that are the server's when they come here."""
 
@@ -122,6 +127,23 @@ def is_closed(number: int) -> bool:
     poll = select.poll()
     poll.register(number, 0)
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+
+PF_EXITING = 4
+"""A flag of Linux in ``/proc/PID/stat``."""
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process has not begun to exit, as far as can be seen: its pipes close a moment before it has exited."""
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
+            fields = file.read().rpartition(b")")[2].split()
+        return fields[0] not in (b"Z", b"X") and not int(fields[6]) & PF_EXITING
+    except ProcessLookupError:
+        return False
+    except OSError:  # without /proc, or another user's
+        return True
 
 
 def write(sink: int, data: bytes | memoryview) -> None:
@@ -315,7 +337,13 @@ class ByteStream:
     """One direction of bytes. What the tap itself says goes between two lines."""
 
     def __init__(
-        self, source: int, sink: int, kind: bytes, queue: Queue, answers: KeptBack | None = None
+        self,
+        source: int,
+        sink: int,
+        kind: bytes,
+        queue: Queue,
+        answers: KeptBack | None = None,
+        server: int = 0,
     ) -> None:
         self.source = source
         self.sink = sink
@@ -337,6 +365,8 @@ class ByteStream:
         self.answers = answers
         """What is kept back of the answers to the requests of this direction."""
         self._asked: list[bytes] = []
+        self._server = server
+        """Its process id."""
 
     def run(self) -> None:
         """Moves bytes until either end is closed."""
@@ -359,7 +389,7 @@ class ByteStream:
         with self._lock:
             self._write(b"".join(self._pieces))
             self.ended = True
-            self.queue.put(b"c", self.kind)
+            self.queue.put(b"c", self.kind, number=not self.broken and is_running(self._server))
             self._turn.notify_all()
         if self.broken:
             # As without a tap: whoever writes on has to learn that nobody reads.
@@ -461,10 +491,14 @@ class Relay:
         self.pid = 0
         """That of the server."""
         self.code: int | None = None
-        self._early: list[int] = []
-        """Signals that came before it was there."""
+        self._guard_code = 0
+        """The number of the signal that ended the guard."""
+        self._signals: list[int] = []
+        """Those that came, and were not passed on yet."""
         self._ending = False
         """The client wants the end of the server, and may not read any more."""
+        self._hurried = False
+        """It wanted that after the end, so it waits no longer for what it did not read."""
 
     def run(self) -> int:
         """Moves the bytes between client and server; returns the server's exit code, negative for a signal."""
@@ -476,7 +510,7 @@ class Relay:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         passed_on = [getattr(signal, name) for name in PASSED_ON]
         for number in passed_on:
-            signal.signal(number, self._pass_on)
+            signal.signal(number, self._take)
         # a mask is inherited: a client may have blocked them, and its server may heed them all the same
         signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
         reports = b""
@@ -492,22 +526,20 @@ class Relay:
             tell(f"cannot start {server.command[0]}: {why}.")
             return 127
         self.pid = self.begin["pid"] = int(value)
-        for number in self._early:
-            self._pass_on(number, None)
         for each in (server.stdin, server.stdout, self.recorder.records):
             widen(each)
         queue = Queue(self.recorder.records)
         down = ByteStream(server.stdout, 1, b"i", queue)
-        up = ByteStream(0, server.stdin, b"o", queue, down.kept_back)
+        up = ByteStream(0, server.stdin, b"o", queue, down.kept_back, self.pid)
         errors = ByteStream(server.stderr, 2, b"e", queue)
         for each in (down, up, errors):
             self._spawn(each.run)
         feeding = self._spawn(lambda: queue.run(self.begin))
         self._spawn(lambda: obey(Orders(self.recorder.orders), queue, up, down))
-        self._watch(woken, reports, up)
+        self._watch(woken, reports, up, down, queue)
         for each in (down, errors):
-            wait_for_rest(each, wanted=not self._ending)
-        queue.put(b"x", str(self.code).encode())
+            wait_for_rest(each, wanted=not self._ending, hurried=lambda: self._hurried)
+        queue.put(b"x", b"" if self.code is None else b"%d" % self.code, self._guard_code)
         queue.finish(feeding)
         return -signal.SIGKILL if self.code is None else self.code
 
@@ -516,56 +548,88 @@ class Relay:
         thread.start()
         return thread
 
-    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
-        ends = number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    def _take(self, number: int, _frame: FrameType | None) -> None:
+        """Notes a signal of the client's. :meth:`_watch` passes it on: only there no lock of this thread can be taken."""
         if self.code is not None:
-            if ends:
-                leave(self.code)  # the client waits no longer for what it did not read
+            self._hurried |= number in ENDING
             return
-        self._ending |= ends
-        if not self.pid:
-            self._early.append(number)
-        else:
-            try:
-                # To the group, as a terminal does it: what stands between us and the server, such as npx, must not keep it.
-                os.killpg(self.pid, number)
-            except OSError:
-                return
+        self._ending |= number in ENDING
+        self._signals.append(number)
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def _watch(self, woken: int, reports: bytes, up: ByteStream) -> None:
-        """Waits for the end of the server, or ends it when the client is gone."""
+    def _watch(self, woken: int, reports: bytes, up: ByteStream, down: ByteStream, queue: Queue) -> None:
+        """Passes signals on, and waits for the end of the server, or ends it when its client has let it go."""
         control = self.server.reports
-        steps: list[tuple[float, bytes]] = []
+        steps: list[tuple[float, int]] = []
         while True:
-            for line in reports.splitlines():
-                word, _, value = line.partition(b" ")
-                if word == b"exited":
-                    self.code = int(value)
-                    return
-            if not steps and self._is_alone(input_over=up.ended):
-                now = monotonic()
-                # 0: when the server was ready, nobody knows here.
-                steps = [(now + END_SECONDS, b"T0"), (now + 2 * END_SECONDS, b"K0")]
-            if steps and steps[0][0] <= monotonic():
-                write(self.server.requests, steps.pop(0)[1])
+            self._pass_on(queue)
+            if self._is_over(reports):
+                return
+            now = monotonic()
+            if not steps and is_let_go(
+                # while the server does not read, the end of its input is not reached
+                input_over=up.ended or is_closed(0),
+                unread=down.broken or is_closed(1),
+                orphaned=os.getppid() != self._parent,
+                told=self._ending,
+            ):
+                steps = [(now + END_SECONDS, signal.SIGTERM), (now + 2 * END_SECONDS, signal.SIGKILL)]
+            if steps and steps[0][0] <= now:
+                number = steps.pop(0)[1]
+                queue.put(b"t", number=number)
+                self._request(b"K0" if number == signal.SIGKILL else b"T0")
             there = ready(select.POLLIN, control, woken, seconds=CLIENT_LOOK_SECONDS)
             if woken in there:
                 os.read(woken, 512)
             reports = b""
             if control in there:
                 reports = os.read(control, 4096)
-                if not reports:  # somebody killed the guard, and the server with it
-                    self._pass_on(signal.SIGKILL, None)
+                if not reports:  # somebody killed the guard and its backup
+                    self._guard_code = self._guard_code or signal.SIGKILL
+                    end_group(self.pid)
                     return
 
-    def _is_alone(self, *, input_over: bool) -> bool:
-        """Whether the client is gone: it cannot write any more, and either cannot read, or is no longer our parent."""
-        unread = is_closed(1)
-        input_over = input_over or is_closed(0)  # while the server does not read, its end is not reached
-        orphaned = os.getppid() != self._parent
-        return (input_over and (unread or orphaned)) or (unread and orphaned)
+    def _pass_on(self, queue: Queue) -> None:
+        """Passes on the signals that came. Each is recorded before it leaves: the server may end at once."""
+        while self._signals:
+            number = self._signals.pop(0)
+            if number in ENDING and is_running(self.pid):  # who has exited before was not ended by it
+                queue.put(b"k", number=number)
+            try:
+                # To the group, as a terminal does it: what stands between us and the server, such as npx, must not keep it.
+                os.killpg(self.pid, number)
+            except OSError:
+                continue
+
+    def _request(self, what: bytes) -> None:
+        """Requests the end of the server from the guard. When the server was ready, nobody knows here."""
+        try:
+            os.write(self.server.requests, what)
+            os.killpg(self.server.guard, signal.SIGCONT)  # the server may have stopped it
+        except OSError:  # it is gone
+            return
+
+    def _is_over(self, reports: bytes) -> bool:
+        """Reads what the guard reports; true if the server has exited."""
+        for line in reports.splitlines():
+            word, _, value = line.partition(b" ")
+            if word == b"told":
+                self._guard_code = int(value)
+            elif word == b"exited":
+                self.code = int(value)
+                return True
+        return False
+
+
+def is_let_go(*, input_over: bool, unread: bool, orphaned: bool, told: bool) -> bool:
+    """Whether the client of a server is gone, or has told it to end by a signal and closed a stream.
+
+    One that is gone cannot write any more, and either cannot read, or is no longer our parent. One that has only closed the
+    server's stdin may wait for answers. One that has only sent a signal may go on using the server: ctrl+c in a terminal
+    reaches the servers of a client that stays.
+    """
+    return input_over + unread + orphaned > 1 or (told and (input_over or unread))
 
 
 def outlive_client() -> None:
@@ -585,16 +649,17 @@ def widen(pipe: int) -> None:
         return
 
 
-def wait_for_rest(direction: ByteStream, *, wanted: bool) -> None:
+def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], bool] = bool) -> None:
     """Waits until the last bytes of a server that has ended were handed on, however slowly they are read.
 
     A process that it left behind may hold its stream open for longer: what comes then is not waited for. Nor is a client
-    that reads nothing if the bytes are not ``wanted``: it has told the server to end.
+    that reads nothing if the bytes are not ``wanted``, because it has told the server to end, or any that is ``hurried``.
     """
     wrote = took = monotonic()
     moved = direction.moved
     while (
         not direction.ended
+        and not hurried()
         and monotonic() - wrote < LAST_BYTES_SECONDS
         and monotonic() - took < UNREAD_SECONDS
     ):

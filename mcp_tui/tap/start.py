@@ -24,7 +24,8 @@ class StartedServer:
         self.path = find(command[0])
         streams = [os.pipe() for _ in range(3)]
         (its_requests, self.requests), (self.reports, its_reports) = os.pipe(), os.pipe()
-        if os.fork() == 0:
+        self.guard = os.fork()
+        if self.guard == 0:
             try:
                 # The signals of the client's terminal are for the relay to pass on: the guard has to outlive them.
                 os.setsid()

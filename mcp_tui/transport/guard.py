@@ -283,6 +283,16 @@ class Guard:
                 return
 
 
+def end_group(group: int) -> None:
+    """Ends a process group whose guard is gone: by SIGTERM, half a second later by SIGKILL."""
+    try:
+        os.killpg(group, SIGTERM)
+        sleep(LEFT_GRACE)
+        os.killpg(group, SIGKILL)
+    except OSError:  # nobody is left
+        return
+
+
 def send(pid: int, number: int) -> None:
     """Sends a signal to a process that may be gone or another's."""
     try:

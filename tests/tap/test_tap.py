@@ -506,19 +506,6 @@ def test_the_tap_of_a_client_s_cancel_is_silent(control: Control):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
-@pytest.mark.parametrize("killed", ["tap", "guard", "server", "tap and guard"])
-def test_nothing_is_left_whoever_is_killed(killed: str):
-    shell = ["sh", "-c", 'f() { "$@"; }; f "$@"; true', "sh", sys.executable, "-c", STUBBORN]
-    with _client([*MCP_TUI, "tap", "--", *shell]) as client:
-        assert client.process.stdout is not None
-        server, guard = map(int, client.process.stdout.readline().split())
-        pids = {"tap": client.process.pid, "guard": guard, "server": server}
-        for name in killed.split(" and "):
-            os.kill(pids[name], signal.SIGKILL)
-        wait(lambda: not any(map(is_there, pids.values())))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
 def test_nothing_is_left_when_the_client_closes_and_the_server_does_not_read():
     with _client(tap(code=STUBBORN)) as client:
         process = client.process
@@ -653,9 +640,7 @@ def test_what_a_server_says_last_is_recorded_however_late():
         with suppress(ProcessLookupError):  # a client that ends whatever it has started
             os.killpg(client.process.pid, signal.SIGTERM)
     told = _recorded()
-    assert [each.detail for each in told if isinstance(each, ev.Disconnected)] == [
-        "server exited with code 3"
-    ]
+    assert "server exited with code 3" in [each.text for each in told if isinstance(each, ev.Note)]
     assert len([each for each in told if isinstance(each, ev.Log)]) == 100
 
 

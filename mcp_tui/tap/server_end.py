@@ -1,0 +1,77 @@
+"""Who ended the server of a tap over stdio: its client, the tap, or the server itself."""
+
+from __future__ import annotations
+
+import signal
+from typing import Final
+
+from mcp_tui.transport.errors import exit_text
+
+ENDING_SECONDS: Final = 10.0
+"""Seconds after a signal or the end of stdin in which any exit of the server counts as the client's doing."""
+
+CROSSING_SECONDS: Final = 1.0
+"""Seconds in which a request and a signal of a client may reach the relay in the other order."""
+
+CLOSED_STDIN: Final = "closed stdin"
+
+
+class ServerEnd:
+    """The facts about the end of a server, in the order in which they were seen."""
+
+    def __init__(self) -> None:
+        self._asked: list[tuple[float, str]] = []
+        """How the client asked the server to end, and when."""
+        self._codes: set[int] = set()
+        """Exit codes by which a server shows that it ended as it was asked to."""
+        self._acts: list[str] = []
+        """The signals by which the tap ended it."""
+
+    def input_closed(self, at: float) -> None:
+        """Notes that the client closed the server's stdin."""
+        self._asked.append((at, CLOSED_STDIN))
+        self._codes.add(0)
+
+    def signalled(self, number: int, at: float) -> str:
+        """Notes a signal of the client's that the server got; returns its name."""
+        name = signal.Signals(number).name
+        self._asked.append((at, name))
+        self._codes |= {-number, 128 + number}
+        return name
+
+    def requested(self, at: float) -> None:
+        """Notes a request: a client that goes on has not asked for the end by a signal before."""
+        if self._asked and not self._input_over:
+            self._asked = [each for each in self._asked if at - each[0] < CROSSING_SECONDS]
+
+    def tap_signalled(self, number: int) -> None:
+        """Notes a signal by which the tap ended a server that its client had let go."""
+        self._acts.append(signal.Signals(number).name)
+
+    @property
+    def _input_over(self) -> bool:
+        return any(how == CLOSED_STDIN for _, how in self._asked)
+
+    def is_wanted(self, at: float, code: int | None = None) -> bool:
+        """Whether what ends at this time, by this exit code if that is known, ends because the client let the server go.
+
+        Long after it was asked, only a server that ends as asked does: by that signal, or with 0 after the end of its stdin.
+        """
+        if self._acts or not self._asked:
+            return bool(self._acts)
+        is_soon = at - self._asked[-1][0] <= ENDING_SECONDS
+        return is_soon or (self._input_over if code is None else code in self._codes)
+
+    def words(self, at: float, code: int | None) -> tuple[str, bool]:
+        """Returns who ended the server, and whether its client wanted that. ``code`` is ``None`` if the tap was killed."""
+        killed = "the tap was killed"
+        if not self.is_wanted(at, code):
+            return killed if code is None else exit_text(code), False
+        acts = " and ".join(self._acts)
+        if self._asked:
+            how = ", ".join(dict.fromkeys(how for _, how in self._asked))
+            text = f"the client ended the server ({how})"
+            text += f"; it did not exit, so the tap sent {acts}" if acts else ""
+        else:
+            text = f"the client is gone, so the tap sent {acts}"
+        return f"{text}, then {killed}" if code is None else text, True
