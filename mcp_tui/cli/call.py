@@ -15,6 +15,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
 from mcp_tui.cli.session import HeadlessSession
+from mcp_tui.client import Client
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
 from mcp_tui.client.catalogue import ListFailed, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_SECONDS, is_leaving
@@ -148,10 +149,10 @@ def _check_names(schema: dict[str, Json], given: Collection[str]) -> None:
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
     """Returns the tool, prompt, or resource template as the server lists it; empty if it does not."""
     what = wanted.lists
-    if not what or not offers(session.client, what):
+    if not what or not offers(session.requester, what):
         return {}
     try:
-        entries = await session.client.every(what)
+        entries = await session.requester.every(what)
     except ListFailed:
         return {}
     for entry in entries:
@@ -168,7 +169,7 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
 
 
 async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
-    client = session.client
+    client = session.requester
     entry = await _definition(session, wanted)
     try:
         params = wanted.params(entry)
@@ -177,7 +178,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
         raise Failure(f"Invalid arguments for {wanted.subject!r}: {error}.{way}") from None
     named = as_object(params).get("name") if wanted.method == "tools/call" else ""
     limits = target.limits(session.given, str(named or ""), server=client.target.name)
-    row = client.ledger.row(await session.begin(wanted.method, params, limits))
+    row = await client.begin(wanted.method, params, limits=limits)
     watch = _CallWatch(session, row)
     session.outcome = partial(_end, session, row, None)
     frame = await client.wait(row.id)
@@ -198,7 +199,7 @@ class _CallWatch:
 
     def __init__(self, session: HeadlessSession, row: Request) -> None:
         self.row = row
-        self.client = session.client
+        self.client = session.requester
         self.options = session.given.options
         self.reason = self.options.reason or DEFAULT_REASON
         self.timer: Alarm | None = None
@@ -253,20 +254,13 @@ class _CallWatch:
             with contextlib.suppress(TimeoutError):
                 async with Limit(max(0.0, since + seconds - self.client.now())):
                     await self.enough.wait()
-        await self.client.handle_what_was_read()
-        await asyncio.sleep(0)
-        # What is said of a cancel is decided once, at the end of watching: the outcome here must be the recording's.
-        while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
-            due = self.client.ledger.deadlines.next()
-            if due is None or due > self.client.now() + 0.1:
-                break
-            await asyncio.sleep(0.002)
+        await self.client.handle_what_is_due(row)
 
 
 def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, result: Json = None) -> int:
-    printer, now = session.printer, session.client.now()
+    printer, now = session.printer, session.requester.now()
     printer.end()
-    session.client.stop_watching(now)  # what the outcome says is what the recording says
+    session.requester.stop_watching(now)  # what the outcome says is what the recording says
     if printer.json:
         data = frame.error.data if frame is not None and frame.error is not None else None
         printer.line(outcome(row, now, result, data), now)
@@ -282,16 +276,17 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
 def told_status(session: HeadlessSession, row: Request) -> Exit:
     """Returns :func:`status_of`, and tells a person what to do about missing authorization."""
     status = status_of(session, row)
-    if status is Exit.UNAUTHORIZED and not session.printer.json:
-        challenge = session.client.refusals[row.id].challenge
-        if hint := sessions.token_hint(session.client.target, challenge, row.error):
+    own = isinstance(session.requester, Client)  # that of a workbench signs in there
+    if status is Exit.UNAUTHORIZED and own and not session.printer.json:
+        challenge = session.requester.refusals[row.id].challenge
+        if hint := sessions.token_hint(session.requester.target, challenge, row.error):
             session.printer.say(f"mcp-tui: {hint}")
     return status
 
 
 def status_of(session: HeadlessSession, row: Request) -> Exit:
     """Returns the exit status for the end of a request."""
-    if session.client.refusals.get(row.id, NO_ANSWER).status in (401, 403):
+    if session.requester.refusals.get(row.id, NO_ANSWER).status in (401, 403):
         return Exit.UNAUTHORIZED
     state = outcome_state(row)
     return Exit.COMPLETED if state == "completed" and not row.is_error else _EXIT_OF_STATE[state]

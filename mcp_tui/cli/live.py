@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_tui.client.client import Client
+    from mcp_tui.client.ports import Requester
     from mcp_tui.live.control import InFlight, Summary
     from mcp_tui.live.running import Running, Unknown
     from mcp_tui.tui.view.text import SafeText
@@ -305,7 +305,7 @@ def _only() -> Running:
 # -- the connection of a session -------------------------------------------------------------------------------
 
 
-def borrowed(given: Words) -> Callable[[], Client]:
+def borrowed(given: Words) -> Callable[[], Requester]:
     """Returns what makes the client of a command on the connection of the workbench that it names.
 
     Raises:

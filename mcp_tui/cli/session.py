@@ -27,21 +27,19 @@ from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, session_store
 from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_SECONDS
 from mcp_tui.client.connecting import downloading
+from mcp_tui.client.ports import Requester
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
-from mcp_tui.live.lending import BorrowedClient
 from mcp_tui.live.serving import Doorkeeper
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import (
     CancelDelayed,
     Cause,
     Event,
-    Limits,
     Note,
     ProcessesEnded,
     RequestEvent,
-    RequestId,
     Violation,
 )
 from mcp_tui.protocol.messages import Json, as_object
@@ -147,18 +145,24 @@ class Headless:
 class HeadlessSession(Headless):
     """A command with one client. ``outcome`` prints the outcome of its request as known so far."""
 
-    def __init__(self, given: Words, began: float, client: Client) -> None:
-        super().__init__(given, client.target, began)
-        self.client = client
+    def __init__(self, given: Words, began: float, requester: Requester) -> None:
+        super().__init__(given, requester.target, began)
+        self.requester = requester
         self.outcome: Callable[[], object] | None = None
         self._unread = False
+
+    @property
+    def client(self) -> Client:
+        """The client, of a command that cannot be on the connection of another session."""
+        assert isinstance(self.requester, Client)
+        return self.requester
 
     def last_words(self) -> None:
         if self.outcome is not None:
             self.outcome()
         self.printer.end()
-        self.client.lost("closed", expected=True)  # nobody listens on, and the recording says so
-        self.client.store.flush()
+        self.requester.lost("closed", expected=True)  # nobody listens on, and the recording says so
+        self.requester.store.flush()
         self.printer.streams.flush(SHUTDOWN_SECONDS)
 
     def uncalled(self) -> None:
@@ -166,7 +170,7 @@ class HeadlessSession(Headless):
         self.outcome = None
         by_person = self.stopped is Exit.INTERRUPTED
         made = uncalled(Cause.USER, "interrupted") if by_person else uncalled(Cause.SHUTDOWN, SHUTDOWN_REASON)
-        self.printer.line(made, self.client.now())
+        self.printer.line(made, self.requester.now())
         self.printer.end()
 
     async def connect(self) -> None:
@@ -176,20 +180,14 @@ class HeadlessSession(Headless):
             TransportError: no session came about.
         """
         shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not self.printer.json
-        shown = spawn(self._show_launcher(), name="show the launcher") if shows else None
+        own = isinstance(self.requester, Client)
+        shown = spawn(self._show_launcher(), name="show the launcher") if shows and own else None
         try:
-            await self.client.connect()
+            await self.requester.connect()
         finally:
             if shown is not None:
                 shown.cancel()
                 self.printer.status("")
-
-    async def begin(self, method: str, params: Json, limits: Limits) -> RequestId:
-        """Makes the request of the command; returns its id."""
-        client = self.client
-        if isinstance(client, BorrowedClient):
-            return await client.begin(method, params, limits)
-        return client.call(method, params, limits=limits)
 
     async def _show_launcher(self) -> None:
         client, limit = self.client, self.client.settings.connect_timeout
@@ -203,7 +201,7 @@ class HeadlessSession(Headless):
 
     def tell(self, event: Event) -> None:
         """Prints an event."""
-        row = self.client.book.get(event.id) if isinstance(event, RequestEvent) else None
+        row = self.requester.book.get(event.id) if isinstance(event, RequestEvent) else None
         self.printer.event(event, row)
 
     def warn(self, event: Event) -> None:
@@ -223,7 +221,8 @@ class HeadlessSession(Headless):
 
     def tell_unread(self, waits: Callable[[Request], bool]) -> None:
         """Reports, once, that a cancel could not be written."""
-        rows = self.client.book.unfinished.values() if isinstance(self.client.target, StdioTarget) else ()
+        requester = self.requester
+        rows = requester.book.unfinished.values() if isinstance(requester.target, StdioTarget) else ()
         if not self._unread and any(map(waits, rows)):
             self._unread = True
             self.printer.say(STDIN_UNREAD)
@@ -251,13 +250,13 @@ def run(given: Words, body: Body, *, grace: float | None = None, events: bool = 
     return asyncio.run(_run(given, made, body, began, events=events))
 
 
-async def _run(given: Words, made: Callable[[], Client], body: Body, began: float, *, events: bool) -> int:
+async def _run(given: Words, made: Callable[[], Requester], body: Body, began: float, *, events: bool) -> int:
     client = made()
     store = client.store
     session = HeadlessSession(given, began, client)
     printer = session.printer
     session.opened(store)
-    door = Doorkeeper(client, "call", may=has_door(given) and not isinstance(client, BorrowedClient))
+    door = Doorkeeper(client, "call", may=has_door(given)) if isinstance(client, Client) else None
     client.listen(session.ended)
     try:
         if printer.json and events:
@@ -283,7 +282,8 @@ async def _run(given: Words, made: Callable[[], Client], body: Body, began: floa
         # acts; the store is closed behind the client, whose closing it still records, and knows its problems only then.
         await session.finish()
         session.tell_unread(lambda row: _unwritten(row, client.now()))
-        door.close()
+        if door is not None:
+            door.close()
         await client.close()
         store.close()
         for problem in store.problems:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from mcp_tui.client.connection import InvalidAnnotation, header_annotations
-from mcp_tui.client.ports import Caller
+from mcp_tui.client.ports import Requester
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_list, as_object, number
@@ -46,7 +46,7 @@ class ListFailed(McpError):
         self.why = why
 
 
-async def every(client: Caller, what: str) -> list[dict[str, Json]]:
+async def every(client: Requester, what: str) -> list[dict[str, Json]]:
     """Returns all entries of one of :data:`LISTS`, every page, as the server sent them; other values are left out.
 
     Raises:
@@ -55,7 +55,7 @@ async def every(client: Caller, what: str) -> list[dict[str, Json]]:
     return (await _read(client, what))[0]
 
 
-async def _read(client: Caller, what: str) -> tuple[list[dict[str, Json]], float]:
+async def _read(client: Requester, what: str) -> tuple[list[dict[str, Json]], float]:
     """Returns the same, and the seconds for which it may be kept; 0 if the server names no valid time."""
     method, member, _ = LISTS[what]
     entries: list[dict[str, Json]] = []
@@ -63,8 +63,9 @@ async def _read(client: Caller, what: str) -> tuple[list[dict[str, Json]], float
     params: dict[str, Json] = {}
     life = float("inf")
     while True:
-        id_ = client.call(method, params or None, internal=True)
-        page = _result(client.ledger.row(id_), await client.wait(id_), member)
+        row = await client.begin(method, params or None, internal=True)
+        id_ = row.id
+        page = _result(row, await client.wait(id_), member)
         life = min(life, max(0.0, number(page.get("ttlMs")) or 0.0) / 1000)
         items = as_list(page.get(member))
         objects = [as_object(item) for item in items if isinstance(item, dict)]
@@ -91,11 +92,11 @@ async def _read(client: Caller, what: str) -> tuple[list[dict[str, Json]], float
     return (_usable(client, entries) if what == "tools" else entries), life
 
 
-def _violation(client: Caller, rule: str, text: str, id_: ev.RequestId | None = None) -> None:
+def _violation(client: Requester, rule: str, text: str, id_: ev.RequestId | None = None) -> None:
     client.tell(ev.Violation(at=client.now(), rule=rule, detail=text, id=id_))
 
 
-def _usable(client: Caller, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def _usable(client: Requester, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
     """Returns the tools without those with invalid header annotations, and keeps the annotations of the others.
 
     Only over HTTP in 2026-07-28; a tool that is left out is reported as a violation (streamable HTTP, 2026-07-28).
@@ -128,7 +129,7 @@ def _result(row: Request, frame: ResponseFrame | None, member: str) -> dict[str,
     return page
 
 
-def offers(client: Caller, what: str) -> bool:
+def offers(client: Requester, what: str) -> bool:
     """Returns whether the server declared the capability that a list needs."""
     return client.info is not None and LISTS[what][2] in client.info.capabilities
 
@@ -159,7 +160,7 @@ class Lists:
     2025-11-25. Nothing outlives the connection, so ``cacheScope`` decides nothing here.
     """
 
-    def __init__(self, client: Caller) -> None:
+    def __init__(self, client: Requester) -> None:
         self._client = client
         self._kept: dict[str, tuple[list[dict[str, Json]], float]] = {}
         client.listen(self._take)

@@ -20,7 +20,7 @@ from mcp_tui.client.connecting import Renewal, connect
 from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, with_trace
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
-from mcp_tui.client.ports import Listener
+from mcp_tui.client.ports import Listener, notify
 from mcp_tui.client.roots import sharing
 from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.stderr_lines import StderrLines
@@ -56,6 +56,9 @@ BEHIND_SECONDS: Final = 10.0
 """Seconds that a limit waits for the handling of what was read before it."""
 BEHIND_LOOK_SECONDS: Final = 0.01
 """Seconds between two looks whether that is handled."""
+
+SOON_SECONDS: Final = 0.1
+"""Seconds before a deadline for which :meth:`Client.handle_what_is_due` waits."""
 
 CANCEL_BATCH: Final = 25
 """Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
@@ -232,6 +235,12 @@ class Client:
         self.drain()
         return id_
 
+    async def begin(
+        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
+    ) -> Request:
+        """Sends a request as :meth:`call` does; returns its row."""
+        return self.ledger.row(self.call(method, params, limits=limits, internal=internal))
+
     def call_tool(
         self, name: str, arguments: dict[str, Json], *, limits: ev.Limits | None = None, task: bool = False
     ) -> RequestId:
@@ -373,12 +382,7 @@ class Client:
         If a cancel cannot be delivered, its request is not waited for any more.
         """
         self.store.event(event)
-        for listener in self._listeners:
-            try:
-                listener(event)
-            except Exception as error:  # noqa: BLE001 - one bad listener must hold up no cancel, and starve no other
-                tell = asyncio.get_running_loop().call_exception_handler
-                tell({"message": "a listener raised", "exception": error})
+        notify(self._listeners, event)
         if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):
             row = self.book.get(event.id)
             if row is not None and is_undelivered(row):
@@ -675,6 +679,17 @@ class Client:
         begun = self.now()
         while self._handled_to(self.now()) < begun:  # noqa: ASYNC110 - a flood handles thousands meanwhile
             await asyncio.sleep(BEHIND_LOOK_SECONDS)
+
+    async def handle_what_is_due(self, row: Request) -> None:
+        """Waits until all is handled that was read by now, and what falls due for a cancelled request right after."""
+        await self.handle_what_was_read()
+        await asyncio.sleep(0)
+        # What is said of a cancel is decided once, at the end of watching: what a command says must be the recording's.
+        while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
+            due = self.ledger.deadlines.next()
+            if due is None or due > self.now() + SOON_SECONDS:
+                break
+            await asyncio.sleep(0.002)
 
     def _late(self, seconds: float) -> None:
         """Reports a standstill; the alarm calls :meth:`_tick` once all that came in it has been read."""

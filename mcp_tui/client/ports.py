@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from mcp_tui.client.connection import Mirrors, ServerInfo
-from mcp_tui.client.settings import ClientSettings
+from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.transport.base import RefusedResponse
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
 
 Listener = Callable[[ev.Event], None]
+
+
+def notify(listeners: Iterable[Listener], event: ev.Event) -> None:
+    """Calls listeners with an event."""
+    for listener in listeners:
+        try:
+            listener(event)
+        except Exception as error:  # noqa: BLE001 - one bad listener must hold up no cancel, and starve no other
+            tell = asyncio.get_running_loop().call_exception_handler
+            tell({"message": "a listener raised", "exception": error})
+
+
+class Requester(Protocol):
+    """A client, as a command with a few requests sees it: on a connection of its own, or on that of another session.
+
+    :class:`~mcp_tui.client.client.Client` describes all of it; :class:`~mcp_tui.live.lending.BorrowedClient` is the other.
+    """
+
+    target: Target
+    settings: ClientSettings
+    store: Store
+    book: Book
+    refusals: dict[RequestId, RefusedResponse]
+    mirrors: dict[str, Mirrors]
+    task_support: dict[str, str]
+
+    @property
+    def info(self) -> ServerInfo | None: ...
+    def now(self) -> float: ...
+    def listen(self, listener: Listener, /) -> Callable[[], None]: ...
+    def tell(self, event: ev.Event, /) -> None: ...
+    async def connect(self) -> ServerInfo: ...
+    async def close(self) -> None: ...
+    def lost(self, detail: str, *, expected: bool = False) -> None: ...
+    async def begin(
+        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
+    ) -> Request: ...
+    async def wait(self, id: RequestId, /) -> ResponseFrame | None: ...
+    async def every(self, what: str, /) -> list[dict[str, Json]]: ...
+    def cancel(
+        self, id: RequestId, cause: Cause = ..., reason: str = ..., *, leave: bool = False
+    ) -> CancelOutcome: ...
+    async def handle_what_is_due(self, row: Request, /) -> None: ...
+    def stop_watching(self, at: float) -> None: ...
 
 
 class Caller(Protocol):

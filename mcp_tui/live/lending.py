@@ -1,20 +1,24 @@
 """The connection of a running client, lent to another process that calls on it, and the client of that process.
 
-Both sides send lines of JSON. The borrower asks for a list, a call, and its cancel; it is told every event of its call, so
-that it folds the same rows, and the answer.
+Both sides send lines of JSON. The borrower asks for requests and their cancels; it is told every event of its requests, so
+that it folds the same rows, and their answers.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from mcp_tui.client.catalogue import LISTS, ListFailed
-from mcp_tui.client.client import Client
-from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.settings import ClientSettings, HttpTarget
+from mcp_tui.client import catalogue
+from mcp_tui.client.connection import Mirrors, ServerInfo
+from mcp_tui.client.ports import Listener, notify
+from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.records import UnknownEvent, decode_event, encode_event
+from mcp_tui.journal.store import Store
 from mcp_tui.live.control import LEND, REASON_CHARACTERS, VERSION
 from mcp_tui.live.doors import ANSWER_SECONDS, reachable
 from mcp_tui.live.serving import LINE_BYTES, tell
@@ -22,12 +26,13 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_list, as_object, as_text
-from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
+from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.base import NO_ANSWER, RefusedResponse, TransportError, spawn
 
 if TYPE_CHECKING:
+    from mcp_tui.client.client import Client
     from mcp_tui.live.running import Running
 
 UNREAD_BYTES: Final = 64 * 1024 * 1024
@@ -35,12 +40,6 @@ UNREAD_BYTES: Final = 64 * 1024 * 1024
 
 OF_THE_CONNECTION: Final = (ev.Log, ev.Stderr, ev.Disconnected)
 """Events about no request that a borrower is told, as a command with a connection of its own would be."""
-
-_FAILED_LIST: Final = Request(
-    id=0, method="", name="", limits=ev.DEFAULT_LIMITS, internal=True, called_at=0.0
-)
-_FAILED_LIST.error = "no list"
-
 
 # -- the side of the session -----------------------------------------------------------------------------------
 
@@ -89,19 +88,20 @@ class _Borrower:
         """Does what the borrower asks for."""
         if "call" in asked:
             self._call(as_object(asked["call"]))
-        elif as_text(asked.get("list")) in LISTS:
-            spawn(self._list(as_text(asked["list"])), name="list for another process")
         elif "cancel" in asked:
             self.cancel(
                 Cause(asked["cause"]),
                 as_text(asked["cancel"])[:REASON_CHARACTERS],
                 leave=asked.get("leave") is True,
+                only=asked.get("of"),
             )
+        else:
+            raise ValueError("it is of a version that asks for something else")
 
-    def cancel(self, cause: Cause, reason: str, *, leave: bool = True) -> None:
-        """Cancels what is in flight for the borrower."""
+    def cancel(self, cause: Cause, reason: str, *, leave: bool = True, only: Json = None) -> None:
+        """Cancels what is in flight for the borrower, or ``only`` the request of this id."""
         for id_ in self._ids:
-            if self._client.ledger.row(id_).open:
+            if self._client.ledger.row(id_).open and only in (None, id_):
                 self._client.cancel(id_, cause, reason, leave=leave)
 
     def _call(self, wanted: dict[str, Json]) -> None:
@@ -111,7 +111,10 @@ class _Borrower:
         )
         # Its events come from within the call, before anybody knows its id.
         self._early = []
-        id_ = self._client.call(as_text(wanted["method"]), wanted.get("params"), limits=limits)
+        internal = wanted.get("internal") is True
+        id_ = self._client.call(
+            as_text(wanted["method"]), wanted.get("params"), limits=limits, internal=internal
+        )
         self._ids.add(id_)
         early, self._early = self._early, None
         for event in early:
@@ -129,14 +132,7 @@ class _Borrower:
                 error = {**code, "message": frame.error.message, "data": frame.error.data}
                 answer = {"jsonrpc": "2.0", "id": id_, "error": error}
         status = self._client.refusals.get(id_, NO_ANSWER).status
-        self._tell({"answer": answer, "status": status})
-
-    async def _list(self, what: str) -> None:
-        try:
-            entries: Any = await self._client.every(what)
-        except ListFailed:
-            entries = None
-        self._tell({"listed": entries})
+        self._tell({"of": id_, "answer": answer, "status": status})
 
     def _tell(self, made: dict[str, Json]) -> None:
         if self._writer.transport.get_write_buffer_size() > UNREAD_BYTES:
@@ -148,29 +144,41 @@ class _Borrower:
 # -- the side of the borrower ----------------------------------------------------------------------------------
 
 
-class BorrowedClient(Client):
-    """A client without a connection of its own: it makes one request on that of a running session.
+class BorrowedClient:
+    """The client of a command on the connection of a running session: a :class:`~mcp_tui.client.ports.Requester`.
 
-    Its ledger decides nothing; it folds the events that come from there.
+    It decides nothing: its book folds the events that come from there.
     """
+
+    now = staticmethod(time.monotonic)
 
     def __init__(self, session: Running, settings: ClientSettings) -> None:
         # how the session reaches its server is its own matter: what a command says of a process would be false
-        super().__init__(HttpTarget(url="", name=session.summary.server), settings)
+        self.target: Target = HttpTarget(url="", name=session.summary.server)
+        self.settings = settings
+        self.store = Store()
+        self.book = Book()
+        self.refusals: dict[RequestId, RefusedResponse] = {}
+        self.mirrors: dict[str, Mirrors] = {}
+        self.task_support: dict[str, str] = {}
+        self.info: ServerInfo | None = None
         self._session = session
-        self._info: ServerInfo | None = None
         self._writer: asyncio.StreamWriter | None = None
-        loop = asyncio.get_running_loop()
-        self._called: asyncio.Future[RequestId] = loop.create_future()
-        self._answered: asyncio.Future[ResponseFrame | None] = loop.create_future()
-        self._listed: asyncio.Future[Json] = loop.create_future()
-        self._over = False
+        self._listeners: list[Listener] = []
+        self._begun: deque[asyncio.Future[RequestId]] = deque()
+        """Requests whose ids are still to come, in their order."""
+        self._answers: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
+        self._over = ""
+        """Why nothing more is heard of the session, as the rest of a sentence about it."""
 
-    @property
-    def info(self) -> ServerInfo | None:
-        return self._info
+    # -- the connection ----------------------------------------------------------------------------------------
 
     async def connect(self) -> ServerInfo:
+        """Connects to the session.
+
+        Raises:
+            TransportError: it lends no connection, or has ended.
+        """
         whose = f"Session {self._session.name}"
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -183,7 +191,7 @@ class BorrowedClient(Client):
         if not line:
             raise TransportError(f"{whose} does not answer. It may have ended.")
         event, capabilities = _lent(whose, line)
-        self._info = ServerInfo(
+        self.info = ServerInfo(
             transport=event.transport,
             revision=REVISIONS[event.revision],
             name=event.server,
@@ -192,61 +200,105 @@ class BorrowedClient(Client):
         )
         self._take(event)
         spawn(self._read(reader), name="read the messages of a session")
-        return self._info
+        return self.info
 
-    async def begin(self, method: str, params: Json, limits: ev.Limits) -> RequestId:
-        """Makes the request; returns its id.
+    async def close(self) -> None:
+        """Hangs up; the session cancels what is in flight, and goes on watching it."""
+        self.stop_watching(self.now())
+        if self._writer is not None:
+            self._writer.close()
+
+    # -- requests ----------------------------------------------------------------------------------------------
+
+    async def begin(
+        self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
+    ) -> Request:
+        """Has the session make a request; returns its row.
 
         Raises:
             TransportError: the session has ended.
         """
-        wanted = {"method": method, "params": params}
-        self._ask({"call": {**wanted, "timeout": limits.timeout, "max_timeout": limits.max_timeout}})
-        # Shielded: who waits may be cancelled, and a future that is cancelled with them could not be set any more.
-        return await asyncio.shield(self._called)
-
-    async def every(self, what: str) -> list[dict[str, Json]]:
-        self._listed = asyncio.get_running_loop().create_future()
-        self._ask({"list": what})
-        entries = await self._listed
-        if entries is None:
-            raise ListFailed(_FAILED_LIST)
-        return [as_object(each) for each in as_list(entries)]
+        if self._over:
+            raise TransportError(f"Session {self._session.name} {self._over}.")
+        id_: asyncio.Future[RequestId] = asyncio.get_running_loop().create_future()
+        self._begun.append(id_)
+        given = limits or self.settings.limits
+        times = {"timeout": given.timeout, "max_timeout": given.max_timeout}
+        self._ask({"call": {"method": method, "params": params, "internal": internal, **times}})
+        # Shielded: who waits may be cancelled, and the ids that come are those of the next requests.
+        return self._row(await asyncio.shield(id_))
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
-        return await asyncio.shield(self._answered)  # for the same reason as in begin()
+        """Waits until the outcome of a request is final; returns the response if it counts."""
+        # Shielded: a future that is cancelled with who waits could not be set any more.
+        return await asyncio.shield(self._answer(id))
+
+    async def every(self, what: str) -> list[dict[str, Json]]:
+        """Returns all entries of a list, every page.
+
+        Raises:
+            ListFailed: a page failed, timed out, was cancelled or lost.
+            TransportError: the session has ended.
+        """
+        return await catalogue.every(self, what)
 
     def cancel(
         self, id: RequestId, cause: Cause = Cause.USER, reason: str = "", *, leave: bool = False
     ) -> CancelOutcome:
+        """Has the session cancel a request."""
         row = self.book.get(id)
         if row is None or not row.open:
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
-        self._ask({"cancel": reason, "cause": cause.value, "leave": leave})
+        self._ask({"cancel": reason, "of": id, "cause": cause.value, "leave": leave})
         return CancelOutcome.REQUESTED
 
+    async def handle_what_is_due(self, row: Request) -> None:
+        """Returns at once: the session decides what falls due."""
+
     def stop_watching(self, at: float) -> None:
-        """Ends the watching of the request here; the session goes on watching it."""
+        """Ends the watching of the requests here; the session goes on watching them."""
         for row in self.book.order:
             if row.state is State.CANCEL_REQUESTED:
                 self._take(ev.Settled(at=at, id=row.id))
             if row.cancel_at is not None and row.unwatched_at is None:
                 self._take(ev.Unwatched(at=at, id=row.id, final=True))
-        self._over = True
+        self._over = self._over or "is not listened to any more"
 
-    async def disconnect(self) -> None:
-        self.stop_watching(self.now())
-        if self._writer is not None:
-            self._writer.close()
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Calls ``listener`` with every event as it happens; returns a function that ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def tell(self, event: ev.Event) -> None:
+        """Stores an event and passes it to listeners."""
+        self.store.event(event)
+        notify(tuple(self._listeners), event)
+
+    def _take(self, event: ev.Event) -> None:
+        self.book.apply(event)
+        self.tell(event)
+
+    def _row(self, id_: RequestId) -> Request:
+        row = self.book.get(id_)
+        if row is None:
+            raise ValueError("a request that was not told")
+        return row
+
+    def _answer(self, id_: RequestId) -> asyncio.Future[ResponseFrame | None]:
+        if id_ not in self._answers:
+            self._answers[id_] = asyncio.get_running_loop().create_future()
+            if self._over:
+                self._answers[id_].set_result(None)
+        return self._answers[id_]
+
+    # -- lines -------------------------------------------------------------------------------------------------
 
     def _ask(self, wanted: dict[str, Json]) -> None:
         if self._writer is not None and not self._writer.is_closing():
             tell(self._writer, wanted)
-
-    def _take(self, event: ev.Event) -> None:
-        self.ledger.emit(event)
-        self.drain()
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         with suppress(OSError, ValueError):  # a connection that breaks ends like one that is closed
@@ -261,41 +313,46 @@ class BorrowedClient(Client):
             self._heard(as_object(messages.read_json(line)))
         except UnknownEvent:
             pass  # a later version has more of them
-        except Exception:  # noqa: BLE001 - whatever it is, nobody knows what becomes of the request
+        except Exception:  # noqa: BLE001 - whatever it is, nobody knows what becomes of the requests
             self._gone("sent what is not understood, and may be of another version of mcp-tui")
             if self._writer is not None:
-                self._writer.close()  # it cancels the request
+                self._writer.close()  # it cancels the requests
 
     def _heard(self, told: dict[str, Json]) -> None:
         if "told" in told:
             self._take(decode_event(as_object(told["told"])))
-        elif "listed" in told:
-            self._listed.set_result(told["listed"])
         elif messages.is_request_id(id_ := told.get("id")):
-            self._called.set_result(self.ledger.row(id_).id)
+            row = self._row(id_)
+            self._begun.popleft().set_result(row.id)
         elif "answer" in told:
-            row = self.book.order[-1]
+            of = told.get("of")
+            if not messages.is_request_id(of):
+                raise ValueError("an answer to no request")
+            row, answer = self._row(of), told["answer"]
             if isinstance(status := told.get("status"), int) and status:
                 self.refusals[row.id] = RefusedResponse(status)
-            answer = told["answer"]
             frame = None if answer is None else messages.response_in(messages.encode(answer), row.id)
-            self._answered.set_result(frame)
+            self._answer(row.id).set_result(frame)
+
+    def lost(self, detail: str, *, expected: bool = False) -> None:
+        """Loses what is in flight."""
+        at = self.now()
+        ids = tuple(row.id for row in self.book.order if row.open)
+        for id_ in ids:
+            self._take(ev.Lost(at=at, id=id_, detail=detail))
+        self._take(ev.Disconnected(at=at, detail=detail, expected=expected, after=None, ids=ids))
 
     def _gone(self, why: str) -> None:
-        """Loses the request: the session has ended, or sent us away, or nobody knows what it says."""
-        at, detail, self._over = self.now(), f"the session {why}", True
-        for row in self.book.order:
-            if row.open:
-                self._take(ev.Lost(at=at, id=row.id, detail=detail))
-        ids = tuple(row.id for row in self.book.order)
-        self._take(ev.Disconnected(at=at, detail=detail, expected=False, after=None, ids=ids))
-        ended = TransportError(f"Session {self._session.name} {why}.")
-        for each in (self._called, self._listed):
-            if not each.done():
-                each.set_exception(ended)
-                each.exception()  # nobody may be waiting
-        if not self._answered.done():
-            self._answered.set_result(None)
+        """Loses the requests: the session has ended, or sent us away, or nobody knows what it says."""
+        self._over = why
+        self.lost(f"the session {why}")
+        while self._begun:
+            begun = self._begun.popleft()
+            begun.set_exception(TransportError(f"Session {self._session.name} {why}."))
+            begun.exception()  # nobody may be waiting
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_result(None)
 
 
 def _lent(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:

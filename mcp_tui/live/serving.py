@@ -350,9 +350,11 @@ class Doorkeeper:
 
         assert self._lends is not None
         reader, writer = await asyncio.open_unix_connection(sock=link, limit=LINE_BYTES)
-        with suppress(Exception):
-            await self._lends(self._client, reader, writer)
-        writer.close()
+        try:
+            with suppress(Exception):
+                await self._lends(self._client, reader, writer)
+        finally:
+            writer.close()
 
 
 def tell(writer: asyncio.StreamWriter, made: Json) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final, cast
 
 import pytest
 
+from mcp_tui.client.catalogue import ListFailed
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings
+from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.journal.records import encode_event
 from mcp_tui.live.control import Summary
 from mcp_tui.live.doors import doors
@@ -120,7 +122,7 @@ CALLED: Final = _told(
 )
 ID: Final = _line({"id": 5})
 DONE: Final = _told(ev.Sent(at=1.0, id=5)) + _told(ev.Completed(at=1.5, id=5))
-ANSWER: Final = _line({"answer": {"jsonrpc": "2.0", "id": 5, "result": {}}, "status": 0})
+ANSWER: Final = _line({"of": 5, "answer": {"jsonrpc": "2.0", "id": 5, "result": {}}, "status": 0})
 
 REFUSED: Final[dict[str, bytes]] = {
     "does not answer": b"",
@@ -142,23 +144,76 @@ BROKEN: Final = [
     CALLED + ID + ID,
     _told(ev.Sent(at=1.0, id=5)),
     _line({"told": {"event": "called"}}),
-    _line({"listed": 5}),
+    CALLED + ID + _line({"answer": None, "status": 0}),
+    CALLED + ID + _line({"of": [5], "answer": None, "status": 0}),
+    CALLED + ID + _line({"of": 6, "answer": None, "status": 0}),
     b"[" * 100_000 + b"\n",
 ]
 """What a session says after it: nobody knows what becomes of the request."""
 
 
-async def _called(name: str) -> Request | None:
-    """Calls on the connection of a session; returns the row if it was answered."""
-    client = BorrowedClient(
-        Running(name, doors()[name], Summary("workbench", "", "", 1, "", ())), ClientSettings()
-    )
+@asynccontextmanager
+async def _borrowed(name: str) -> AsyncGenerator[BorrowedClient]:
+    summary = Summary("workbench", "", "", 1, "", ())
+    client = BorrowedClient(Running(name, doors()[name], summary), ClientSettings())
     try:
         await client.connect()
-        frame = await client.wait(await client.begin("tools/call", {"name": "x"}, ev.Limits()))
-        return None if frame is None else client.book.order[0]
+        yield client
     finally:
-        await client.disconnect()
+        await client.close()
+
+
+async def _called(name: str) -> Request | None:
+    """Calls on the connection of a session; returns the row if it was answered."""
+    async with _borrowed(name) as client:
+        row = await client.begin("tools/call", {"name": "x"}, limits=ev.Limits())
+        frame = await client.wait(row.id)
+        return None if frame is None else client.book.order[0]
+
+
+REFUSING: Final = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"error": {"code": -32603, "message": "the database is down"}}
+    if asked["method"] == "initialize":
+        known = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "prompts": {}}}
+        answer = {"result": {**known, "serverInfo": {"name": "s", "version": "1"}}}
+    elif asked["method"] == "prompts/list":
+        page = int(asked.get("params", {}).get("cursor", 0))
+        answer = {"result": {"prompts": [{"name": f"p{page}"}], **({"nextCursor": "1"} if not page else {})}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+async def test_lists_there_have_all_pages_or_the_words_of_the_server():
+    client = Client(StdioTarget(command=(sys.executable, "-c", REFUSING)))
+    door = Doorkeeper(client, "workbench", lends=lend)
+    await client.connect()
+    (name,) = doors()
+    async with _borrowed(name) as borrower, asyncio.TaskGroup() as tasks:
+        both = [tasks.create_task(borrower.every("prompts")) for _ in range(2)]
+        with pytest.raises(ListFailed, match="the database is down"):
+            await borrower.every("tools")
+        assert [[each["name"] for each in await list_] for list_ in both] == [["p0", "p1"]] * 2
+    assert {row.internal for row in client.book.order} == {True}
+    door.close()
+    await client.close()
+
+
+async def test_nothing_waits_for_a_session_that_has_ended():
+    # It ends before it is asked, while it lists, and while it is asked again.
+    with answering({"before": LENT, "while": LENT + CALLED + ID}) as names:
+        async with _borrowed(names["before"]) as client:
+            for _ in range(2):
+                with pytest.raises(TransportError, match="has ended"):
+                    await client.every("tools")
+                with pytest.raises(TransportError, match="has ended"):
+                    await client.begin("ping")
+        async with _borrowed(names["while"]) as client:
+            with pytest.raises((ListFailed, TransportError), match="has ended"):
+                await client.every("tools")
 
 
 async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
