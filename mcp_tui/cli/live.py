@@ -46,13 +46,19 @@ def run(name: str, given: Words) -> int:
 
 
 def _ps(given: Words) -> int:
+    from mcp_tui.live.running import sessions
+
     if not given.options.watch:
-        running, unknown = _sessions()
+        running, unknown = sessions()
+        if unknown:
+            warn(
+                f"What is in flight in {len(unknown)} of {len(running) + len(unknown)} sessions is not known."
+            )
         show(_rows(running, unknown), _lines(running, unknown), as_json=given.options.json)
         return Exit.UNREACHABLE if unknown else Exit.COMPLETED
     first = True
     while True:
-        running, unknown = _sessions()
+        running, unknown = sessions()
         if given.options.json:
             out(dump(_rows(running, unknown)), flush=True)
         else:
@@ -60,18 +66,6 @@ def _ps(given: Words) -> int:
             out(above + "\n".join(_lines(running, unknown)), flush=True)
         first = False
         sleep(WATCH_SECONDS)
-
-
-def _sessions() -> tuple[list[Running], list[Unknown]]:
-    """Returns the running sessions, and those of which nothing is known. Warns of these."""
-    from mcp_tui.live.running import sessions
-
-    running, unknown = sessions()
-    if unknown:
-        count = len(running) + len(unknown)
-        text = f"What is in flight in {len(unknown)} of {count} sessions is not known."
-        warn(text, [f"Session {each.name} {each.why}" for each in unknown])
-    return running, unknown
 
 
 def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]]:
@@ -104,7 +98,9 @@ def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
     cells = [_cells(each, row) for each in running for row in each.summary.requests]
     for each in unknown:
         state = brief(each.problem.value.replace("_", " "), 20)
-        cells.append((brief(each.name, 20), *map(words, ("–",) * 4), state, *map(words, ("",) * 3)))
+        cells.append(
+            (brief(each.name, 20), *map(words, ("–",) * 4), state, *map(words, ("–",) * 2), brief(each.why))
+        )
     if not cells:
         return [brief(f"Nothing is in flight.{f' Running: {others}.' if others else ''}", 1000)]
     heads = ("REQUEST", "CLIENT", "PROCESS", "SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")

@@ -124,6 +124,7 @@ class Record:
         self._events: EventBlocks | None = None
         self._decoder: Any = None
         self._status = 0
+        self._says_status = True
         self._answered: Mapping[str, str] = {}
         self._resumable = False
         self._client_left = False
@@ -290,7 +291,11 @@ class Record:
         else:
             frame = messages.parse(raw)
             seq = session.frame("in", raw, frame, at=at, stream=stream)
-            session.observer.received(frame, at=at, seq=seq, stream=stream)
+            if self.cancels is None:
+                session.observer.received(frame, at=at, seq=seq, stream=stream)
+            elif 200 <= self._status < 300:
+                status, self._says_status = self._status if self._says_status else 0, False
+                session.ledger.responses.to_cancel(self.cancels, frame, status=status, at=at, seq=seq)
         session.ledger.perform()
 
     # -- the end -----------------------------------------------------------------------------------------------
@@ -474,7 +479,7 @@ class HttpBooks:
 
     def post(self, left: Callable[[float], None], target: bytes, headers: Headers, body: bytes) -> Record:
         """Has a message of the tap's own sent; returns its exchange."""
-        record = Record(self, next(self._own_numbers), left=left)
+        record = Record(self, next(self._own_numbers), target=target, left=left)
         self._records[record.number] = record
         self.desk.say(
             post=record.number,

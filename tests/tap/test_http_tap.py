@@ -482,6 +482,7 @@ async def test_a_server_that_cannot_be_reached_is_told_to_the_client_and_in_a_ro
     [
         (202, 0, "Cancelled"),
         (401, 6, "the cancel was sent, refused: HTTP 401."),
+        (200, 6, "the cancel was sent, refused: error -32601 never."),
         ("none", 0, "Cancelled"),
         ("no connection", 6, "the cancel was not delivered: connection refused"),
     ],
@@ -496,7 +497,9 @@ async def test_a_cancel_is_told_as_the_server_answered_it(answer: int | str, sta
         elif call.rpc == "tools/call" or answer == "none":
             await call.disconnected()
         else:
-            await call.respond(answer if isinstance(answer, int) else 202)
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "never"}}
+            body = json.dumps(error).encode() if answer == 200 and call.rpc.endswith("cancelled") else b""
+            await call.respond(401 if answer == 401 else 200 if body else 202, body, "application/json")
 
     async with _tapped(script) as tap:
         await tap.shake_hands()
@@ -506,6 +509,40 @@ async def test_a_cancel_is_told_as_the_server_answered_it(answer: int | str, sta
         (name,) = doors.doors()
         ran = await running("cancel", f"{name}/c")
         assert (ran.status, said in ran.out + ran.err) == (status, True), ran
+
+
+async def test_a_cancel_of_a_task_is_told_as_the_server_answered_it():
+    async def script(call: Call) -> None:
+        if call.rpc == "initialize":
+            tasks: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+            told = {"protocolVersion": "2025-11-25", "capabilities": {"tasks": tasks}}
+            await call.answer(told, {"Mcp-Session-Id": "s-1"})
+        elif call.rpc == "tools/call":
+            times = dict.fromkeys(("createdAt", "lastUpdatedAt"), "2025-11-25T00:00:00Z")
+            await call.answer({"task": {"taskId": "t", "status": "working", "ttl": None, **times}})
+        elif call.rpc == "tasks/cancel":
+            error = {"jsonrpc": "2.0", "id": call.id, "error": {"code": -32602, "message": "never"}}
+            await call.respond(200, json.dumps(error).encode(), "application/json")
+        else:
+            await call.respond(202)
+
+    async with _tapped(script) as tap:
+        await tap.shake_hands()
+        peer = await tap.connect()
+        params: dict[str, Any] = {"name": "slow", "arguments": {}, "task": {}}
+        body = {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params}
+        peer.send(
+            "POST",
+            json.dumps(body).encode(),
+            **{name.replace("-", "_"): value for name, value in SESSION.items()},
+        )
+        await peer.answer()
+        await _at_door(
+            {"ask": "list"}, lambda told: any(each["state"] == "task" for each in told["requests"])
+        )
+        (name,) = doors.doors()
+        ran = await running("cancel", f"{name}/c")
+        assert (ran.status, "sent, refused: error -32602 never." in ran.err) == (6, True), ran
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["before the head", "in the stream"])
