@@ -50,9 +50,6 @@ _UNWANTED = {
     "MAKELEVEL",
     "MFLAGS",
     "NO_COLOR",
-    "PYTHON",
-    "PYTHONPATH",
-    "PYTHONUNBUFFERED",
     "SSL_CERT_FILE",
 }
 
@@ -100,8 +97,8 @@ def _environment_of_its_own(
     home = next(homes)
     home.mkdir()
     for name in list(os.environ):
-        is_ours = name.startswith(("MCP_TUI_", "TEXTUAL", "XDG_"))
-        if is_ours or name in _UNWANTED or name.lower().endswith("_proxy"):
+        decides = name.startswith(("MCP_TUI_", "PYTHON", "TEXTUAL", "XDG_"))
+        if decides or name in _UNWANTED or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     for name, value in {
         "HOME": str(home),
