@@ -14,6 +14,9 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.recording import Recording
+from mcp_tui.protocol import events as ev
 from tests.cli.running import run
 from tests.control import Control
 from tests.real.agents import AGENTS, Agent, Started
@@ -46,12 +49,21 @@ def running(agent: Started, folder: Path) -> Generator[subprocess.Popen[str]]:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def in_flight() -> list[dict[str, Any]]:
-    return json.loads(run("ps", "--json").out)
+def hanging() -> list[dict[str, Any]]:
+    """The calls of the tool that hangs, which a session tells once its recorder has started."""
+    return [each for each in json.loads(run("ps", "--json").out) if each.get("name") == "stubborn"]
+
+
+def ends() -> list[ev.Disconnected]:
+    """How the only session ended."""
+    (journal,) = journals(journal_folder())
+    return [each for each in Recording.read(journal.paths[0]).events() if isinstance(each, ev.Disconnected)]
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
-def test_an_agent_goes_on_after_a_call_is_cancelled(agent: Agent, control: Control, tmp_path: Path):
+def test_an_agent_goes_on_after_a_call_is_cancelled_and_ends_its_server(
+    agent: Agent, control: Control, tmp_path: Path
+):
     if reason := agent.missing():
         pytest.skip(reason)
     home, folder = tmp_path / "home", tmp_path / "folder"
@@ -65,18 +77,24 @@ def test_an_agent_goes_on_after_a_call_is_cancelled(agent: Agent, control: Contr
         assert installed.status == 0, installed.err
         with running(started, folder) as process:
             control.wait("waiting", tool="stubborn")
-            wait(in_flight)
-            (row,) = in_flight()
-            assert (row["client"].split()[0], row["server"], row["name"]) == (
-                agent.client,
-                "demo",
-                "stubborn",
-            )
+            wait(hanging)
+            (row,) = hanging()
+            assert (row["client"].split()[0], row["server"]) == (agent.client, "demo")
             cancelled = run("cancel", f"{row['session']}/{row['id']}", "--reason", REASON)
             assert (cancelled.status, cancelled.err) == (0, "")
             said, _ = process.communicate(timeout=HANG)
+            wait(ends)
     assert process.returncode == 0, said
     assert "I am done." in said
     hung, echoed = model.results
     assert REASON in hung
     assert ECHOED in echoed
+    (end,) = ends()
+    assert (end.detail.startswith("the client ended the server"), end.expected) == (True, True), end
+    (row,) = json.loads(run("log", "--json").out)
+    assert (row["tool"], row["cause"], row["reason"], row["outcome"]) == (
+        "stubborn",
+        "user",
+        REASON,
+        "no_reply",
+    )
