@@ -10,6 +10,8 @@ ALLOWED = frozenset(
     {
         "reports too little progress to tell",
         "animated, the first frame",
+        "kept in the recording of mcp-tui",
+        "not kept",
         "the first of {:,} frames",
         "wire messages frames traffic raw json",
         "{}. Check {}, or add {} to no_proxy",

@@ -187,6 +187,11 @@ class Store:
 
     # -- write -----------------------------------------------------------------------------------------------
 
+    @property
+    def is_written(self) -> bool:
+        """Whether what is added is also written: to a file that takes it."""
+        return any(writer.is_writing for writer in self.writers)
+
     def flush(self) -> None:
         """Writes everything now."""
         self._run(until_done=True)

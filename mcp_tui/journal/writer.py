@@ -118,6 +118,11 @@ class Writer:
         self._add(self._header)
         self._push()
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the file took what was written last."""
+        return self._file is not None and self._gap is None
+
     def rename_for(self, server: str) -> None:
         """Names a journal by its server, as long as it has one part. A recording keeps the name that a person gave it."""
         path = renamed_journal(self.path, server)

@@ -663,6 +663,7 @@ def result(id: RequestId, value: Json) -> dict[str, Json]:
     return {"jsonrpc": "2.0", "id": id, "result": value}
 
 
-def error(id: RequestId, code: int, message: str) -> dict[str, Json]:
-    """Returns an error response."""
-    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
+def error(id: RequestId, code: int, message: str, data: Json = None) -> dict[str, Json]:
+    """Returns an error response, with ``data`` unless that is ``None``."""
+    more = {} if data is None else {"data": data}
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, **more}}

@@ -286,15 +286,30 @@ class Observer:
         self.ledger.emit(ev.CancelRequested(at=at, id=row.id, cause=Cause.CLIENT, reason=reason))
         self.ledger.deadlines.arm(Timer.LIMIT, row.id, None)
 
-    def answer_for(self, row: Request, cause: Cause, reason: str) -> dict[str, Json] | None:
-        """Returns the error that a client is told for a request that the tap ended; ``None`` if it waits for none."""
+    def answer_for(self, row: Request, cause: Cause, reason: str, *, records: bool) -> dict[str, Json] | None:
+        """Returns the error that a client is told for a request that the tap ended; ``None`` if it waits for none.
+
+        It says what a reader must know who would send the call again. ``records``: there is a journal or a recording.
+        """
         own = str(row.id).startswith("mcp-tui-")
         if row.round_sent_at is None or row.round_answered or row.task_id or own:
             return None
         by_person = cause is Cause.USER
         text = f"cancelled by a person: {reason}" if by_person else f"{reason}, a limit of mcp-tui tap"
         code = CANCELLED_ERROR if by_person else TIMED_OUT_ERROR
-        return messages.error(self.on_wire(row.wire_id), code, text.removesuffix(": "))
+        is_call = row.method == "tools/call"
+        what = "call" if is_call else "request"
+        way = cancellation(self.ledger.negotiated.revision, self.ledger.negotiated.transport, row.method)
+        is_kept = records and way.signal is not Signal.STREAM_CLOSED
+        said = [
+            text.removesuffix(": ").removesuffix("."),
+            f"The server may still be running the {what}",
+            f"If its answer comes, it is {'kept in the recording of mcp-tui' if is_kept else 'not kept'}",
+        ]
+        if is_call:
+            said.append("Sending the call again may do it twice")
+        data: dict[str, Json] = {"cause": cause.value, "mayStillBeRunning": True, "answerIsKept": is_kept}
+        return messages.error(self.on_wire(row.wire_id), code, ". ".join(said) + ".", data)
 
     def token_of(self, row: Request) -> RequestId | None:
         """Returns the progress token of a request, as the client chose it."""

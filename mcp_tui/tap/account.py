@@ -148,7 +148,7 @@ class Account(Onlooker, ABC):
         match event:
             case ev.CancelRequested(id=id_, cause=cause, reason=reason) if cause is not Cause.CLIENT:
                 row = self.ledger.row(id_)
-                told = self.observer.answer_for(row, cause, reason)
+                told = self.observer.answer_for(row, cause, reason, records=self.store.is_written)
                 if told is not None:
                     self.answer_client(row, told)
             case ev.Connected() if not self._given:

@@ -13,6 +13,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.observing import Observer
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.tasks import UNLIMITED
+from tests.cases import cases
 
 
 class Watched:
@@ -240,3 +241,31 @@ def test_a_limit_signals_the_server_by_the_id_on_the_wire():
     ]
     tap.cancels("a", at=7.0)  # the client is told, and gives up as well: no rule is broken by that
     assert tap.broken() == ["request-id-reused"]
+
+
+@cases(
+    ("method", "records", "says"),
+    [
+        ("tools/call", True, ["may still be running the call", "is kept", "may do it twice"]),
+        ("tools/call", False, ["may still be running the call", "is not kept", "may do it twice"]),
+        ("resources/read", True, ["may still be running the request", "is kept"]),
+    ],
+)
+def test_the_error_for_a_request_that_a_tap_ended_says_what_is_true(
+    method: str, records: bool, says: list[str]
+):
+    it = Watched()
+    it.asks(1, method)
+    told = it.observer.answer_for(it.row(1), Cause.USER, "It hangs.", records=records)
+    assert told is not None
+    error: Any = told["error"]
+    known = (
+        "may still be running the call",
+        "may still be running the request",
+        "is kept",
+        "is not kept",
+        "may do it twice",
+    )
+    assert [each for each in known if each in error["message"]] == says
+    assert error["message"].startswith("cancelled by a person: It hangs. The server")
+    assert error["data"] == {"cause": "user", "mayStillBeRunning": True, "answerIsKept": records}
