@@ -11,6 +11,11 @@ def wall() -> float:
     return time.time()
 
 
+def awake() -> float:
+    """Return seconds that no setting of the wall clock changes, and that pass while the machine sleeps, too."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def origin() -> float:
     """Return the moment at which the monotonic clock read 0, in seconds since the epoch."""
     return wall() - time.monotonic()

@@ -107,6 +107,8 @@ def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) ->
         file = where.name if several else ""
         yield _ChosenSession(where, file, recording, _rows(given, where, recording))
         recording.close()
+        if recording.removed:
+            warn(clean(f"{where.name}: {recording.removed}."))
         if recording.damaged:
             among = f" in {clean(file)}" if several else ""
             warn(f"Skipped {recording.damaged:,} unreadable line{'s'[: recording.damaged > 1]}{among}.")

@@ -277,6 +277,12 @@ def _report(sessions: Sequence[RecordedSession]) -> None:
     lost = sum(each.lost for each in sessions)
     if lost:
         warn(f"{lost:,} records are missing because they could not be written.")
+    shortened = [each for each in sessions if each.removed]
+    if len(shortened) == 1:
+        warn(clean(f"{shortened[0].name}: {shortened[0].removed}."))
+    elif shortened:
+        count = f"{len(shortened):,} sessions"
+        warn(f"The oldest messages of {count} were removed: their journals were too long or too old.")
     problems = [each.problem for each in sessions if each.problem]
     if problems:
         warn(f"Skipped {len(problems):,} session{'s'[: len(problems) > 1]}. {clean(problems[0])}")

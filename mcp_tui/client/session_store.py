@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcp_tui.client.settings import HttpTarget, Target
-from mcp_tui.journal.files import PART_BYTES, new_journal_path
+from mcp_tui.journal.files import new_journal_path
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor, Unredacted
-from mcp_tui.journal.retention import prune
+from mcp_tui.journal.retention import Retention, prune
 from mcp_tui.journal.store import Follower, Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import Note
@@ -41,6 +41,7 @@ def open_store(
     ``unseen`` is that of :class:`Store`.
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
+    Both hold for this one as well, while it is written.
 
     The store's log says which were deleted, that a journal cannot be made, and that ``record`` has content, which is never
     overwritten. Records are written when ``soon`` calls back, by default at the end of each turn of the event loop, which
@@ -64,12 +65,13 @@ def open_store(
         if (where := writers[0].path) != Path(record):
             notes.append(f"recording to {where}, because {record} exists")
     if journal:
+        limits = Retention(days=keep_days, size=keep_bytes)
         try:
             path = new_journal_path(target.name or _word(target))
-            after, said = prune(path.parent, keep_days=keep_days, keep_bytes=keep_bytes)
-            notes += said
+            after, deleted, none = prune(path.parent, limits)
+            notes += filter(None, (*deleted, none))
             header = replace(header, after=after)
-            writers.insert(0, Writer(path, redactor=redactor, header=header, rotate=PART_BYTES))
+            writers.insert(0, Writer(path, redactor=redactor, header=header, retention=limits))
         except RecordingError as error:
             notes.append(f"no journal: {error}")
     followers: list[Follower] = []

@@ -51,7 +51,8 @@ class EventTable:
     in a record: ``b'"id":7'``. ``requests`` has the course of our requests, ``server_requests`` that of the server's.
     ``log``, ``connection`` and ``cancels`` (the first of each request, without the client's own) list events; ``logged_at``
     has the times of log messages.
-    ``misfits`` counts events that no state permits.
+    ``misfits`` counts events that no state permits. If the journal ``is_shortened``, events of requests whose start was
+    removed are none of them.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class EventTable:
         self.requests = RequestIndex()
         self.server_requests = ServerRequestIndex[bytes]()
         self.misfits = 0
+        self.is_shortened = False
         self._last = array("I")
         self.known: dict[bytes, int] = {}
         kinds = ((self.log, LOGGED), (self.connection, {ev.Connected, ev.Disconnected}))
@@ -104,7 +106,7 @@ class EventTable:
             return row, CALLED
         effect = ILLEGAL if row == NONE else self.requests.apply(row, code, aspect, number)
         if effect == ILLEGAL:
-            self.misfits += 1
+            self.misfits += not (self.is_shortened and row == NONE)
             return NONE, STAYED
         # The chain: from each event of a row to its next, so that a row is folded without looking at the others.
         self.after[self._last[row]] = self._last[row] = number

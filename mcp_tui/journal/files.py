@@ -3,6 +3,10 @@
 A journal that is too long for one file has parts: ``NAME.jsonl`` is followed by ``NAME.2.jsonl``, ``NAME.3.jsonl``, and so
 on. Each begins with the header of the session and its own number (``"part":2``), so that it can be read alone and is not
 mistaken for a part of another session.
+
+The oldest parts of a long session are removed while it runs (:mod:`mcp_tui.journal.retention`). What is left of them stands
+in ``NAME.jsonl``, whose header then has the number of the part that follows, and a sentence about what is missing
+(``"next":7,"removed":"messages before …"``).
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from mcp_tui.journal.state_folder import (
     open_without_waiting,
     state_folder,
 )
-from mcp_tui.protocol.messages import Json, as_text
+from mcp_tui.protocol.messages import Json, as_text, encode
 from mcp_tui.protocol.patterns import late
 
 if TYPE_CHECKING:
@@ -58,12 +62,25 @@ def part_header(line: bytes, number: int) -> bytes:
     return line if number == 1 else b'%s,"part":%d}\n' % (line.rstrip()[:-1], number)
 
 
+def shortened_header(line: bytes, following: int, removed: str) -> bytes:
+    """Returns the header of a session whose parts before ``following`` were removed, given the header that it had."""
+    return b'%s,"next":%d,"removed":%s}\n' % (line.rstrip()[:-1], following, encode(removed))
+
+
 def parts_of(path: Path) -> list[Path]:
     """Returns the parts of the session that begins at ``path``, in order. Files with only a similar name are ignored."""
-    parts, session = [path], read_header(path).get("id")
-    while part := _part(path, session, len(parts) + 1):
+    header = read_header(path)
+    parts, session, number = [path], header.get("id"), following_part(header)
+    while part := _part(path, session, number):
         parts.append(part)
+        number += 1
     return parts
+
+
+def following_part(header: dict[str, Json]) -> int:
+    """Returns the number of the part that follows the first one, given its header."""
+    number = header.get("next")
+    return number if isinstance(number, int) and number > 2 else 2
 
 
 def _part(path: Path, session: Json, number: int) -> Path | None:
@@ -99,14 +116,17 @@ def read_start(path: Path, size: int) -> bytes:
 # -- reading parts ---------------------------------------------------------------------------------------------
 
 
-def open_parts(path: Path) -> io.BufferedReader:
-    """Opens a recording for reading, all its parts as if they were one file.
+def open_parts(path: Path, last: int | None = None) -> io.BufferedReader:
+    """Opens a recording for reading, all its parts, or those up to the number ``last``, as if they were one file.
 
     Raises:
-        OSError: a part cannot be opened.
+        OSError: the first part cannot be opened.
     """
-    paths = parts_of(path)
-    return io.BufferedReader(_Joined(paths), io.DEFAULT_BUFFER_SIZE if len(paths) == 1 else 1 << 18)
+    joined = _Joined(path, last)
+    several = joined.goes_on()
+    while joined.goes_on():  # all at once: any may be deleted while the first is read
+        pass
+    return io.BufferedReader(joined, 1 << 18 if several else io.DEFAULT_BUFFER_SIZE)
 
 
 def _regular(path: Path) -> io.FileIO:
@@ -119,36 +139,42 @@ def _regular(path: Path) -> io.FileIO:
 
 
 class _Joined(io.RawIOBase):
-    """The parts of a recording read as one file. The last one may grow, and be followed by another."""
+    """The parts of a recording read as one file. The last one may grow, and be followed by another.
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    Parts that are removed stay open; one that was not yet is missing.
+    """
+
+    def __init__(self, path: Path, last: int | None = None) -> None:
         super().__init__()
-        self._path, self._session = paths[0], read_header(paths[0]).get("id")
-        self._files: list[io.FileIO] = []
+        self._path, self._last = path, last
+        self._files = [_regular(path)]
         self._starts = [0]
         self._at = 0
-        try:
-            for path in paths:
-                self._add(path)
-        except OSError:
-            self.close()
-            raise
-
-    def _add(self, path: Path) -> None:
-        self._files.append(_regular(path))
-        if len(self._files) > 1:  # one before another grows no more
-            self._starts.append(self._size())
+        # of the very file that was opened: another may have taken its place
+        header = read_record(os.pread(self._files[0].fileno(), _HEADER_BYTES, 0).partition(b"\n")[0]) or {}
+        self._session, self._next = header.get("id"), following_part(header)
 
     def _size(self) -> int:
-        """Returns the bytes of all but the last file added, or of all."""
-        return self._starts[-1] + os.fstat(self._files[len(self._starts) - 1].fileno()).st_size
+        """Returns the bytes of all files so far."""
+        return self._starts[-1] + os.fstat(self._files[-1].fileno()).st_size
 
-    def _goes_on(self) -> bool:
+    def goes_on(self) -> bool:
         """Takes in the next part; returns whether there is one."""
-        part = _part(self._path, self._session, len(self._files) + 1)
-        if part is not None:
-            self._add(part)
-        return part is not None
+        if self._last is not None and self._next > self._last:
+            return False
+        number = self._next
+        if (part := _part(self._path, self._session, number)) is None:
+            number = following_part(read_header(self._path))  # those in between may have been removed
+            part = _part(self._path, self._session, number) if number > self._next else None
+        if part is None:
+            return False
+        with suppress(FileNotFoundError):  # removed just now, which the next look will find
+            self._files.append(_regular(part))
+            # one before another grows no more
+            self._starts.append(self._starts[-1] + os.fstat(self._files[-2].fileno()).st_size)
+            self._next = number + 1
+            return True
+        return self.goes_on()
 
     def readable(self) -> bool:
         return True
@@ -160,7 +186,7 @@ class _Joined(io.RawIOBase):
         if whence == os.SEEK_CUR:
             offset += self._at
         elif whence == os.SEEK_END:
-            while self._goes_on():
+            while self.goes_on():
                 pass
             offset += self._size()
         self._at = max(0, offset)
@@ -171,7 +197,7 @@ class _Joined(io.RawIOBase):
             index = bisect_right(self._starts, self._at) - 1
             self._files[index].seek(self._at - self._starts[index])
             count = self._files[index].readinto(buffer) or 0
-            if count or not self._goes_on():
+            if count or not self.goes_on():
                 break
         self._at += count
         return count

@@ -31,7 +31,7 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
-CACHE_NAME: Final = "index-12.cache"
+CACHE_NAME: Final = "index-13.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 SLOW_BYTES: Final = 64 * 1024 * 1024
@@ -45,7 +45,8 @@ class RecordedSession:
     ``written``, ``size``, and ``inode`` are those of the journal when it was read; ``written`` is -1 while a cancel is
     watched, or its last line is not complete yet. ``problem`` is why it cannot be read, in one sentence. ``server``,
     ``client``, ``transport``, and ``revision`` are those of the last connection; ``client`` is empty for mcp-tui itself.
-    ``broken`` counts lines that are not records, ``lost`` records that could not be written.
+    ``broken`` counts lines that are not records, ``lost`` records that could not be written; ``removed`` is that of
+    :class:`~mcp_tui.journal.recording.Recording`.
     ``cancellations`` are made by :func:`_cancellations`.
     """
 
@@ -66,6 +67,7 @@ class RecordedSession:
     requests: int = 0
     broken: int = 0
     lost: int = 0
+    removed: str = ""
     cancellations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
@@ -184,6 +186,7 @@ def read_session(journal: Journal) -> RecordedSession:
         requests=len(recording.table.first),
         broken=recording.skipped if unfinished else recording.damaged,
         lost=recording.lost,
+        removed=recording.removed,
         cancellations=cast("list[dict[str, Any]]", records.parse_json(messages.encode(cancellations))),
     )
 

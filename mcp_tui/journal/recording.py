@@ -19,10 +19,10 @@ from typing import Final
 
 from mcp_tui.journal import records
 from mcp_tui.journal.event_table import OF_A_REQUEST, OF_THE_SERVER, RECORD_CODES, EventTable, written_id
-from mcp_tui.journal.files import open_parts
+from mcp_tui.journal.files import following_part, open_parts
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.events import Connected, Event
-from mcp_tui.protocol.messages import Json, number
+from mcp_tui.protocol.messages import Json, as_text, number
 
 STRICT_BYTES: Final = 16 * 1024 * 1024
 """Bytes up to which every record of a recording is parsed when it is opened."""
@@ -39,31 +39,35 @@ class Recording:
 
     ``skipped`` counts lines that are not records, ``unknown`` records of a newer version, ``lost`` records that the writer
     could not write. ``end`` is the number of bytes read. ``torn`` is true if the file ends within a line: it is still being
-    written, or its writer was stopped. ``strict`` has every record parsed, whatever the length of the file.
+    written, or its writer was stopped. ``removed`` says which messages are missing because the journal was too long; it is
+    empty for a whole one. ``strict`` has every record parsed, whatever the length of the file; ``last`` is the number of the
+    last part that is read.
 
     Raises:
         RecordingError: the file cannot be opened, is not a recording, or has another version of the format.
     """
 
-    def __init__(self, path: Path | str, *, strict: bool | None = None) -> None:
+    def __init__(self, path: Path | str, *, strict: bool | None = None, last: int | None = None) -> None:
         self.path = Path(path)
         self.header = records.Header()
         self.table = EventTable()
         self.skipped = 0
         self.unknown = 0
         self.lost = 0
+        self.removed = ""
         self.torn = False
         self.end = 0
         self._frames = array("Q")
         self._seqs = array("I")
         self._read_to = 0
+        self._following = 0
         try:
-            self._file = open_parts(self.path)
+            self._file = open_parts(self.path, last)
             weakref.finalize(self, self._file.close)
             # Looked at before a whole line is read: what is no recording may be one line of many gigabytes.
             if b'"record":' not in self._file.read(records.PEEK_BYTES):
                 raise records.RecordingError(f"{path} is not a recording of mcp-tui.")
-            record = records.read_record(self._line(0))
+            record = records.read_record(self.line(0))
         except OSError as error:
             raise records.RecordingError(f"Cannot read {path}: {records.why(error)}.") from None
         if record is not None and record.get("record") == "session":
@@ -189,6 +193,13 @@ class Recording:
         header = records.Header.of(record, self.path)
         if header is not None and not self.header.id:
             self.header = header
+            self.removed = as_text(record.get("removed"))
+            self._following = following_part(record)
+        elif header is not None and isinstance(part := record.get("part"), int):
+            if part > self._following:
+                self.removed = "messages were removed before they were read: the journal reached its size"
+            self._following = part + 1
+        self.table.is_shortened = bool(self.removed)
         return header is not None
 
     # -- read ------------------------------------------------------------------------------------------------
@@ -208,7 +219,7 @@ class Recording:
         """
         offsets = list(reversed(self.table.offsets[max(0, position - _BACK) : position]))
         if position >= len(self.table) and self._frames:
-            offsets.insert(0, max(self._frames[-1], *self.table.offsets[-1:]))
+            offsets.insert(0, max((self._frames[-1], *self.table.offsets[-1:])))
         found = (self._record(offset) for offset in offsets)
         times = (number(record.get("mono")) for record in found if record is not None)
         return next((at for at in times if at is not None), self.header.mono)
@@ -275,13 +286,23 @@ class Recording:
 
     def _record(self, offset: int) -> dict[str, Json] | None:
         try:
-            return records.read_record(self._line(offset))
+            return records.read_record(self.line(offset))
         except (OSError, ValueError):
             return None
 
-    def _line(self, offset: int) -> bytes:
+    def line(self, offset: int, size: int = -1) -> bytes:
+        """Returns the line at an offset, or its first ``size`` bytes.
+
+        Raises:
+            OSError: it cannot be read.
+            ValueError: the file was closed.
+        """
         self._file.seek(offset)
-        return self._file.readline()
+        return self._file.readline(size)
+
+    def frame_offset(self, frame: int) -> int:
+        """Returns the offset of a frame by its number from 0."""
+        return self._frames[frame]
 
     # -- search ----------------------------------------------------------------------------------------------
 
@@ -292,7 +313,7 @@ class Recording:
         if before > len(offsets) or before < 1:
             return 0
         try:
-            return offsets[before - 1] + len(self._line(offsets[before - 1]))
+            return offsets[before - 1] + len(self.line(offsets[before - 1]))
         except (OSError, ValueError):
             return 0
 

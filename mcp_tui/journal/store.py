@@ -101,6 +101,7 @@ class Store:
         self._unwritten: list[Record] = []
         self._unwritten_bytes = 0
         self._work: Iterator[None] | None = None
+        self._hurries = False
         self._called = False
         self._at = 0.0
 
@@ -196,6 +197,12 @@ class Store:
         """Writes everything now."""
         self._run(until_done=True)
 
+    def tend(self) -> None:
+        """Has the writers do soon what is due without a record: what has become too old is deleted."""
+        if self._soon is not None and not self._called:
+            self._called = True
+            self._soon(self._turn)
+
     def close(self) -> None:
         """Writes everything and closes the files."""
         self.flush()
@@ -227,22 +234,32 @@ class Store:
         # Taken out before it runs: what a writer reports is an event, which comes back here through :meth:`_write`, and a
         # generator that is running cannot be entered again.
         work, self._work = self._work or self._working(), None
+        self._hurries = until_done
         for _ in work:
             if not until_done:
                 self._work = work
                 return
 
     def _working(self) -> Iterator[None]:
-        while self._unwritten:
+        while True:
             # All takers get the same batch, and what arrives while they work waits for the next one: order is kept in each.
             records, self._unwritten = self._unwritten, []
             self._unwritten_bytes = 0
             for taker in self._takers:
                 yield from taker.write(records)
             self._report()
+            if self._unwritten:
+                continue
+            # A writer that removes old parts does so between its records, and never while somebody waits for them.
+            if self._hurries or not any(writer.busy for writer in self.writers):
+                return
+            yield
 
     def _report(self) -> None:
         """Logs what the writers and followers report."""
+        for writer in self.writers:
+            while writer.notes:
+                self.event(Note(at=self._at, text=writer.notes.popleft()))
         for taker in self._takers:
             while taker.news:
                 problem = taker.news.popleft()

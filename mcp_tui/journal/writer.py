@@ -16,14 +16,19 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
+from operator import attrgetter
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
+from mcp_tui import clock
 from mcp_tui.journal import records
 from mcp_tui.journal.files import open_numbered, open_private, part_header, part_path, renamed_journal
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import FrameHead, Header, RecordingError, why
 from mcp_tui.journal.redaction import REDACTED_BYTES, Redactor
+from mcp_tui.journal.retention import DAY, TENDED_SECONDS, Retention, prune
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Event
@@ -40,6 +45,30 @@ FIRST_RETRY_SECONDS: Final = 1.0
 
 MAX_RETRY_SECONDS: Final = 60.0
 """Seconds between two attempts at most."""
+
+
+NEEDED_BYTES: Final = 1024 * 1024
+"""Bytes of what is needed of the removed parts of a journal, at most."""
+
+
+LEAST_PARTS: Final = 2
+"""Parts of a journal that stay, however little room there is: the newest one may be empty yet."""
+
+PARTS_AT_ONCE: Final = 4
+"""Parts that go together: what is needed of them is written again each time."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A part of a journal: its number, and its offset in all of it.
+
+    It was written from ``began`` to ``until``, as :func:`mcp_tui.clock.awake` says.
+    """
+
+    number: int
+    start: int
+    began: float
+    until: float
 
 
 @dataclass(slots=True)
@@ -73,8 +102,10 @@ class Writer:
 
     It is a new file, also the ``recording`` that a person names: where that has content, or is being written, the next one
     that has not (:func:`~mcp_tui.journal.files.open_numbered`). The path must not be a symbolic link, and only its owner can
-    read the file (0600, whatever the umask). The folder must exist. With ``rotate``, a number of bytes, the file continues
-    in another part (:mod:`mcp_tui.journal.files`) when it is that long.
+    read the file (0600, whatever the umask). The folder must exist. With ``rotate``, a number of bytes, or ``retention``,
+    the file continues in another part (:mod:`mcp_tui.journal.files`) when it is that long or old. With ``retention`` its
+    oldest parts, and other journals of the folder, go when there are too many. That is done in pieces, one after each batch
+    of records, while it is :attr:`busy`.
 
     Disk errors never reach a caller: when a write fails, or the file was deleted, it ends after its last whole line, and
     :attr:`news` says what happened. Records are then counted and dropped. Writing is tried again after a second by the times
@@ -94,6 +125,7 @@ class Writer:
         header: Header | None = None,
         recording: bool = False,
         rotate: int | None = None,
+        retention: Retention | None = None,
     ) -> None:
         self._file: int | None
         if recording:
@@ -105,11 +137,17 @@ class Writer:
         """Sentences for the user: that writing stopped, that it continues. The store takes them."""
         self._name = "recording" if recording else "journal"
         self.redactor = redactor or Redactor()
-        self._rotate = rotate
+        self.notes: deque[str] = deque()
+        """Sentences about what was deleted, for the log."""
+        self._retention = retention
+        self._rotate = rotate if retention is None else retention.part_bytes
+        self._began = clock.wall(), clock.awake()
+        self._tended = self._began[1]
+        self._tending: Iterator[None] | None = None
         self._buffer = bytearray()
         self._end = 0  # of everything written and buffered, in all parts together
         self._whole = 0  # of the last whole line that was written
-        self._parts = [0]  # where each part begins
+        self._parts = [_Part(1, 0, self._began[1], self._began[1])]
         self._seqs = array("I")  # of the frames in the file
         self._offsets = array("Q")
         self._gap: _Gap | None = None
@@ -134,11 +172,12 @@ class Writer:
 
     def write(self, wanted: Iterable[Record]) -> Iterator[None]:
         """Writes records, in order, in as few writes as make sense. Yields after each 256 kB of work."""
+        end = self._end
         for record in wanted:
             if self._file is None:
                 return
             # A part ends between two records, never within one: each part has to be readable alone.
-            if self._rotate is not None and self._end - self._parts[-1] >= self._rotate:
+            if self._rotate is not None and self._end - self._parts[-1].start >= self._rotate:
                 self._begin_part(self._rotate)
             if self._gap is not None:
                 # While the disk refuses, records are counted and not kept: they would fill the memory of the session.
@@ -157,13 +196,20 @@ class Writer:
         if self._gap is not None and self._gap.retry_at and self._gap.at >= self._gap.retry_at:
             self._gap.retry_at = self._gap.at + self._gap.wait
             self._continue(self._gap)
+        if self._retention is not None and self._file is not None:
+            self._tend(self._retention, wrote=self._end > end)
+
+    @property
+    def busy(self) -> bool:
+        """Whether more is to be removed."""
+        return self._tending is not None
 
     def close(self) -> None:
         """Closes the file."""
         if self._file is not None:
             if self._gap is not None and (self._gap.frames or self._gap.events):
                 self._continue(self._gap)
-            file, self._file = self._file, None
+            file, self._file, self._tending = self._file, None, None
             with suppress(OSError):
                 os.close(file)
 
@@ -173,25 +219,74 @@ class Writer:
         self._push()
         if self._gap is not None or self._file is None:
             return
-        number = len(self._parts) + 1
+        number = self._parts[-1].number + 1
         try:
             file = open_private(part_path(self.path, number), replace=False)
         except RecordingError:
             # A part that is too long loses nothing; to try again with every record would cost a system call each.
-            self._rotate = self._end - self._parts[-1] + rotate
+            self._rotate = self._end - self._parts[-1].start + rotate
             return
         with suppress(OSError):
             os.close(self._file)
         self._file = file
-        self._parts.append(self._end)
+        self._parts.append(_Part(number, self._end, now := clock.awake(), now))
         self._add(part_header(self._header, number))
         self._push()
+        self._tended = -inf
+
+    # -- retention -------------------------------------------------------------------------------------------
+
+    def _tend(self, retention: Retention, *, wrote: bool) -> None:
+        """Looks from time to time what has to go, and does a piece of that."""
+        now = clock.awake()
+        if wrote:
+            self._parts[-1].until = now
+        if self._tending is None and now - self._tended >= TENDED_SECONDS:
+            part = self._parts[-1]
+            is_empty = self._end - part.start <= len(part_header(self._header, part.number))
+            if now - part.began >= retention.part_seconds and not is_empty:
+                self._begin_part(retention.part_bytes)
+            self._tended = now
+            self._tending = self._remove(retention)
+        if self._tending is not None:
+            try:
+                next(self._tending)
+            except (StopIteration, OSError, RecordingError):
+                # What the disk refuses now, it may do in an hour.
+                self._tending = None
+
+    def _remove(self, retention: Retention) -> Iterator[None]:
+        """Removes what has to go, in pieces."""
+        from mcp_tui.journal.shortening import shorten  # most sessions are short
+
+        while True:
+            parts, now = self._parts, clock.awake()
+            count = sum(retention.is_too_old(now - part.until) for part in parts[:-1])
+            why = f"they are older than {retention.days or 0:g} days"
+            size = self._end - parts[0].start
+            if not count and len(parts) > LEAST_PARTS and retention.is_too_long(size, self.path.parent):
+                count = min(len(parts) - LEAST_PARTS, PARTS_AT_ONCE)
+                why = "the journal reached its size"
+            if not count:
+                break
+            since = 0.0 if retention.days is None else monotonic() - retention.days * DAY
+            room = min(NEEDED_BYTES, retention.part_bytes)
+            numbers = range(parts[0].number, parts[count].number)
+            yield from shorten(self.path, numbers, self._header, why, room=room, since=since)
+            del parts[:count]
+            kept = bisect_left(self._offsets, parts[0].start)
+            del self._offsets[:kept], self._seqs[:kept]
+        wall, awake = self._began
+        passed = clock.awake() - awake
+        # The first day says nothing about a clock that was wrong at its beginning.
+        known = wall + passed if passed > DAY else 0.0
+        self.notes += prune(self.path.parent, retention, known=known).deleted
 
     # -- full disk -------------------------------------------------------------------------------------------
 
     def _deleted(self, file: int) -> OSError | None:
         """Returns the error of a file that nobody finds any more: what is written to it is lost."""
-        if os.fstat(file).st_nlink or part_path(self.path, len(self._parts)).exists():
+        if os.fstat(file).st_nlink or part_path(self.path, self._parts[-1].number).exists():
             return None
         return OSError(errno.ENOENT, "the file was deleted")
 
@@ -200,7 +295,7 @@ class Writer:
         torn = False
         try:
             # Half a record would be read as damage, and the next line would be appended to it.
-            os.ftruncate(file, self._whole - self._parts[-1])
+            os.ftruncate(file, self._whole - self._parts[-1].start)
         except OSError:
             torn = True
         kept = bisect_left(self._offsets, self._whole)
@@ -217,12 +312,12 @@ class Writer:
     def _continue(self, gap: _Gap) -> None:
         """Tries to write the gap, and before it the header if even that is missing."""
         assert self._file is not None
-        start = self._parts[-1]
+        number, start = self._parts[-1].number, self._parts[-1].start
         # If the file could not be cut, a line end closes the half record, which is then one damaged line. A file whose very
         # header did not fit gets it first: nothing in it could be read otherwise.
         line = b"\n" if gap.torn else b""
         if self._whole == start:
-            line += part_header(self._header, len(self._parts))
+            line += part_header(self._header, number)
         record = {"mono": gap.at, "frames": gap.frames, "events": gap.events, "why": gap.why}
         line += messages.encode({"record": "gap", **record}) + b"\n"
         if self._deleted(self._file) is not None:
@@ -345,8 +440,8 @@ class Writer:
         if not is_written or self._offsets[index] >= self._whole:
             return None
         offset = self._offsets[index]
-        part = bisect_right(self._parts, offset)
-        with suppress(OSError), part_path(self.path, part).open("rb") as file:
-            file.seek(offset - self._parts[part - 1])
+        part = self._parts[bisect_right(self._parts, offset, key=attrgetter("start")) - 1]
+        with suppress(OSError), part_path(self.path, part.number).open("rb") as file:
+            file.seek(offset - part.start)
             return records.raw_of(records.read_record(file.readline()) or {})
         return None

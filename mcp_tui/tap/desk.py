@@ -25,6 +25,7 @@ from mcp_tui.client.session_store import open_store
 from mcp_tui.client.settings import Target
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.records import RecordingError
+from mcp_tui.journal.retention import TENDED_SECONDS
 from mcp_tui.journal.store import Store
 from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
@@ -112,6 +113,7 @@ class Desk:
         """Keeps the books until the relay is gone and everything is written; whether that went well."""
         try:
             self._selector.register(self._records, selectors.EVENT_READ, self._read)
+            self.call_later(TENDED_SECONDS, self._tend)
             while not self._over:
                 ready = self._selector.select(self._wait())
                 for key, _ in ready:
@@ -208,6 +210,12 @@ class Desk:
             call()
         for each in self._accounts:
             each.report()
+
+    def _tend(self) -> None:
+        """Has those journals shortened, too, in which nothing happens."""
+        for each in self._accounts:
+            each.store.tend()
+        self.call_later(TENDED_SECONDS, self._tend)
 
     # -- for the accounts --------------------------------------------------------------------------------------
 

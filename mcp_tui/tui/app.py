@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 # Imports that the first frame does not need are inside functions: client and workbench take as long as Textual does.
 
 
+TENDED_SECONDS: Final = 3600.0
+"""Seconds between two looks at journals in which nothing happens."""
+
 AIMED: Final = 64
 """Keys whose screen is remembered: more than can be on their way at once."""
 
@@ -120,6 +123,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         else:
             self._ahead = []
         self.set_interval(2, self._look_at_themes)
+        self.set_interval(TENDED_SECONDS, self._tend_journals)
 
     async def on_ready(self) -> None:
         """Replaces the first frame, as soon as it was drawn, with the workbench."""
@@ -293,6 +297,11 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self._stamp = now
             self.load_themes()
             self.refresh_css(animate=False)
+
+    def _tend_journals(self) -> None:
+        """Has those journals shortened, too, in which nothing happens."""
+        for each in self.servers.all:
+            each.client.store.tend()
 
     def pick(self) -> None:
         """Asks for a server: the first one, or one more."""

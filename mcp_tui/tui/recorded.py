@@ -237,6 +237,8 @@ def problems(replay: Recording) -> list[str]:
         )
         if count
     ]
+    if replay.removed:
+        found.append(replay.removed)
     if replay.torn:
         found.append("the last line of this recording is incomplete")
     return found

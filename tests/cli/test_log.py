@@ -14,6 +14,7 @@ import pytest
 from mcp_tui import __version__, clock
 from mcp_tui.cli.output import Exit, csv_lines
 from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.shortening import shorten
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell
@@ -225,3 +226,15 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(words: tuple[str,
     os.mkfifo(tmp_path / "fifo.jsonl")
     for name in ("/dev/stdin", str(tmp_path / "fifo.jsonl"), "/dev/zero"):
         run(*words, name, input="{}").sentence(Exit.USAGE, f"Cannot read {name}: not a regular file")
+
+
+def test_that_messages_were_removed_is_told_by_log_export_and_check(capfd: Capture):
+    path = keep(ONE, connected(), called(1), cancelled(1))
+    header = path.read_bytes().partition(b"\n")[0] + b"\n"
+    for _ in shorten(path, range(1, 2), header, "the journal reached its size", room=10_000, since=0.0):
+        pass
+    at = clock.local_stamp(WALL + 2.0)
+    for words in (("log",), ("export", "--format", "csv", ONE), ("check", "--fail-on", "state:late", ONE)):
+        ran = tell(capfd, *words)
+        assert f"messages before {at} were removed: the journal reached its size." in ran.err
+        assert ran.status == (Exit.USAGE if words[0] == "check" else 0), "it holds, as far as that is known"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from mcp_tui.client.session_store import open_store, shown
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol.events import Note
 
@@ -41,6 +43,17 @@ async def test_older_journals_are_deleted_only_as_the_caller_says() -> None:
     store = open_store(TARGET, keep_bytes=0)
     assert [journal.paths[0] for journal in journals(folder)] == [store.writers[0].path]
     store.close()
+
+
+async def test_the_limits_hold_for_the_session_itself() -> None:
+    store = open_store(TARGET, keep_days=30, keep_bytes=200_000)
+    for at in range(600):
+        store.frame("in", b'{"text":"%s"}' % (b"x" * 1_000), at=float(at))
+        await asyncio.sleep(0)
+    (journal,) = journals(journal_folder())
+    assert journal.size < 250_000
+    store.close()
+    assert Recording.read(journal.paths[0]).removed
 
 
 async def test_a_recording_that_exists_is_kept_and_the_other_name_is_told(tmp_path: Path) -> None:

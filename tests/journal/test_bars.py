@@ -13,7 +13,7 @@ import pytest
 from mcp_tui.journal import index
 from mcp_tui.journal.files import journal_folder, journals, new_journal_path
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.retention import prune
+from mcp_tui.journal.retention import Retention, prune
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
@@ -34,7 +34,7 @@ def write() -> dict[str, int]:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         path = new_journal_path("busy")
-        prune(path.parent, keep_days=30, keep_bytes=2_000_000_000)
+        prune(path.parent, Retention(days=30, size=2_000_000_000))
         writer = Writer(path, rotate=300_000)
         store = Store(writer, soon=lambda _: None)
         number = 0

@@ -8,11 +8,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mcp_tui.journal.retention import DAY, prune
+from mcp_tui.journal.retention import DAY, Retention, prune
 
 NOW = time.time()  # noqa: TID251 - what the file system compares with
 
@@ -45,19 +44,21 @@ def name(number: int) -> str:
     return f"2026-01-{number:02}T101010-demo-4711.jsonl"
 
 
-@pytest.mark.parametrize(("limits", "kept"), [({}, 9), ({"keep_days": 4.5}, 5), ({"keep_bytes": 350}, 3)])
+@pytest.mark.parametrize(
+    ("limits", "kept"), [(Retention(), 9), (Retention(days=4.5), 5), (Retention(size=350), 3)]
+)
 def test_what_is_too_old_or_too_large_is_deleted_and_said(
-    tmp_path: Path, limits: dict[str, Any], kept: int
+    tmp_path: Path, limits: Retention, kept: int
 ) -> None:
     for days in range(1, 10):
         journal(tmp_path, name(days), days=days)
-    _, notes = prune(tmp_path, **limits)
+    _, notes, _ = prune(tmp_path, limits)
     assert left(tmp_path) == {name(days) for days in range(1, kept + 1)}
     assert len(notes) == (kept < 9)
     for note in notes:
         assert note.startswith(f"deleted {9 - kept} recordings (2026-01-0")
         assert note.endswith(("older than 4.5 days", "the oldest, to keep all below 0.00035 MB"))
-    assert prune(tmp_path / "missing") == (0, ())
+    assert prune(tmp_path / "missing", limits) == (0, (), "")
 
 
 @pytest.mark.parametrize("ahead", [40, 200, 10_000])
@@ -69,26 +70,26 @@ def test_a_clock_that_is_ahead_deletes_nothing(tmp_path: Path, ahead: int) -> No
         "" if ahead == 40 else f"the clock is {ahead + 1:,} days ahead of every recording, so none is deleted"
     )
     for run in range(3):  # the sessions of that clock do not bear each other out
-        newest, notes = prune(tmp_path, keep_days=30, keep_bytes=100_000, now=NOW + ahead * DAY + run)
-        assert (left(tmp_path), "".join(notes)) == (before, far)
+        newest, _, none = prune(tmp_path, Retention(days=30, size=100_000), now=NOW + ahead * DAY + run)
+        assert (left(tmp_path), none) == (before, far)
         if far:
             made = name(29 + run)
             journal(tmp_path, made, days=-ahead, wall=-ahead, after=(NOW - newest) / DAY)
             before.add(made)
     # By the right clock it is as if they were not there, and a day later by theirs it was right.
-    prune(tmp_path, keep_days=20)
+    prune(tmp_path, Retention(days=20))
     assert len(left(tmp_path)) == len(before) - 7
     if far:
-        prune(tmp_path, keep_days=20, now=NOW + (ahead + 1.5) * DAY)
+        prune(tmp_path, Retention(days=20), now=NOW + (ahead + 1.5) * DAY)
         assert len(left(tmp_path)) == 3
 
 
 def test_far_ahead_not_even_what_is_too_large_is_deleted(tmp_path: Path) -> None:
     for days in range(1, 10):
         journal(tmp_path, name(days), days=days)
-    prune(tmp_path, keep_bytes=350, now=NOW + 200 * DAY)
+    prune(tmp_path, Retention(size=350), now=NOW + 200 * DAY)
     assert len(left(tmp_path)) == 9
-    prune(tmp_path, keep_bytes=350)
+    prune(tmp_path, Retention(size=350))
     assert len(left(tmp_path)) == 3
 
 
@@ -96,19 +97,19 @@ def test_a_running_session_whose_file_is_of_a_wrong_clock_bears_nothing_out(tmp_
     for days in range(1, 10):
         journal(tmp_path, name(days), days=days, wall=days)
     journal(tmp_path, name(10), days=-200, wall=5)  # a tap, when the clock jumped
-    prune(tmp_path, keep_days=30, now=NOW + 200 * DAY)
+    prune(tmp_path, Retention(days=30), now=NOW + 200 * DAY)
     assert len(left(tmp_path)) == 10
 
 
 def test_a_clock_that_is_behind_deletes_nothing_and_what_it_wrote_is_not_old_later(tmp_path: Path) -> None:
     for days in range(1, 10):
         journal(tmp_path, name(days), days=days, wall=days)
-    newest, _ = prune(tmp_path, keep_days=30, keep_bytes=100_000, now=NOW - 9_000 * DAY)
+    newest, *_ = prune(tmp_path, Retention(days=30, size=100_000), now=NOW - 9_000 * DAY)
     journal(tmp_path, name(10), days=9_000, wall=9_000, after=(NOW - newest) / DAY)
     journal(tmp_path, name(11), days=40, wall=0)  # nothing but its file says how old it is
-    prune(tmp_path, keep_days=30)
+    prune(tmp_path, Retention(days=30))
     assert left(tmp_path) == {name(days) for days in range(1, 11)}
-    prune(tmp_path, keep_days=0, now=NOW + 1)
+    prune(tmp_path, Retention(days=0), now=NOW + 1)
     assert left(tmp_path) == {name(1), name(10)}, "it counts as written when the newest of the others was"
 
 
@@ -117,11 +118,11 @@ def test_a_file_from_the_future_makes_no_other_old_and_gives_way_to_all(tmp_path
         journal(tmp_path, name(days), days=days, wall=days)
     journal(tmp_path, name(9), days=-3_000, wall=-3_000)
     journal(tmp_path, name(8), days=-3_000)
-    prune(tmp_path, keep_days=30)
+    prune(tmp_path, Retention(days=30))
     assert len(left(tmp_path)) == 6
-    prune(tmp_path, keep_days=30, now=NOW + 40 * DAY)
+    prune(tmp_path, Retention(days=30), now=NOW + 40 * DAY)
     assert len(left(tmp_path)) == 6
-    prune(tmp_path, keep_bytes=450)
+    prune(tmp_path, Retention(size=450))
     assert left(tmp_path) == {name(days) for days in range(1, 5)}
 
 
@@ -136,7 +137,7 @@ def test_nothing_is_touched_that_is_not_ours(tmp_path: Path) -> None:
     for other in ("notes.txt", "for-a-colleague.jsonl", "2026-01-01.jsonl", f"{name(4)}.bak", "index.sqlite"):
         journal(state, other, days=40)
     before = left(state)
-    prune(state, keep_days=0, keep_bytes=0)
+    prune(state, Retention(days=0, size=0))
     assert left(state) == before
     assert precious.exists()
 
@@ -162,9 +163,9 @@ def test_the_journal_of_a_living_process_is_never_deleted_and_that_of_a_killed_o
     path = tmp_path / "journal" / process.stdout.readline().strip()
     os.utime(path, (NOW - 40 * DAY, NOW - 40 * DAY))
     for _ in range(3):
-        prune(path.parent, keep_days=0, keep_bytes=0)
+        prune(path.parent, Retention(days=0, size=0))
         assert path.exists()
     process.kill()
     process.communicate()
-    prune(path.parent, keep_days=0, keep_bytes=0)
+    prune(path.parent, Retention(days=0, size=0))
     assert not path.exists()
