@@ -120,7 +120,7 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
     rules = dict.fromkeys(each.rule for each in broken)
     said = "; ".join(f"{rule} {LINT_RULES[rule]}" for rule in rules)
     if rules:
-        yield Row("lint", Verdict.FAIL, f"broken: {said} (tools --strict says where)")
+        yield Row("lint", Verdict.FAIL, f"broken: {said} (mcp-tui tools --strict says where)")
     elif tools:
         yield Row("lint", Verdict.PASS, f"none of {len(LINT_RULES)} rules is broken")
     trips = [await round_trip(client) for _ in range(ROUND_TRIPS)]
@@ -134,7 +134,8 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
         if noise := pollution(session):
             yield Row("stdout", Verdict.FAIL, noise)
         newest = client.stderr.newest
-        yield Row("stderr", Verdict.PASS, "no output" if newest is None else f"the last line is {newest!r}")
+        said = "no output" if newest is None else f"the last line is {str(brief(newest, 200))!r}"
+        yield Row("stderr", Verdict.PASS, said)
 
 
 async def _probed(given: Words, where: Target, began: float, rows: list[Row]) -> int:
@@ -169,8 +170,7 @@ def _of_probe(report: Report, rows: list[Row]) -> Iterator[Row]:
     if answer == "not observable":
         worst = worst if worst is Verdict.FAIL else Verdict.NOT_OBSERVABLE
     called = f"{report.tool} stops" if report.tool else "stops"
-    hint = "" if report.tool else " (mcp-tui probe)"
-    yield Row("cancel", worst, f"{called} when told to: {answer}, {why}{hint}")
+    yield Row("cancel", worst, f"{called} when told to: {answer}, {why}")
     for name, rule in (("exit", "P-21"), ("stdout", "P-32")):
         finding = report.findings.get(rule)
         absent = finding is None or finding.verdict is Verdict.NOT_APPLICABLE

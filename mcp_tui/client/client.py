@@ -511,10 +511,14 @@ class Client:
             row = self.ledger.current(stream)
             self.refusals[stream if row is None else row.id] = refusal
 
-    def stderr_line(self, *, text: str) -> None:
-        """Logs a line of the server's stderr."""
+    def stderr_line(self, *, text: str, cut: bool = False) -> None:
+        """Logs a line of the server's stderr; half a line that our own end cut off is only kept."""
+        line = ev.Stderr(at=self.now(), line=text)
+        if cut:
+            self.store.event(line)
+            return
         self.stderr.add(unpainted(text))
-        self.tell(ev.Stderr(at=self.now(), line=text))
+        self.tell(line)
 
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
         """Tells the ledger what was thrown away: it is said beside the silence of its request."""

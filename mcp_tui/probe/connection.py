@@ -325,9 +325,9 @@ class ProbeConnection(base.Silence):
 
     # -- what came in: the sink of the transport -----------------------------------------------------------------
 
-    def cut_off(self, *, raw: bytes, outline: bytes | None) -> None:
+    def cut_off(self, *, raw: bytes, outline: bytes | None, at: float | None = None) -> None:
         """Keeps the start of a message as one that is not JSON."""
-        self.received(raw=raw, outline=outline)
+        self.received(raw=raw, outline=outline, at=at)
 
     def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
         """Keeps a message, and answers requests of the server."""
@@ -394,7 +394,7 @@ class ProbeConnection(base.Silence):
         self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))
         self._news.set()
 
-    def stderr_line(self, *, text: str) -> None:
+    def stderr_line(self, *, text: str, cut: bool = False) -> None:
         """Logs a line of the server's stderr."""
         self.store.event(ev.Stderr(at=self.now(), line=text))
 

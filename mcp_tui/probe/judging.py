@@ -23,7 +23,9 @@ PROGRESS: Final = "progress"
 LOG: Final = "the log"
 """Names of the signs of work: what changes the heartbeat file, progress, and log messages."""
 
-HEARTBEAT: Final = "name a file that the tool writes to while it works with --heartbeat FILE"
+HEARTBEAT: Final = (
+    "mcp-tui probe --heartbeat FILE shows whether the tool stops, if it writes to FILE while it works"
+)
 """Advice for tools that show no sign of work."""
 
 

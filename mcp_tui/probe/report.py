@@ -29,7 +29,7 @@ class Verdict(Enum):
 
 BAD: Final = (Verdict.FAIL, Verdict.WARNING)
 
-TIME_OVER: Final = "not run: time was over (--time S gives more)"
+TIME_OVER: Final = "not run: time was over (mcp-tui probe --time S gives more)"
 
 
 @frozen

@@ -74,7 +74,7 @@ FOUND_TOOL_SECONDS: Final = 8.0
 PASSED_OVER: Final = 3
 """Maximum number of tools that a report explains if none was used."""
 
-WAY_OUT: Final = "name a tool that works for a second or more with --tool NAME ARG=VALUE"
+WAY_OUT: Final = "name a tool that works for a second or more: mcp-tui probe --tool NAME ARG=VALUE"
 
 
 Tell = Callable[[str | Finding], None]
@@ -300,7 +300,9 @@ class Probe:
             report.notes.append(f"While {choice.name} works, the server answers nothing else")
         others = [each.name for each in wanted if each.name != choice.name]
         if others:
-            report.notes.append(f"Other candidates: {', '.join(others[:5])} (choose one with --tool)")
+            report.notes.append(
+                f"Other candidates: {', '.join(others[:5])} (mcp-tui probe --tool NAME chooses)"
+            )
         return connection
 
     def _passed_over(self, useless: list[PassedOver]) -> tuple[PassedOver, ...]:

@@ -8,9 +8,10 @@ from typing import Final
 from mcp_tui.client import ClientSettings
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.experiments import EXPERIMENTS
-from mcp_tui.probe.report import Finding, Report, Verdict
+from mcp_tui.probe.judging import HEARTBEAT
+from mcp_tui.probe.report import TIME_OVER, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.run import Probe
+from mcp_tui.probe.run import WAY_OUT, Probe
 from mcp_tui.probe.tools import NamedTool
 from mcp_tui.protocol.messages import Json
 from mcp_tui.testing.sessions import LoopThread, Server, target_of
@@ -57,7 +58,7 @@ def assert_stops_when_cancelled(
     finally:
         thread.close()  # of a run that ctrl+c cancelled, this waits for the end of the server
     if report.no_tool:
-        raise AssertionError(f"Nothing shows whether {tool} stops: {report.no_tool}.")
+        raise AssertionError(f"Nothing shows whether {tool} stops: {advising_here(report.no_tool)}.")
     wrong = [each for each in report.findings.values() if each.verdict is Verdict.FAIL]
     stops = report.findings.get(STOPS)
     if stops is not None and stops.verdict is not Verdict.PASS and stops not in wrong:
@@ -67,11 +68,27 @@ def assert_stops_when_cancelled(
     return report
 
 
+_ADVICE_HERE: Final = {
+    HEARTBEAT: "heartbeat=FILE shows whether the tool stops, if it writes to FILE while it works",
+    WAY_OUT: "name a tool, or arguments, with which it works for a second or more",
+    TIME_OVER: "not run: time was over",
+}
+"""What the probe advises, in words for a test."""
+
+
+def advising_here(sentence: str) -> str:
+    """Returns a sentence of the probe with the advice for a test."""
+    for said, here in _ADVICE_HERE.items():
+        sentence = sentence.replace(said, here)
+    return sentence
+
+
 def _lines(tool: str, finding: Finding) -> list[str]:
     rule = RULES[finding.rule]
-    lines = [f"{tool} breaks {rule.id} ({rule.title}): {finding.sentence}"]
+    sentence = advising_here(finding.sentence)
+    lines = [f"{tool} breaks {rule.id} ({rule.title}): {sentence}"]
     if finding.verdict is Verdict.NOT_OBSERVABLE:
-        lines = [f"Nothing shows whether {tool} stops ({rule.id}): {finding.sentence}"]
+        lines = [f"Nothing shows whether {tool} stops ({rule.id}): {sentence}"]
     return [
         *lines,
         *(f"  {'' if each.at is None else f'{each.at:.3f} s '}{each.what}" for each in finding.evidence),

@@ -195,8 +195,11 @@ class Sink(Protocol):
     def not_sent(self, *, message: Outgoing, detail: str, refusal: RefusedResponse) -> None:
         """Reports that a message could not be written or was refused (``detail``, one sentence)."""
 
-    def stderr_line(self, *, text: str) -> None:
-        """Reports a line of stderr, without its end; undecodable bytes are replaced."""
+    def stderr_line(self, *, text: str, cut: bool = False) -> None:
+        """Reports a line of stderr, without its end; undecodable bytes are replaced.
+
+        ``cut``: it has no end, because the server was ended.
+        """
 
     def happened(self, *, text: str) -> None:
         """Reports a fact about the connection for the log: started, resumed, an ignored header."""

@@ -249,7 +249,7 @@ class StdioTransport(LineWriter, Transport):
                 name="read stdout",
             ),
             spawn(
-                _read(process.stderr, LineFramer(STDERR_LINE), turn, self._logged, self._logged),
+                _read(process.stderr, LineFramer(STDERR_LINE), turn, self._logged, self._logged_half),
                 name="read stderr",
             ),
         )
@@ -306,6 +306,13 @@ class StdioTransport(LineWriter, Transport):
         else:
             text = bytes_text(line)
         self.sink.stderr_line(text=text)
+
+    def _logged_half(self, line: RawLine | Oversized, *_: object) -> None:
+        # What a server that ends by itself writes last is whole, whether a line feed follows or not.
+        if self._asked.done() and not isinstance(line, Oversized):
+            self.sink.stderr_line(text=bytes_text(line), cut=True)
+        else:
+            self._logged(line)
 
     # -- the end of the server ---------------------------------------------------------------------------------
 

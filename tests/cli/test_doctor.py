@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,13 @@ import pytest
 
 from mcp_tui.cli.output import Exit
 from tests.cli.running import HANDSHAKE, SERVERS, run
+
+HALF_LINE = """
+import runpy, sys
+sys.stderr.write("a whole line\\nhalf a l")
+sys.stderr.flush()
+runpy.run_path({!r}, run_name="__main__")
+"""
 
 
 def test_each_thing_that_is_wrong_with_a_server_is_told_on_one_page():
@@ -34,6 +42,17 @@ def test_each_thing_that_is_wrong_with_a_server_is_told_on_one_page():
     assert said["lint"].startswith("broken: L-01 a tool has a name")
     assert "no such method (error -32601)" in said["ping"]
     assert "it exited after" in said["exit"]
+
+
+def test_the_page_advises_whole_commands_and_has_no_half_line_of_stderr(tmp_path: Path):
+    results = json.dumps({"tools/list": {"tools": [{"name": "a b", "inputSchema": {"type": "object"}}]}})
+    server = tmp_path / "server.py"
+    server.write_text(HALF_LINE.format(str(SERVERS / "results_server.py")))
+    ran = run("doctor", "--no-journal", "--", sys.executable, "-S", str(server), results)
+    assert "mcp-tui probe --tool NAME" in ran.out
+    assert set(re.findall(r"(\S*) \S+ --[a-z]", ran.out.replace("(", ""))) == {"mcp-tui"}
+    assert "the last line is 'a whole line'" in ran.out
+    assert "half" not in ran.out + ran.err
 
 
 @pytest.mark.slow

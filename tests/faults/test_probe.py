@@ -62,5 +62,7 @@ def test_the_id_0_is_faulted_only_for_what_no_other_id_does():
 def test_a_must_that_was_not_judged_for_lack_of_time_is_6():
     ran = run("probe", "--time", "0.1", "--tool", "slow_work", "seconds=0.4", "--", *scripted("good").command)
     assert ran.status == Exit.TIMED_OUT
-    assert "not observable  P-01 … P-31: not run: time was over (--time S gives more)" in ran.out
+    assert (
+        "not observable  P-01 … P-31: not run: time was over (mcp-tui probe --time S gives more)" in ran.out
+    )
     assert "not run because time was over" in ran.out.splitlines()[-2]

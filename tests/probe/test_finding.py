@@ -35,7 +35,7 @@ def test_of_several_tools_the_first_that_reports_progress_is_taken_and_the_other
     assert report.tool == "sleep_well"
     assert {call.tool for call in report.calls} == {"sleep_long", "sleep_well"}
     (note,) = report.notes
-    assert note == "Other candidates: sleep_long, sleep_more (choose one with --tool)"
+    assert note == "Other candidates: sleep_long, sleep_more (mcp-tui probe --tool NAME chooses)"
 
 
 def test_a_destructive_tool_is_never_called_unless_it_is_named():
@@ -88,7 +88,7 @@ def test_rules_that_were_not_run_for_lack_of_time_are_named_and_a_must_among_the
     report = probed(scripted("good"), "slow_work", ("seconds", "0.4"), limit=0.1, experiments=experiments)
     assert report.not_run == ["P-01", "P-02", "P-03", "P-04", "P-05", "P-06"]
     assert report.unjudged()
-    assert report.findings["P-04"].sentence == "not run: time was over (--time S gives more)"
+    assert report.findings["P-04"].sentence == "not run: time was over (mcp-tui probe --time S gives more)"
     assert "6 of them not run because time was over" in counted(report)
     assert report.badge()["message"] == "not observable, 6 not run"
     report.not_run[:] = ["P-03"]

@@ -106,6 +106,7 @@ class StreamEnded:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StderrLine:
     text: str
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

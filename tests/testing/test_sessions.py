@@ -10,7 +10,11 @@ import threading
 
 import pytest
 
-from mcp_tui.testing import McpSession
+from mcp_tui.probe.judging import HEARTBEAT
+from mcp_tui.probe.report import TIME_OVER
+from mcp_tui.probe.run import WAY_OUT
+from mcp_tui.testing import McpSession, assert_stops_when_cancelled
+from mcp_tui.testing.stopping import advising_here
 from mcp_tui.transport.base import spawn
 from tests.control import Control
 from tests.waiting import HANG
@@ -45,6 +49,14 @@ def test_ctrl_c_ends_the_test_and_the_server_at_once(control: Control, work: str
     gone = sum(each["event"] == "start" for each in control.events)
     for _ in range(gone):
         control.wait("gone")
+
+
+def test_what_it_advises_is_what_it_takes():
+    with pytest.raises(AssertionError, match="Nothing shows whether echo stops") as told:
+        assert_stops_when_cancelled([sys.executable, "-m", "mcp_tui.demo"], "echo", {"text": "x"})
+    assert "--" not in str(told.value)
+    for advice in (HEARTBEAT, WAY_OUT, TIME_OVER):
+        assert "--" not in advising_here(f"It is so: {advice}.")
 
 
 def test_a_session_is_closed_once_and_says_so_afterwards(control: Control):

@@ -108,7 +108,8 @@ def counted(report: Report) -> SafeText:
     """The number of rules with each verdict: ``14 pass, 2 warning``."""
     counts = [f"{count} {verdict.value}" for verdict, count in report.counts().items() if count]
     if report.not_run:
-        counts.append(f"{len(report.not_run)} of them not run because time was over (--time S gives more)")
+        way = "mcp-tui probe --time S gives more"
+        counts.append(f"{len(report.not_run)} of them not run because time was over ({way})")
     return clean(", ".join(counts))
 
 
