@@ -38,12 +38,12 @@ ifneq ($(shell $(BIN)/python -c 'import pip; $(SUITABLE)' 2>/dev/null && echo us
 $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
-.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings clients bench bench-quick \
+.PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings findings-check clients bench bench-quick \
     dist docs workflows versions full clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 run: $(RUN_STAMP) ## Open the workbench on the demo server
 	@echo "Opening the workbench on the demo server; q quits"
@@ -97,6 +97,11 @@ findings: $(DEV_STAMP) ## Judge servers and clients from the registries; goes on
 	$(BIN)/python -m tests.real.findings $(ARGS)
 	-$(BIN)/python tests/real/install.py --clients
 	$(BIN)/python -m tests.real.clients.findings $(ARGS)
+
+findings-check: ## Run the scripts in findings/: is each surprise of a real package still so?
+	@failed=; for each in findings/*.sh; do \
+	    echo "== $$each"; $$each || failed="$$failed $$each"; done; \
+	    if [ -n "$$failed" ]; then echo "no longer so:$$failed"; exit 1; fi
 
 clients: $(DEV_STAMP) ## Compare what clients from the registries exchange with and without a tap
 	$(BIN)/python tests/real/install.py --clients
