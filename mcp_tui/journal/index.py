@@ -239,9 +239,18 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
 
 
 def find(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list[LoggedCancellation]:
-    """Returns the cancellations of sessions, the oldest first; the client's own only if they are wanted."""
-    every = (_logged(session, each) for session in sessions for each in session.cancellations)
-    return sorted((each for each in every if internal or not each.internal), key=lambda each: each.wall)
+    """Returns the cancellations of sessions, the oldest first; the client's own only if they are wanted.
+
+    A recorder that took over from one that ended has what was cancelled shortly before as well: that is one cancellation.
+    """
+    found: dict[object, LoggedCancellation] = {}
+    for session in sessions:
+        for values in session.cancellations:
+            each = _logged(session, values)
+            if internal or not each.internal:
+                since = round(each.wall - session.wall, 3)
+                found[session.target, session.mono, type(each.id), each.id, since] = each
+    return sorted(found.values(), key=lambda each: each.wall)
 
 
 def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:

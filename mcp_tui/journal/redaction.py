@@ -239,6 +239,11 @@ class Redactor:
         )
         self._know(values, _SHORTEST_CHARACTERS)
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The values that are redacted wherever they stand."""
+        return frozenset(self._values)
+
     def learn(self, values: Iterable[str]) -> None:
         """Adds known values, but none of less than eight characters, and not more than :data:`_LEARNED`."""
         if len(self._values) < _LEARNED:

@@ -76,7 +76,12 @@ class Door:
 
     def __init__(self, id: str) -> None:
         known = doors()
-        self.name = next(id[:length] for length in (4, 6, 8, len(id)) if id[:length] not in known)
+        # That of a process that was killed may be the one in whose place this one goes on, under its name.
+        self.name = next(
+            id[:length]
+            for length in (4, 6, 8, len(id))
+            if id[:length] not in known or is_dead(known[id[:length]])
+        )
         place = self._place()
         self._path = place / f"{self.name}{SUFFIX}"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -200,6 +205,17 @@ def connect(path: Path, patience: float) -> socket.socket | None:
             path.unlink()
         return None
     return link
+
+
+def is_dead(path: Path) -> bool:
+    """Whether a door is that of a dead session, which is cleared away."""
+    try:
+        link = connect(path, 0.0)
+    except OSError:
+        return False
+    if link is not None:
+        link.close()
+    return link is None
 
 
 class Answer(NamedTuple):

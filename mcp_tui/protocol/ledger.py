@@ -62,7 +62,8 @@ UNSENT: Final = "cancelled before it was sent"
 
 _UNSENT: Final = frozenset({State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED})
 
-OWN_ID: Final = "mcp-tui-{}"
+OWN_PREFIX: Final = "mcp-tui-"
+OWN_ID: Final = OWN_PREFIX + "{}"
 """The id of a request that a tap sends itself, beside those of the client that it listens to."""
 
 ACKNOWLEDGEMENT_SECONDS: Final = 10.0
@@ -92,11 +93,17 @@ class Ledger(Core):
     """The requests of one client over all its connections.
 
     ``negotiated`` decides how cancels leave and the ``_meta`` of every request; ``grace`` is in seconds. Ids are integers
-    from 1, because some servers cannot cancel id 0, and are never used twice.
+    from 1, because some servers cannot cancel id 0, and are never used twice. Those of one that ``observes`` are ``own_id``.
     """
 
     def __init__(
-        self, port: LedgerPort, *, transport: str = "stdio", grace: float = GRACE, observes: bool = False
+        self,
+        port: LedgerPort,
+        *,
+        transport: str = "stdio",
+        grace: float = GRACE,
+        observes: bool = False,
+        own_id: str = OWN_ID,
     ) -> None:
         super().__init__(port, transport=transport, grace=grace, observes=observes)
         self.clocks = Clocks(self, self._waiting)
@@ -110,7 +117,7 @@ class Ledger(Core):
         """Requests whose signal is queued in the transport."""
         self._watched: dict[RequestId, None] = {}
         """The ids of cancelled requests that may still get messages."""
-        self._ids: Iterator[RequestId] = map(OWN_ID.format, count(1)) if observes else count(1)
+        self._ids: Iterator[RequestId] = map(own_id.format, count(1)) if observes else count(1)
 
     # -- calling ---------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from mcp_tui.protocol.core import NOBODY, name_of
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.inbound import ELICIT
-from mcp_tui.protocol.ledger import Ledger
+from mcp_tui.protocol.ledger import OWN_PREFIX, Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object, is_request_id, shown
 from mcp_tui.protocol.requests import OPEN, Request, State
 from mcp_tui.protocol.responses import CROSSING_SECONDS, METHOD_CHARACTERS, answered
@@ -103,6 +103,24 @@ class Observer:
     def on_wire(self, id_: RequestId) -> RequestId:
         """Returns the id that a request has on the wire, by the last one of its row."""
         return self._on_wire.get(id_, id_)
+
+    def memory(self) -> dict[str, Json]:
+        """Returns what another observer of the same client has to know beside its open requests."""
+        revision = self.ledger.negotiated.revision
+        return {
+            "client": self.client,
+            "capabilities": self._capabilities,
+            "meta": self._meta,
+            "revision": "" if revision is None else revision.name,
+        }
+
+    def remember(self, memory: dict[str, Json]) -> None:
+        """Takes over from another observer."""
+        self.client = messages.as_text(memory.get("client"))
+        self._capabilities, self._meta = as_object(memory.get("capabilities")), as_object(memory.get("meta"))
+        revision = REVISIONS.get(messages.as_text(memory.get("revision")))
+        if revision is not None:
+            self.speak(revision)
 
     # -- from the client -------------------------------------------------------------------------------------
 
@@ -291,7 +309,7 @@ class Observer:
 
         It says what a reader must know who would send the call again. ``records``: there is a journal or a recording.
         """
-        own = str(row.id).startswith("mcp-tui-")
+        own = str(row.id).startswith(OWN_PREFIX)
         if row.round_sent_at is None or row.round_answered or row.task_id or own:
             return None
         by_person = cause is Cause.USER

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
@@ -17,10 +17,11 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.framing import Oversized
-from mcp_tui.protocol.ledger import CancelOutcome, Ledger
+from mcp_tui.protocol.ledger import OWN_ID, OWN_PREFIX, CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, as_object
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tap.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     from mcp_tui.tap.desk import Desk
@@ -40,9 +41,15 @@ def salvaged(message: Oversized) -> Frame:
 class Account(Onlooker, ABC):
     """The ledger's port, and the door's answers. How messages reach the two sides is up to the kind of tap."""
 
+    number = 0
+    """That of the session among those of the tap."""
+
     def __init__(self, desk: Desk, transport: str, store: Store, name: str, begin: dict[str, Json]) -> None:
         self.desk = desk
-        self.ledger = Ledger(self, transport=transport, observes=True)
+        # An own request of the recorder before may still be answered.
+        own_id = f"{OWN_PREFIX}again-{{}}" if begin.get("again") else OWN_ID
+        self.ledger = Ledger(self, transport=transport, observes=True, own_id=own_id)
+        self.checkpoint = Checkpoint(self.ledger)
         self.observer = Observer(self.ledger)
         self.observer.limits = ev.Limits(
             timeout=messages.number(begin.get("timeout")) or None,
@@ -54,12 +61,14 @@ class Account(Onlooker, ABC):
         self._client_pid = pid if isinstance(pid := begin.get("client"), int) else None
         self._client_folder = "" if self._client_pid is None else folder_of(self._client_pid)
         self._problems = 0
+        self._continued: list[str] = []
+        """The recordings of the recorder before."""
         self._socket: ControlSocket | None = None
 
     def report(self) -> None:
         """Says what became of the journal since the last time."""
         for problem in self.store.problems[self._problems :]:
-            self.desk.warn(f"{problem}. The traffic goes on.")
+            self.desk.warn(f"{problem}. The traffic continues.")
         self._problems = len(self.store.problems)
 
     def end(self) -> None:
@@ -145,9 +154,13 @@ class Account(Onlooker, ABC):
     def event(self, event: ev.Event) -> None:
         """Keeps an event. A cancel that is not the client's own is told to it."""
         self.store.event(event)
+        self.checkpoint.event(event)
+        self.desk.changed()
         match event:
             case ev.CancelRequested(id=id_, cause=cause, reason=reason) if cause is not Cause.CLIENT:
                 row = self.ledger.row(id_)
+                if not self.desk.restoring:
+                    self._decide(row, event.at, cause, reason)
                 told = self.observer.answer_for(row, cause, reason, records=self.store.is_written)
                 if told is not None:
                     self.answer_client(row, told)
@@ -157,6 +170,64 @@ class Account(Onlooker, ABC):
                 pass
         if self._socket is not None:
             self._socket.event(event)
+
+    # -- another recorder --------------------------------------------------------------------------------------
+
+    def _decide(self, row: Request, at: float, cause: Cause, reason: str) -> None:
+        """Has a decision recorded before anything of it is done: another recorder has to know of it."""
+        wire = self.observer.on_wire(row.wire_id)
+        decision: list[Json] = [self.number, wire, at, cause.value, reason]
+        self.desk.order(decided=messages.encode(decision).decode())
+
+    def decided(self, at: float, data: bytes) -> None:
+        """Notes a decision; what the recorder before decided is decided again."""
+        decision: Any = messages.read_json(data)
+        _, wire, cancelled_at, cause, reason = decision
+        row = self.on_wire(wire, is_open=self.desk.restoring)
+        if row is not None:
+            if self.desk.restoring:
+                self.ledger.cancel(row.id, Cause(cause), reason, at=cancelled_at)
+                self.ledger.perform()
+            self.checkpoint.add(row.id, b"D", at, data)
+
+    def on_wire(self, wire: object, *, is_open: bool = False) -> Request | None:
+        """Returns the first request with an id on the wire that is not over; if ``is_open``, one that was not cancelled."""
+        for live in self.ledger.live.values():
+            id_ = self.observer.on_wire(live.row.wire_id)
+            if (type(id_), id_) == (type(wire), wire) and (live.row.open or not is_open):
+                return live.row
+        return None
+
+    def told(self, frame: Frame | Batch, at: float, data: bytes, number: int = 0) -> None:
+        """Notes that the client got a message of the tap's own."""
+        if isinstance(frame, messages.ResponseFrame):
+            if self.desk.restoring:
+                self.desk.withdraw(self.number, frame.id)
+            row = self.on_wire(frame.id)
+            if row is not None:
+                self.checkpoint.add(row.id, b"I", at, data, number)
+
+    def has_said(self, mine: Frame | Batch, frame: Frame | Batch) -> None:
+        """Notes that the recorder before has sent a message: a request of its own may be another one by its id."""
+        if isinstance(mine, RequestFrame) and isinstance(frame, RequestFrame) and mine.id != frame.id:
+            self.ledger.other_ids[frame.id] = mine.id
+
+    def memory(self) -> dict[str, Json]:
+        """Returns what another recorder has to know of this one."""
+        recordings = [str(each.path) for each in self.store.writers]
+        secrets = {value for each in self.store.writers for value in each.redactor.known}
+        return {"recordings": recordings, "secrets": sorted(secrets), "observer": self.observer.memory()}
+
+    def remember(self, memory: dict[str, Json]) -> None:
+        """Takes over from the recorder before."""
+        self.store.learn(messages.texts_in(memory.get("secrets")))
+        self.observer.remember(as_object(memory.get("observer")))
+        self._continued = messages.texts_in(memory.get("recordings"))
+
+    def continues(self, why: str) -> str:
+        """Returns in a sentence that, and why, this recorder goes on in the place of another one."""
+        files = f" It continues {' and '.join(self._continued)}." if self._continued else ""
+        return f"{why}, and another one has started.{files}"
 
     @abstractmethod
     def answer_client(self, row: Request, told: dict[str, Json]) -> None:

@@ -14,12 +14,13 @@ from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.protocol.framing import LineFramer, Oversized
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, LineFramer, Oversized
+from mcp_tui.protocol.messages import Batch, Frame, Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
+from mcp_tui.tap.checkpoint import FROM_CLIENT
 from mcp_tui.tap.desk import Books, Desk
 from mcp_tui.tap.server_end import ServerEnd
 from mcp_tui.transport.errors import exit_text
@@ -30,6 +31,12 @@ UNGUARDED_SECONDS: Final = 1.0
 
 FOLDERS: Final = ("PWD", "OLDPWD")
 """Variables that a shell sets: folders, though a name like these is most often that of a password."""
+
+BEGUN_BYTES: Final = 256 * 1024
+"""Bytes of a line that has begun, of which another recorder would get all."""
+
+BEGUN: Final = 1
+"""The number of a record that has such a line."""
 
 ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED, Kind.TASK, Kind.OVERSIZE})
 """What a client takes for the answer."""
@@ -59,8 +66,9 @@ class StdioBooks(Account):
         self._server = int(begin["pid"])
         """The process id of the server, and of its group."""
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
-        if chosen.reachable:
-            self.open_door(desk.door)
+        self._opens_door = chosen.reachable
+        if not desk.restoring:
+            self._open_door()
 
     # -- records ---------------------------------------------------------------------------------------------
 
@@ -72,14 +80,19 @@ class StdioBooks(Account):
                 self._bytes(kind, at, data)
             case b"O" | b"I":
                 self._own(kind, at, data)
+            case b"D":
+                self.decided(at, data)
             case b"u" if data[:1] == b"o":
                 self._unwritten(data[1:], at)
             case b"c":
+                self.checkpoint.add_always(kind, at, data, number)
                 self._stream_over(data, at, by_client=number > 0)
             case b"k":
+                self.checkpoint.add_always(kind, at, data, number)
                 name = self._server_end.signalled(number, at)
                 self.event(ev.Note(at=at, text=f"the client sent {name}"))
             case b"t":
+                self.checkpoint.add_always(kind, at, data, number)
                 self._server_end.tap_signalled(number)
             case b"g":
                 self._missed(data[:1], int.from_bytes(data[1:], "big"), at)
@@ -108,17 +121,22 @@ class StdioBooks(Account):
                 self.ledger.responses.too_large(line.head, line.size, at=at, tail=line.tail)
                 return
             self.event(ev.Oversize(at=at, bytes=line.size))
-            self.observer.sent(salvaged(line), at=at)
+            self._message(kind, at, b"", salvaged(line), 0)
             return
         frame = messages.parse(line)
         seq = self.frame("out" if kind == b"o" else "in", line, frame, at=at)
         if not whole and isinstance(frame, messages.MalformedFrame):
             return  # the start of a message says nothing
-        take = self.observer.sent if kind == b"o" else self.observer.received
+        self._message(kind, at, line, frame, seq)
+
+    def _message(self, kind: bytes, at: float, raw: bytes, frame: Frame | Batch, seq: int) -> None:
+        self.checkpoint.begin()
+        take = self.observer.sent if kind in (b"o", FROM_CLIENT) else self.observer.received
         take(frame, at=at, seq=seq)
         if kind == b"o" and isinstance(frame, messages.RequestFrame):
             self._server_end.requested(at)
         self.ledger.perform()
+        self.checkpoint.taken(kind, at, raw, frame)
 
     def _stream_over(self, kind: bytes, at: float, *, by_client: bool) -> None:
         for line in self._framers[kind].close():
@@ -143,6 +161,9 @@ class StdioBooks(Account):
         raw = data.rstrip(b"\n")
         frame = messages.parse(raw)
         out = kind == b"O"
+        self.checkpoint.begin()
+        if self.desk.restoring and out:
+            self._done(frame)
         seq = self.frame("out" if out else "in", raw, frame, at=at, own=True)
         if out and isinstance(frame, messages.NotificationFrame):
             wanted = as_object(frame.params)["requestId"]
@@ -150,11 +171,22 @@ class StdioBooks(Account):
                 self._leaving.remove(id_)
                 self.ledger.signalled(id_, Signal.NOTIFICATION, at=at, seq=seq)
         elif out and isinstance(frame, messages.RequestFrame):
-            self.ledger.written(frame.id, at=at, seq=seq)
+            self.ledger.written(self.ledger.other_ids.get(frame.id, frame.id), at=at, seq=seq)
+        self.ledger.perform()
+        self.checkpoint.taken(kind, at, data, frame)
+        if not out:
+            self.told(frame, at, data)
+
+    def _done(self, frame: Frame | Batch) -> None:
+        """Notes that the recorder before had a message written, or tried to: that is not done again."""
+        if (said := self.desk.said(0, frame)) is not None:
+            self.has_said(said[1], frame)
 
     def _unwritten(self, data: bytes, at: float) -> None:
         """Notes a message of the tap's own that the server cannot get: it, or the client, has closed its stdin."""
         frame, why = messages.parse(data.rstrip(b"\n")), "the server's stdin is closed"
+        if self.desk.restoring:
+            self._done(frame)
         if isinstance(frame, messages.RequestFrame):
             self.ledger.refused(frame.id, why, at=at)
         elif isinstance(frame, messages.NotificationFrame):
@@ -164,6 +196,53 @@ class StdioBooks(Account):
             for id_ in left or ([] if row is None else [row.wire_id]):
                 self.ledger.signal_failed(id_, why, at=at)
             self._leaving = [each for each in self._leaving if each not in left]
+
+    # -- another recorder --------------------------------------------------------------------------------------
+
+    def needed(self) -> list[tuple[bytes, float, int, bytes]]:
+        """Returns what another recorder needs: whose session it is, what is open, and the lines that have begun."""
+        found = [(b"m", 0.0, 0, messages.encode(self.memory())), *self.checkpoint.records()]
+        for kind, framer in self._framers.items():
+            begun = framer.unfinished
+            if framer.overflows or len(begun) > BEGUN_BYTES:
+                found.append((b"p", 0.0, 0, kind + begun[:LINE_HEAD_BYTES]))
+            elif begun:
+                found.append((kind, 0.0, BEGUN, begun))
+        return found
+
+    def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
+        """Takes one of these from the recorder before."""
+        match kind:
+            case b"m":
+                self.remember(as_object(messages.read_json(data)))
+            case b"o" | b"i" if number != BEGUN:
+                self._line(kind, at, data)
+            case b"r" | b"s":
+                self._message(kind, at, data, messages.parse(data), 0)
+            case b"p":
+                self._begun_before(data[:1], data[1:])
+            case _:
+                self.record(kind, at, number, data)
+
+    def _begun_before(self, kind: bytes, head: bytes) -> None:
+        """Notes that a line has begun which is too large to be remembered: when it ends, it is left out."""
+        self._torn.add(kind)
+        frame = messages.salvage(head, "", whole=False)
+        id_ = getattr(frame, "id", None)
+        if kind == b"i" and getattr(frame, "method", None) is None:
+            self.unseen(monotonic(), [id_] if messages.is_request_id(id_) else None)
+        elif kind == b"o":
+            self.observer.sent(salvaged(Oversized(head=head, size=len(head))), at=monotonic())
+        self.ledger.perform()
+
+    def restored(self, at: float, why: str) -> None:
+        """Goes on as a recorder does that was always there."""
+        self.event(ev.Note(at=at, text=self.continues(why)))
+        self._open_door()
+
+    def _open_door(self) -> None:
+        if self._opens_door:
+            self.open_door(self.desk.door)
 
     def killed(self, at: float) -> None:
         """Ends a server whose tap was killed, if its guard was killed too and could not."""
@@ -193,14 +272,15 @@ class StdioBooks(Account):
         """Has the relay do it."""
         token = self.observer.token_of(row)
         # One order for both: between two, the late answer could pass.
-        self.desk.tell(keep=told["id"], token=token, tell=messages.encode(told).decode() + "\n")
+        line, id_ = messages.encode(told).decode() + "\n", told["id"]
+        self.desk.tell(about=[0, id_], keep=id_, token=token, tell=line)
 
     def event(self, event: ev.Event) -> None:
         """Keeps an event. An answer that comes before the client was told of the cancel has passed, and stands for it."""
         super().event(event)
         if isinstance(event, ev.Late) and event.kind in ANSWERING_KINDS:
             id_ = self.observer.on_wire(self.ledger.row(event.id).wire_id)
-            if self.desk.withdraw(id_):
+            if self.desk.withdraw(0, id_):
                 text = f"the client got this answer to {id_}, whose line had begun before the cancel, and no error"
                 self.event(ev.Note(at=event.at, text=text))
 

@@ -16,7 +16,7 @@ import ast
 import os
 import selectors
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, Protocol
@@ -30,10 +30,20 @@ from mcp_tui.journal.store import Store
 from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Batch, Frame, Json, MethodFrame, as_object
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account
+from mcp_tui.tap.checkpoint import packed, unpacked
+from mcp_tui.tap.pipes import write
+from mcp_tui.tap.recorder_link import RECORD, VERSION
 from mcp_tui.transport.errors import readable
+
+READ_BYTES: Final = 1 << 20
+"""Bytes of records that are read ahead: more would be many to read again for another recorder."""
+
+REPORT_SECONDS: Final = 0.5
+REPORT_BYTES: Final = 1 << 20
+"""How often the relay is told what another recorder would need: after so long, or so many bytes."""
 
 SLICE_SECONDS: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
@@ -52,6 +62,16 @@ class Books(Protocol):
     """The books of a tap: :class:`~mcp_tui.tap.books.StdioBooks` or :class:`~mcp_tui.tap.http_books.HttpBooks`."""
 
     over: bool
+
+    def needed(self) -> Iterable[tuple[bytes, float, int, bytes]]:
+        """Returns the records from which another recorder could go on."""
+        ...
+
+    def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
+        """Takes one of those that the recorder before left."""
+
+    def restored(self, at: float, why: str) -> None:
+        """Notes that everything was taken that the recorder before may have had, and why that one ended."""
 
     @property
     def accounts(self) -> Collection[Account]:
@@ -108,6 +128,13 @@ class Desk:
         self._told: list[dict[str, Any]] = []
         self._heard = 0.0
         """When the last bytes of a server over stdio came, or something left for it."""
+        self.restoring = False
+        """Records are read that another recorder may have had: what it did is not done again."""
+        self._taken = 0
+        """Records since the relay was told what another recorder would need."""
+        self._taken_bytes = 0
+        self._changed = False
+        self._report_at = 0.0
 
     def run(self) -> bool:
         """Keeps the books until the relay is gone and everything is written; whether that went well."""
@@ -124,6 +151,7 @@ class Desk:
                 self._work(monotonic() + SLICE_SECONDS)
                 self._turn()
                 self._look_at_clock()
+                self._report()
             for each in self._accounts:
                 each.end()
             return True
@@ -132,7 +160,7 @@ class Desk:
             for each in self._accounts:
                 with suppress(Exception):
                     each.end()
-            self.order(failed=f"the books failed ({what})")
+            self.order(failed=f"the recorder failed ({what})")
             return False
         finally:
             self._selector.close()
@@ -147,15 +175,19 @@ class Desk:
         if self._more or self._turns or (self._caught_up and self._books is not None):
             return 0.0
         # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
-        dues = () if self._held else (each.ledger.deadlines.next() for each in self._accounts)
+        dues = (
+            () if self._held or self.restoring else (each.ledger.deadlines.next() for each in self._accounts)
+        )
         due = min((max(each, self._resumed) for each in dues if each is not None), default=float("inf"))
         due = min((due, *(each for each, _ in self._timers)))
+        if self._changed:
+            due = min(due, self._report_at)
         return None if due == float("inf") else max(0.0, due - monotonic())
 
     def _read(self) -> None:
-        if len(self._data) > relay.QUEUE_BYTES:
+        if self._more and len(self._data) > READ_BYTES:
             return
-        piece = os.read(self._records, relay.PIPE_BYTES)
+        piece = os.read(self._records, READ_BYTES)
         if piece:
             self._data += piece
             return
@@ -167,7 +199,7 @@ class Desk:
 
     def _work(self, until: float) -> None:
         """Reads records, for a while."""
-        head, start, data = relay.RECORD, 0, self._data
+        head, start, data = RECORD, 0, self._data
         self._more = False
         while not self._over and len(data) - start >= head.size:
             kind, at, number, size = head.unpack_from(data, start)
@@ -179,23 +211,63 @@ class Desk:
                 break
             piece = bytes(data[start + head.size : end])
             start, self._booked = end, at
-            if kind == b"h":
-                self._decide(at, number)
-            elif self._books is not None:
-                if kind == b"i":
-                    self._heard = at
-                self._books.record(kind, at, number, piece)
-                self._over = self._books.over
-            else:
-                self._begin(as_object(ast.literal_eval(piece.decode())), at)
+            self._take(kind, at, number, piece)
         del data[:start]
 
+    def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
+        """Takes a record."""
+        if self._books is None:
+            self._begin(as_object(ast.literal_eval(data.decode())), at)
+            return
+        if kind == b"P":
+            for each in unpacked(data):
+                self._books.restore(*each)
+            return
+        self._taken += 1
+        self._taken_bytes += len(data)
+        self.changed()
+        if kind == b"h":
+            if not self.restoring:  # else another recorder has asked for it
+                self._decide(at, number)
+        elif kind == b"R":
+            self.restoring = False
+            self._books.restored(at, data.decode())
+        else:
+            if kind == b"i":
+                self._heard = at
+            self._books.record(kind, at, number, data)
+            self._over = self._books.over
+
     def _begin(self, begin: dict[str, Json], at: float) -> None:
-        if begin.get("version") == relay.VERSION:
+        if begin.get("version") == VERSION:
+            self.restoring = bool(begin.get("again"))
             self._books = self._begun(self, begin, at)
         else:
             self._over = True
             self.order(failed="the recorder is of another version of mcp-tui")
+
+    def changed(self) -> None:
+        """Notes that another recorder would need something else."""
+        if not self._changed:
+            self._changed = True
+            self._report_at = max(monotonic(), self._report_at)
+
+    def _report(self) -> None:
+        """Tells the relay what another recorder would need: it may forget all other records until now."""
+        if self._books is None or not self._changed:
+            return
+        if monotonic() < self._report_at and self._taken_bytes < REPORT_BYTES:
+            return
+        data = packed(self._books.needed())
+        dues = [
+            each for each in (each.ledger.deadlines.next() for each in self._accounts) if each is not None
+        ]
+        told = {"taken": self._taken, "size": len(data), "due": min(dues, default=0.0)}
+        with suppress(OSError):
+            write(self._orders, messages.encode(told) + b"\n" + data)
+        self._taken = self._taken_bytes = 0
+        self._changed = False
+        self._report_at = monotonic() + REPORT_SECONDS
 
     def _turn(self) -> None:
         """Ends a turn of the loop: what is to be written is written."""
@@ -221,9 +293,8 @@ class Desk:
 
     def order(self, **order: Any) -> None:
         """Gives an order to the relay, which may be gone."""
-        data = messages.encode(order) + b"\n"
         with suppress(OSError):
-            relay.write(self._orders, data)
+            write(self._orders, messages.encode(order) + b"\n")
 
     def warn(self, text: str) -> None:
         """Says something on stderr in one line."""
@@ -237,12 +308,23 @@ class Desk:
         """Orders to tell the client something, once the server was told."""
         self._told.append(order)
 
-    def withdraw(self, id: object) -> bool:
-        """Drops what a client was to be told of the request with this id; returns whether it was not told yet."""
-        kept = [each for each in self._told if each.get("keep") != id]
+    def withdraw(self, session: int, id: object) -> bool:
+        """Drops what a client was to be told of a request by its id; returns whether it was not told yet."""
+        kept = [each for each in self._told if each.get("about") != [session, id]]
         withdrawn = len(kept) < len(self._told)
         self._told = kept
         return withdrawn
+
+    def said(self, session: int, frame: Frame | Batch) -> tuple[dict[str, Any], Frame | Batch] | None:
+        """Drops an order to say something to the server that the recorder before has given; returns it with its message."""
+        for order in self._said:
+            mine = messages.parse(messages.as_text(order.get("say") or order.get("body")).encode())
+            if order.get("about", 0) != session or not isinstance(mine, MethodFrame):
+                continue
+            if isinstance(frame, MethodFrame) and (mine.method, mine.params) == (frame.method, frame.params):
+                self._said.remove(order)
+                return order, mine
+        return None
 
     def certain(self, cancel: Callable[[], object]) -> None:
         """Has a person's cancel decided once everything that came is booked."""
@@ -281,11 +363,11 @@ class Desk:
         try:
             store = opened(messages.as_text(begin.get("record")) or None)
         except RecordingError as error:
-            self.warn(f"{error} The traffic goes on.")
+            self.warn(f"{error} The traffic continues.")
             store = opened(None)
         for each in store.log:
             if isinstance(each, ev.Note):
-                goes_on = " The traffic goes on." if each.text.startswith("no journal") else ""
+                goes_on = " The traffic continues." if each.text.startswith("no journal") else ""
                 self.warn(f"{each.text.rstrip('.')}.{goes_on}")
         return store
 
@@ -293,6 +375,8 @@ class Desk:
 
     def _look_at_clock(self) -> None:
         now = monotonic()
+        if self.restoring:
+            return
         if self._held:
             if self._more:
                 self._kept &= now - self._asked < STALE_HOLD_SECONDS

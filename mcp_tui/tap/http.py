@@ -11,8 +11,9 @@ hold, as over stdio: no answer passes until they have decided. Then they have an
 
 Records to the books, besides those of :mod:`mcp_tui.tap.relay`, with the number of an exchange: ``q`` the head of a request
 with the number of its connection, ``o`` a part of its body, ``d`` its end, ``a`` the head of the answer, ``i`` a part of its
-body, ``n`` the end of the exchange, and what broke it, ``f`` a message of the tap's own has left. With the number of a
-connection ``l``: the client closed it. And ``s``: secrets as JSON.
+body, ``n`` the end of the exchange, and what broke it, ``I`` a message of the tap's own for the client, ``f`` one for the
+server that has left, with its session, as JSON. With the number of a connection ``l``: the client closed it. And ``s``:
+secrets as JSON.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ from mcp_tui.tap.event_pipe import EventPipe, as_event, fields_of, with_data
 from mcp_tui.tap.http_addresses import ServerAddresses
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.tap.pipes import tell
+from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
-from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH, Orders, Queue, hear, tell, widen
+from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH
 from mcp_tui.transport.base import Challenge, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
 from mcp_tui.transport.http_client import TOKEN, HttpClient
@@ -412,6 +415,7 @@ class ProxiedExchange:
         """Answers a request of the exchange in the server's place; the ``last`` one ends the response."""
         if not self.listens:
             return
+        self._put(b"I", message)
         connection = self._connection
         if not self._begun and last:
             connection.respond(200, [], message, JSON_TYPE.encode())
@@ -498,13 +502,13 @@ class HttpTap:
         if self.queue.asleep:
             self.queue.wake()
 
-    def _obey(self, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
-        """Has the orders of the books carried out in the event loop, until they are gone."""
-        while (order := orders.next()) is not None:
-            hear(order, self.queue)
+    def _obey(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Has the orders of the recorder carried out in the event loop, until there is none any more."""
+        while (order := self._link.next()) is not None:
             with suppress(RuntimeError):  # the loop is over
                 loop.call_soon_threadsafe(self._carry_out, order)
-        self.queue.fail("the books ended")
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self.free.set)
 
     def _carry_out(self, order: dict[str, Any]) -> None:
         if "hold" in order:
@@ -559,7 +563,7 @@ class HttpTap:
             to=self.addresses.of(target, signed_in=signed_in),
             # A cancel waits for no request that is still connecting.
             urgent=True,
-            flushed=lambda: self.book(b"f", number=number),
+            flushed=lambda: self.book(b"f", json.dumps([order["about"], order["body"]]).encode(), number),
         )
 
         async def post() -> None:
@@ -603,11 +607,11 @@ class HttpTap:
         return own + self.addresses.path.decode("ascii")
 
     def _feed(self, loop: asyncio.AbstractEventLoop) -> None:
-        widen(self._recorder.records)
         sys.setswitchinterval(SWITCH)
-        self.queue = Queue(self._recorder.records)
-        self._feeding = Thread(target=self.queue.run, args=(self._begin,), daemon=True)
-        self._obeying = Thread(target=self._obey, args=(Orders(self._recorder.orders), loop), daemon=True)
+        self._link = RecorderLink(self._recorder)
+        self.queue = self._link.queue
+        self._feeding = Thread(target=self._link.feed, args=(self._begin,), daemon=True)
+        self._obeying = Thread(target=self._obey, args=(loop,), daemon=True)
         self._feeding.start()
         self._obeying.start()
 
@@ -627,7 +631,7 @@ class HttpTap:
 
     def finish(self) -> None:
         """Leaves the books to themselves, once :meth:`close` is done: they should end before this process does."""
-        self.queue.finish(self._feeding)
+        self._link.finish(self._feeding)
         self._obeying.join(HOLD)
 
     async def run(self, port: int) -> int:

@@ -15,10 +15,12 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.tap.account import Account
+from mcp_tui.tap.checkpoint import FROM_CLIENT
 
 if TYPE_CHECKING:
     from mcp_tui.journal.store import Store
-    from mcp_tui.tap.http_books import HttpBooks, Record
+    from mcp_tui.tap.http_books import HttpBooks
+    from mcp_tui.tap.http_exchange import Record
 
 OF_ONE_MESSAGE: Final = (
     b"content-",
@@ -34,10 +36,13 @@ OF_ONE_MESSAGE: Final = (
 class TappedSession(Account):
     """One session. ``books`` are those of the tap, which have given it a ``number``."""
 
-    def __init__(self, books: HttpBooks, number: int, store: Store) -> None:
+    def __init__(self, books: HttpBooks, number: int, store: Store, began: float, door: str) -> None:
         super().__init__(books.desk, "http", store, books.name, books.begin)
         self.books = books
         self.number = number
+        self.began = began
+        self.door = door
+        """The id of its control socket."""
         self.keeps_back = False
         """Whether the relay was ever told to keep an answer back."""
         self.exchanges: dict[RequestId, Record] = {}
@@ -46,7 +51,7 @@ class TappedSession(Account):
         """The ``Mcp-Session-Id``."""
         self.streams: list[Record] = []
         """The open streams that belong to no request."""
-        self._untold: list[str] = []
+        self._untold: list[tuple[list[Any], str]] = []
         """What the client is told on the next one: it waits, but has no stream."""
         self.target = b""
         """Where its messages go."""
@@ -80,9 +85,49 @@ class TappedSession(Account):
     def opens(self, stream: Record) -> None:
         """Notes a stream that belongs to no request."""
         self.streams.append(stream)
-        for each in self._untold:
-            self.desk.tell(exchange=stream.number, tell=each, last=False)
+        for about, each in self._untold:
+            self.desk.tell(about=about, exchange=stream.number, tell=each, last=False)
         self._untold.clear()
+
+    # -- another recorder --------------------------------------------------------------------------------------
+
+    def memory(self) -> dict[str, Json]:
+        """Returns what another recorder has to know of the session beside its open requests and exchanges."""
+        latin = "latin-1"
+        return {
+            **super().memory(),
+            "began": self.began,
+            "door": self.door,
+            "id": self.id,
+            "target": self.target.decode(latin),
+            "headers": [[name.decode(latin), value.decode(latin)] for name, value in self.headers],
+            "transport": self.ledger.negotiated.transport,
+            "keeps_back": self.keeps_back,
+            "untold": [[about, text] for about, text in self._untold],
+        }
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Takes over from the recorder before."""
+        self.ledger.negotiated = Negotiated(transport=memory["transport"])
+        super().remember(memory)
+        latin = "latin-1"
+        self.id, self.target = memory["id"], memory["target"].encode(latin)
+        self.headers = [(name.encode(latin), value.encode(latin)) for name, value in memory["headers"]]
+        self.keeps_back = memory["keeps_back"]
+        self._untold = [(about, text) for about, text in memory["untold"]]
+
+    def recall(self, kind: bytes, at: float, data: bytes, number: int, stream: RequestId | None) -> None:
+        """Takes a message of an open request that the recorder before has read, too."""
+        frame = messages.parse(data)
+        out, whole = kind in (b"o", FROM_CLIENT), kind in (b"o", b"i")
+        seq = self.frame("out" if out else "in", data, frame, at=at, stream=stream) if whole else 0
+        self.checkpoint.begin()
+        if out:
+            self.observer.sent(frame, at=at, seq=seq)
+        else:
+            self.observer.received(frame, at=at, seq=seq, stream=stream)
+        self.ledger.perform()
+        self.checkpoint.taken(kind, at, data, frame, number)
 
     # -- what is kept back -------------------------------------------------------------------------------------
 
@@ -95,7 +140,7 @@ class TappedSession(Account):
 
     def let_pass(self, id: object) -> None:
         """Lets the answer to a request pass again."""
-        if self.keeps_back:
+        if self.keeps_back and not self.desk.restoring:  # else it may have been kept back again
             self.desk.order(**{"session": self.number, "pass": id})
 
     # -- messages of the tap's own -----------------------------------------------------------------------------
@@ -107,11 +152,7 @@ class TappedSession(Account):
         raw = messages.encode(message)
 
         def left(at: float) -> None:
-            seq = self.store.frame("out", raw, at=at, method=method, id=id, own=True)
-            if cancels is not None:
-                self.ledger.signalled(cancels, Signal.NOTIFICATION, at=at, answered=True, seq=seq)
-            elif id is not None:
-                self.ledger.written(id, at=at, seq=seq)
+            self.has_left(raw, method, at, id=id, cancels=cancels)
 
         given = [each for each in self.headers if not each[0].lower().startswith(OF_ONE_MESSAGE)]
         names = {name.lower() for name, _ in given}
@@ -122,9 +163,19 @@ class TappedSession(Account):
         for name, value in ours.items():
             if name.lower().encode() not in names:
                 added[name.encode()] = value.encode("latin-1")
-        record = self.books.post(left, self.target, [*given, *added.items()], raw)
+        record = self.books.post(left, self.number, self.target, [*given, *added.items()], raw)
         record.session, record.cancels = self, cancels
         record.wires = () if id is None else (id,)
+
+    def has_left(
+        self, raw: bytes, method: str, at: float, *, id: RequestId | None, cancels: RequestId | None
+    ) -> None:
+        """Notes that a message of the tap's own has left."""
+        seq = self.store.frame("out", raw, at=at, method=method, id=id, own=True)
+        if cancels is not None:
+            self.ledger.signalled(cancels, Signal.NOTIFICATION, at=at, answered=True, seq=seq)
+        elif id is not None:
+            self.ledger.written(id, at=at, seq=seq)
 
     def answer_client(self, row: Request, told: dict[str, Json]) -> None:
         """Answers by the exchange that the client waits for, or by a stream that is open, or will be."""
@@ -140,10 +191,11 @@ class TappedSession(Account):
             exchange.listens = not last
         else:
             exchange = self.streams[-1] if self.streams else None
+        about = [self.number, told["id"]]
         if exchange is None:
-            self._untold.append(raw.decode())
+            self._untold.append((about, raw.decode()))
         number = 0 if exchange is None else exchange.number
-        self.desk.tell(**kept, exchange=number, tell=raw.decode(), last=last)
+        self.desk.tell(**kept, about=about, exchange=number, tell=raw.decode(), last=last)
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 

@@ -28,10 +28,12 @@ NAME = "mcp_tui.tap.books"
 class RecorderProcess:
     """A recorder that is starting, and our ends of the pipes to and from it. ``kind`` is ``stdio`` or ``http``.
 
-    The pipe to it does not block.
+    ``session`` is the id of a session over stdio, with which another recorder may go on. The pipe to it does not block.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, session: str = "") -> None:
+        self.kind = kind
+        self.session = session or os.urandom(6).hex()
         (its_records, self.records), (self.orders, its_orders) = os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -55,9 +57,8 @@ class RecorderProcess:
                 # the folder in which a client starts its servers may be anybody's.
                 path, own = import_path()
                 words = ["-I", "-S", "-c", PROGRAM.format(path=[*path, *(own,)[own in path :]])]
-                os.execv(
-                    sys.executable, [sys.executable, *words, NAME, str(its_records), str(its_orders), kind]
-                )
+                words += [NAME, str(its_records), str(its_orders), kind, self.session]
+                os.execv(sys.executable, [sys.executable, *words])
             finally:
                 os._exit(1)
         os.close(its_records)
@@ -76,7 +77,7 @@ def import_path() -> tuple[list[str], str]:
 
 
 def run() -> None:
-    """Runs a recorder: ``PROGRAM NAME RECORDS ORDERS KIND``, with the descriptors of two pipes."""
+    """Runs a recorder: ``PROGRAM NAME RECORDS ORDERS KIND SESSION``, with the descriptors of two pipes."""
     import gc
     import signal
 
@@ -86,10 +87,10 @@ def run() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     # What ends all processes of a client at once, as a shutdown does, leaves time to write.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    records, orders, kind = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
     spare_modules()
     # Before most imports, so that whoever looks for running sessions finds this one.
-    door = _door() if kind == "stdio" else None
+    door = _door(session) if kind == "stdio" else None
     from mcp_tui.tap.books import begun
     from mcp_tui.tap.desk import Desk
 
@@ -103,14 +104,14 @@ def run() -> None:
     sys.exit(not Desk(records, orders, begun, door=door, caught_up=stand_back).run())
 
 
-def _door() -> Door | None:
+def _door(session: str) -> Door | None:
     from mcp_tui.config import settings
 
     if settings.load().settings.reachable:
         from mcp_tui.live.doors import Door
 
         try:
-            return Door(os.urandom(6).hex())
+            return Door(session)
         except OSError:
             pass
     return None

@@ -13,29 +13,23 @@ and only then decide. So a request that was answered is never answered again. Wh
 once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back, and only then, lines are looked at here:
 those of the server, and those of the client, which may use an id again.
 
-Records to the books, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
-client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``u`` one that could not be
-written, ``g`` bytes that were dropped, ``c`` the end of such a stream, its number is 1 if the server did not cause it, ``h``
-the hold, its number is where, ``k`` a signal of the client, ``t`` one of the tap's own, ``x`` the exit code, empty if nobody
-knows it, its number is the signal that ended the guard before. A tap over HTTP has more, and numbers
-(:mod:`mcp_tui.tap.http`). Orders from the books are JSON lines.
+Records and orders are those of :mod:`mcp_tui.tap.recorder_link`.
 
 Every import here is paid for at each start of a server: keep them few.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
 import sys
-from collections import deque
-from struct import Struct
-from threading import Condition, Event, Lock, RLock, Thread
+from threading import Condition, RLock, Thread
 from time import monotonic, sleep
 
 from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, tell, widen, write
+from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.transport.guard import end_group
 
 TYPE_CHECKING = False
@@ -47,31 +41,7 @@ if TYPE_CHECKING:
     from mcp_tui.tap.recorder_process import RecorderProcess
     from mcp_tui.tap.start import StartedServer
 
-RECORD = Struct("!cdII")
-"""The head of a record: its kind, the time in monotonic seconds, the number of what it is about, of bytes that follow."""
-
-VERSION = 1
-"""The version of records, orders, and options: a recorder may start when another mcp-tui has been installed meanwhile."""
-
 STDERR = 2
-READ_BYTES = 1 << 16
-"""Bytes read at a time: what a pipe holds. For more, each read takes new memory from the system, which costs more."""
-PIPE_BYTES = 1 << 20
-"""Bytes that our own pipes hold, where the system permits it."""
-MOVED = (b"o", b"i", b"e")
-"""The kinds of records with bytes of the traffic, which may be dropped."""
-TOLD_LATER = (*MOVED, b"q", b"d", b"a", b"n", b"f", b"l")
-"""The kinds that are of the traffic."""
-QUEUE_BYTES = 64 * 1024 * 1024
-"""Bytes that may wait for the books."""
-BUNDLE_BYTES = 1 << 18
-"""Bytes that are handed to the books at a time."""
-PIECES = 256
-"""Pieces of them that are written at a time."""
-TOLD_LATER_SECONDS = 0.1
-"""Seconds that the books are told later: nothing runs beside an answer that comes at once, or a flood that soon ends."""
-AWAKE = 20
-"""Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
 SWITCH = 0.0001
 """Seconds after which the thread that hands the records on gives way to those that move bytes, usually 5 ms."""
 HOLD = 2.0
@@ -86,14 +56,6 @@ LAST_BYTES_SECONDS = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
 UNREAD_SECONDS = 2.0
 """Seconds that a client that has told the server to end may take for a piece of them."""
-LAST_RECORDS_SECONDS = 0.1
-"""Seconds for the last records to the books."""
-LAST_BUNDLE_SECONDS = 0.3
-"""Seconds for the thread that hands them on to stop."""
-PAUSE_LOOK_SECONDS = 0.05
-"""Seconds between two looks whether it shall."""
-BOOKS_SECONDS = 60.0
-"""Seconds after which books that take nothing any more are given up."""
 END_SECONDS = 2.0
 """Seconds that a server has to end once its client has let it go, before SIGTERM, and then again before SIGKILL."""
 CLIENT_LOOK_SECONDS = 0.5
@@ -103,222 +65,6 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that ask a server to end."""
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
 """Signals that are the server's when they come here."""
-
-
-def tell(text: str) -> None:
-    """Says something on stderr in one line; nobody may be reading it."""
-    try:
-        os.write(2, f"mcp-tui tap: {text}\n".encode(errors="backslashreplace"))
-    except OSError:
-        return
-
-
-def ready(event: int, *numbers: int, seconds: float | None = None) -> set[int]:
-    """Waits until a descriptor can be read or written, for ``seconds`` at most; returns those that can."""
-    # select takes no numbers from 1,024, and a client may have left us as many.
-    poll = select.poll()
-    for number in numbers:
-        poll.register(number, event)
-    return {number for number, _ in poll.poll(None if seconds is None else seconds * 1000)}
-
-
-def is_closed(number: int) -> bool:
-    """Whether the other end of a pipe or socket is."""
-    poll = select.poll()
-    poll.register(number, 0)
-    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
-
-
-PF_EXITING = 4
-"""A flag of Linux in ``/proc/PID/stat``."""
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process has not begun to exit, as far as can be seen: its pipes close a moment before it has exited."""
-    try:
-        os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
-            fields = file.read().rpartition(b")")[2].split()
-        return fields[0] not in (b"Z", b"X") and not int(fields[6]) & PF_EXITING
-    except ProcessLookupError:
-        return False
-    except OSError:  # without /proc, or another user's
-        return True
-
-
-def write(sink: int, data: bytes | memoryview) -> None:
-    """Writes all bytes, waiting for a reader that takes its time.
-
-    Raises:
-        OSError: nobody reads any more.
-    """
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(sink, view) :]
-        except BlockingIOError:  # another process that shares it made it non-blocking
-            ready(select.POLLOUT, sink)
-
-
-def read(source: int) -> bytes:
-    """Reads what is there, or waits for it; nothing at the end."""
-    while True:
-        try:
-            return os.read(source, READ_BYTES)
-        except BlockingIOError:
-            ready(select.POLLIN, source)
-        except OSError:
-            return b""
-
-
-def end(number: int) -> None:
-    """Closes a descriptor in a way that keeps its number taken: nothing else must get it."""
-    try:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, number)
-        os.close(nothing)
-    except OSError:
-        return
-
-
-class Queue:
-    """The records on their way to the books. ``sink`` is a pipe that does not block."""
-
-    def __init__(self, sink: int) -> None:
-        self.dead = False
-        self.asleep = False
-        """The thread that hands the records on waits until it is woken."""
-        self._sink = sink
-        self._lock = Lock()
-        self._there = Event()
-        self._records: deque[tuple[bytes, float, int, bytes]] = deque()
-        self._bytes = 0
-        self._missed: dict[tuple[bytes, int], int] = {}
-        self._urgent = False
-        self._closed = False
-        self._stopped = False
-        self._unsent: list[bytes | memoryview] = []
-
-    def put(self, kind: bytes, data: bytes = b"", number: int = 0) -> None:
-        """Adds a record, without waiting for anything. The books soon have it, or at once if it is not of the traffic."""
-        if self.dead:
-            return
-        with self._lock:
-            if self._bytes > QUEUE_BYTES and kind in MOVED:
-                self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
-                return
-            self._tell_gap()  # where it was: in front of the first record behind it
-            self._records.append((kind, monotonic(), number, data))
-            self._bytes += len(data)
-        if kind not in TOLD_LATER:
-            self._hurry()
-
-    def _tell_gap(self) -> None:
-        for (kind, number), size in self._missed.items():
-            self._records.append((b"g", monotonic(), number, kind + size.to_bytes(8, "big")))
-        self._missed.clear()
-
-    def wake(self) -> None:
-        """Wakes the thread that hands the records on."""
-        self._there.set()
-
-    def _hurry(self) -> None:
-        self._urgent = True
-        self._there.set()
-
-    def close(self) -> None:
-        """Ends the queue behind what is in it."""
-        self._closed = True
-        self._hurry()
-
-    def run(self, begin: dict[str, Any] | None = None) -> None:
-        """Hands the records to the books, until they are gone. The first one is the beginning."""
-        if begin is not None:
-            # to import what writes JSON costs the bytes some of their time
-            data = repr({**begin, "version": VERSION}).encode()
-            self._unsent = [RECORD.pack(b"b", begin["at"], 0, len(data)), data]
-        looks = 0
-        try:
-            while not self._stopped:
-                size = self._bundle()
-                if self._unsent:
-                    looks = 0
-                    self._send()
-                    with self._lock:
-                        self._bytes -= size
-                elif self._closed:
-                    os.close(self._sink)
-                    return
-                if size < BUNDLE_BYTES and not self._closed:
-                    looks += 1
-                    if looks > AWAKE:
-                        self.asleep = True
-                        self._rest()
-                        self.asleep = False
-                    self._rest(TOLD_LATER_SECONDS)
-        except OSError:
-            self.fail("the books ended")
-
-    def _bundle(self) -> int:
-        """Takes the next records as they are sent; returns the number of their bytes."""
-        size = 0
-        with self._lock:
-            self._urgent = False
-            if not self._records:  # nothing may come behind it for long
-                self._tell_gap()
-            while self._records and size < BUNDLE_BYTES:
-                kind, at, number, data = self._records.popleft()
-                self._unsent += (RECORD.pack(kind, at, number, len(data)), data)
-                size += len(data)
-        return size
-
-    def _rest(self, seconds: float | None = None) -> None:
-        """Waits until there is something urgent, or for so long; else until there is anything."""
-        # Cleared before the looks, not after: what is put between a look and the wait has set it again.
-        self._there.clear()
-        if not (self._urgent or (seconds is None and self._records)):
-            self._there.wait(seconds)
-
-    def _send(self) -> None:
-        """Sends what is bundled, as the books take it; stops between two pieces when it shall."""
-        pieces = self._unsent
-        until = monotonic() + BOOKS_SECONDS
-        while pieces and not self._stopped:
-            if ready(select.POLLOUT, self._sink, seconds=PAUSE_LOOK_SECONDS):
-                size, whole = os.writev(self._sink, pieces[:PIECES]), 0
-                while pieces[whole:] and size >= len(pieces[whole]):
-                    size -= len(pieces[whole])
-                    whole += 1
-                del pieces[:whole]
-                if size:
-                    pieces[0] = memoryview(pieces[0])[size:]
-                until = monotonic() + BOOKS_SECONDS
-            elif self._closed and monotonic() > until:
-                raise OSError
-
-    def finish(self, feeding: Thread) -> None:
-        """Ends the queue. What the books do not take at once is left to a process of its own: the client must not wait."""
-        self.close()
-        feeding.join(LAST_RECORDS_SECONDS)
-        self._stopped = True
-        feeding.join(LAST_BUNDLE_SECONDS)
-        if self.dead or not (self._records or self._unsent) or feeding.is_alive():
-            return
-        with self._lock:  # no other thread has it where there is none any more
-            if os.fork():
-                return
-            outlive_client()
-            self._stopped = False
-        self.run()
-        os._exit(0)
-
-    def fail(self, why: str) -> None:
-        """Goes on without books, and says so once."""
-        with self._lock:
-            said, self.dead = self.dead, True
-            self._records.clear()
-        if not said and not self._closed:
-            tell(f"{why}: nothing is recorded any more. The traffic goes on.")
 
 
 def lines(begun: list[bytes], data: bytes) -> Iterator[bytes]:
@@ -526,21 +272,22 @@ class Relay:
             tell(f"cannot start {server.command[0]}: {why}.")
             return 127
         self.pid = self.begin["pid"] = int(value)
-        for each in (server.stdin, server.stdout, self.recorder.records):
+        for each in (server.stdin, server.stdout):
             widen(each)
-        queue = Queue(self.recorder.records)
+        recorder = RecorderLink(self.recorder)
+        queue = recorder.queue
         down = ByteStream(server.stdout, 1, b"i", queue)
         up = ByteStream(0, server.stdin, b"o", queue, down.kept_back, self.pid)
         errors = ByteStream(server.stderr, 2, b"e", queue)
         for each in (down, up, errors):
             self._spawn(each.run)
-        feeding = self._spawn(lambda: queue.run(self.begin))
-        self._spawn(lambda: obey(Orders(self.recorder.orders), queue, up, down))
+        feeding = self._spawn(lambda: recorder.feed(self.begin))
+        self._spawn(lambda: obey(recorder, up, down))
         self._watch(woken, reports, up, down, queue)
         for each in (down, errors):
             wait_for_rest(each, wanted=not self._ending, hurried=lambda: self._hurried)
         queue.put(b"x", b"" if self.code is None else b"%d" % self.code, self._guard_code)
-        queue.finish(feeding)
+        recorder.finish(feeding)
         return -signal.SIGKILL if self.code is None else self.code
 
     def _spawn(self, work: Callable[[], None]) -> Thread:
@@ -632,23 +379,6 @@ def is_let_go(*, input_over: bool, unread: bool, orphaned: bool, told: bool) -> 
     return input_over + unread + orphaned > 1 or (told and (input_over or unread))
 
 
-def outlive_client() -> None:
-    """Makes this process one that writes to its end: its client neither waits for it nor ends it."""
-    os.setsid()
-    for number in range(3):  # the client waits for the ends of its streams
-        end(number)
-    # What ends all processes of a client at once, as a shutdown does, leaves time to write.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
-def widen(pipe: int) -> None:
-    """Makes a pipe hold more, so that a flood changes between processes less often."""
-    try:
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except (AttributeError, OSError):  # not on Linux, or more than a user may have
-        return
-
-
 def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], bool] = bool) -> None:
     """Waits until the last bytes of a server that has ended were handed on, however slowly they are read.
 
@@ -673,30 +403,19 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], 
 # -- orders of the books ---------------------------------------------------------------------------------------
 
 
-def obey(orders: Orders, queue: Queue, up: ByteStream, down: ByteStream) -> None:
-    """Carries out the orders of the books: to hold, to end a request for the client, to say something to the server."""
-    while (order := orders.next()) is not None:
-        hear(order, queue)
+def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
+    """Carries out the orders of the recorder: to hold, to end a request for the client, to say something to the server."""
+    while (order := recorder.next()) is not None:
         if "hold" not in order:
             continue
         held = down.hold(LINE_SECONDS)
         try:
-            queue.put(b"h", number=held)
-            while (order := orders.next(monotonic() + HOLD)) is not None and "go" not in order:
-                hear(order, queue)
+            recorder.queue.put(b"h", number=held)
+            while (order := recorder.next(monotonic() + HOLD)) is not None and "go" not in order:
                 carry_out(order, up, down)
         finally:
             if held != UNREAD:
                 down.release()
-    queue.fail("the books ended")
-
-
-def hear(order: dict[str, Any], queue: Queue) -> None:
-    """Hears what is said of the books, in a hold or not."""
-    if "warn" in order:
-        tell(order["warn"])
-    if "failed" in order:
-        queue.fail(order["failed"])
 
 
 def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
@@ -711,29 +430,6 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
         down.end_line(order["end_line"].encode("latin-1"))
     if "tell" in order:
         down.say(order["tell"].encode())
-
-
-class Orders:
-    """The orders of the books, read as they come."""
-
-    def __init__(self, source: int) -> None:
-        self._source = source
-        self._data = b""
-
-    def next(self, until: float | None = None) -> dict[str, Any] | None:
-        """Returns the next one; ``None`` if the books are gone, or it did not come in time."""
-        while b"\n" not in self._data:
-            wait = None if until is None else max(0.0, until - monotonic())
-            if not ready(select.POLLIN, self._source, seconds=wait):
-                return None
-            piece = os.read(self._source, 65536)
-            if not piece:
-                return None
-            self._data += piece
-        line, _, self._data = self._data.partition(b"\n")
-        from json import loads
-
-        return loads(line)
 
 
 def leave(code: int) -> NoReturn:

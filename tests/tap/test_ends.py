@@ -19,8 +19,9 @@ from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
+from mcp_tui.tap.recorder_link import Queue
 from mcp_tui.tap.recorder_process import NAME
-from mcp_tui.tap.relay import ByteStream, Queue, is_let_go
+from mcp_tui.tap.relay import ByteStream, is_let_go
 from mcp_tui.tap.server_end import ENDING_SECONDS, ServerEnd
 from tests.cases import cases
 from tests.cli.running import MCP_TUI, run
@@ -113,7 +114,7 @@ def test_a_server_is_let_go_by_a_client_that_is_gone_or_told_it_to_end(facts: st
 def test_the_end_of_what_a_client_writes_is_its_own_unless_the_server_reads_no_more(breaks: bool):
     source, written = os.pipe()
     reader, sink = os.pipe()
-    queue = Queue(os.open(os.devnull, os.O_WRONLY))
+    queue = Queue()
     put: list[tuple[bytes, int]] = []
     queue.put = lambda kind, data=b"", number=0: put.append((kind, number))  # pyright: ignore[reportUnknownLambdaType]
     if breaks:

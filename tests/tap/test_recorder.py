@@ -1,4 +1,4 @@
-"""The recorder of a tap as a process: what it loads, and how soon it is there."""
+"""The recorder of a tap as a process: what it loads, how soon it is there, and what another one does in its place."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
+from threading import Event, Thread
+from time import sleep
 from typing import Any, Final
 
 import pytest
 
 from mcp_tui.live.doors import doors
-from tests.tap.test_tap import OBEDIENT, Client, books_of, planted, tap
-from tests.waiting import wait
+from mcp_tui.protocol import events as ev
+from mcp_tui.tap.recorder_link import AWAY
+from tests.cli.running import run
+from tests.tap.test_tap import OBEDIENT, Client, books_of, planted, recorded, tap
+from tests.waiting import HANG, wait
 
 HEAVY: Final = {
     "asyncio",
@@ -61,11 +67,154 @@ def test_a_recorder_loads_what_a_limit_and_a_journal_need_and_no_more(tmp_path: 
     assert loaded & HEAVY == set()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
-def test_a_session_can_be_found_before_its_recorder_answers():
-    stops = "import mcp_tui.live.doors as d, os, signal\nreal = d.Door.__init__\n"
-    stops += "def opened(*given):\n    real(*given)\n    os.kill(os.getpid(), signal.SIGSTOP)\nd.Door.__init__ = opened"
-    with connected(planted(stops, tap(code=OBEDIENT))) as client:
+WAITS: Final = """import mcp_tui.live.doors as d, os
+real = d.Door.__init__
+def opened(*given):
+    real(*given)
+    while not os.path.exists(%r): pass
+d.Door.__init__ = opened"""
+
+
+def test_a_session_can_be_found_before_its_recorder_answers(tmp_path: Path):
+    goes_on = tmp_path / "goes on"
+    with connected(planted(WAITS % str(goes_on), tap(code=OBEDIENT))) as client:
         wait(lambda: len(doors()) == 1)
-        os.kill(books_of(client.process.pid), signal.SIGCONT)
+        goes_on.touch()
         assert client.end() == 0
+
+
+COUNTING: Final = """import json, sys
+cancelled = []
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "notifications/cancelled":
+        cancelled.append(asked["params"]["requestId"])
+    if asked["method"] == "tools/call" and asked["params"]["name"] == "late":
+        late = asked["id"]
+    elif "id" in asked and asked.get("params", {}).get("name") != "silent":
+        if asked["method"] == "ping":
+            print(json.dumps({"jsonrpc": "2.0", "id": late, "result": {}}), flush=True)
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        result = {"cancelled": cancelled} if asked["method"] == "ping" else result
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+"""A server that answers a call of ``silent`` never, and one of ``late`` before a ping, which tells what was cancelled."""
+
+DIES: Final = """import mcp_tui.tap.desk as d, mcp_tui.tap.pipes as p, os, signal, sys
+real = p.write
+def write(sink, data):
+    real(sink, data)
+    if {word!r} in bytes(data) and not os.path.exists({marker!r}):
+        open({marker!r}, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+d.write = write"""
+"""Ends the first recorder when it has given an order with a certain word."""
+
+
+def dying(word: bytes, folder: Path, *options: str) -> list[str]:
+    code = DIES.replace("{word!r}", repr(word)).replace("{marker!r}", repr(str(folder / "died")))
+    return planted(code.replace("{", "{{").replace("}", "}}"), tap(*options, code=COUNTING))
+
+
+def in_flight() -> list[dict[str, Any]]:
+    return [each for each in json.loads(run("ps", "--json").out) if each.get("id")]
+
+
+@pytest.mark.parametrize("word", [b'"hold"', b'"decided"', b'"say"', b'"tell"', b'"go"', b'"taken"'])
+def test_a_call_is_ended_once_wherever_its_recorder_dies(word: bytes, tmp_path: Path):
+    with connected(dying(word, tmp_path, "--max-timeout", "1")) as client:
+        client.call(7, "late")
+        ended = client.read()
+        assert (ended["id"], ended["error"]["code"]) == (7, -32001)
+        assert client.complaint() == f"mcp-tui tap: the recorder was killed by signal 9. {AWAY}\n"
+        client.write(id=8, method="ping")
+        assert client.read() == {
+            "jsonrpc": "2.0",
+            "id": 8,
+            "result": {"cancelled": [7]},
+        }  # no late answer before it
+        assert client.end() == 0
+    told = recorded()
+    assert [each.id for each in told if isinstance(each, ev.CancelSignalled)] == [7]
+    assert [each.kind for each in told if isinstance(each, ev.Late)] == [ev.Kind.RESULT]
+    assert "another one has started. It continues /" in "".join(
+        each.text for each in told if isinstance(each, ev.Note)
+    )
+    logged = json.loads(run("log", "--json").out)
+    assert [(each["id"], each["outcome"]) for each in logged] == [(7, "late_result")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_call_in_flight_can_be_cancelled_after_its_recorder(how: signal.Signals):
+    with connected(tap("--name", "watched", code=COUNTING)) as client:
+        client.call("silent", "silent")
+        wait(lambda: [each["id"] for each in in_flight()] == ["silent"])
+        (row,) = in_flight()
+        os.kill(books_of(client.process.pid), how)
+        assert ("was stopped" if how == signal.SIGSTOP else "was killed") in client.complaint()
+        wait(lambda: [each["id"] for each in in_flight()] == ["silent"])
+        assert in_flight()[0]["session"] == row["session"]
+        assert run("cancel", f"{row['session']}/silent").status == 0
+        assert client.read()["error"]["code"] == -32800
+        assert client.end() == 0
+
+
+SLOW: Final = """import mcp_tui.protocol.observing as o, os, time
+real = o.Observer.sent
+def sent(self, frame, **more):
+    if getattr(frame, "method", "") == "tools/call" and not os.path.exists(%r):
+        open(%r, "w").close()
+        %s
+    real(self, frame, **more)
+o.Observer.sent = sent"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("works", [True, False])
+def test_a_recorder_that_hangs_is_replaced_and_one_that_works_is_not(works: bool, tmp_path: Path):
+    mark = str(tmp_path / "slow")
+    what = (
+        "until = time.monotonic() + 5\n        while time.monotonic() < until: pass"
+        if works
+        else "time.sleep(600)"
+    )
+    with connected(planted(SLOW % (mark, mark, what), tap("--max-timeout", "1", code=COUNTING))) as client:
+        client.call(1, "silent")
+        assert client.read()["error"]["code"] == -32001
+        assert client.end() == 0
+        assert client.process.stderr is not None
+        said = client.process.stderr.read().decode()
+    assert ("did not answer for" in said, said == "") == (not works, works)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+@pytest.mark.parametrize("seed", range(20))
+def test_each_call_is_answered_once_wherever_the_recorder_is_killed(seed: int):
+    chance = Random(seed)
+    with connected(tap("--max-timeout", "1", code=COUNTING)) as client:
+        got: dict[int, list[dict[str, Any]]] = {}
+        over = Event()
+
+        def read() -> None:
+            assert client.process.stdout is not None
+            for line in client.process.stdout:
+                answer = json.loads(line)
+                got.setdefault(answer["id"], []).append(answer)
+            over.set()
+
+        Thread(target=read, daemon=True).start()
+        kill_at, calls = chance.randrange(200), range(1, 201)
+        for number in calls:
+            text = "x" * chance.choice((0, 0, 100, 50_000))
+            client.call(number, chance.choice(("any", "any", "any", "silent")), text=text)
+            if number == kill_at:
+                os.kill(books_of(client.process.pid), signal.SIGKILL)
+            if chance.random() < 0.1:
+                sleep(chance.random() / 10)
+        wait(lambda: len(got) == len(calls))
+        assert client.end() == 0
+        assert over.wait(HANG)
+    assert [len(got[number]) for number in calls] == [1] * len(calls)

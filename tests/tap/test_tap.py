@@ -27,17 +27,10 @@ from mcp_tui.live.control import CancelAnswer
 from mcp_tui.live.doors import doors
 from mcp_tui.live.running import cancel
 from mcp_tui.protocol import events as ev
+from mcp_tui.tap.pipes import write
+from mcp_tui.tap.recorder_link import AWAY, GONE, QUEUE_BYTES, RECORD, VERSION, Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
-from mcp_tui.tap.relay import (
-    QUEUE_BYTES,
-    RECORD,
-    VERSION,
-    ByteStream,
-    Orders,
-    Queue,
-    wait_for_rest,
-    write,
-)
+from mcp_tui.tap.relay import ByteStream, wait_for_rest
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.waiting import HANG, wait
@@ -127,7 +120,7 @@ def _client(command: list[str], **more: Any) -> Generator[Client]:
         client.process.__exit__(None, None, None)
 
 
-def _recorded() -> list[ev.Event]:
+def recorded() -> list[ev.Event]:
     """The events of the newest journal, once the session is over in it."""
 
     def events() -> list[ev.Event]:
@@ -237,7 +230,7 @@ def test_a_signal_that_ends_nothing_leaves_the_last_bytes_to_the_client():
 
 
 def test_what_follows_soon_on_a_piece_that_was_read_late_is_waited_for(monkeypatch: pytest.MonkeyPatch):
-    direction, now = ByteStream(-1, -1, b"i", Queue(-1)), 0.0
+    direction, now = ByteStream(-1, -1, b"i", Queue()), 0.0
     # The client takes a piece after 1.5 s, and the next one comes after 0.2 s.
     states = iter([(False, 0, False)] * 15 + [(True, 1, False)] * 2 + [(True, 2, True)])
 
@@ -334,7 +327,7 @@ def test_a_limit_ends_a_call_for_the_client_and_keeps_the_late_answer_back(contr
         client.call(7, "add", a=1, b=2)
         assert client.read()["id"] == 7  # the late answer and its progress went to nobody
         assert client.end() == 0
-    told = _recorded()
+    told = recorded()
     assert [each.kind for each in told if isinstance(each, ev.Late)][-1] is ev.Kind.RESULT
     assert [each.client for each in told if isinstance(each, ev.Connected)] == ["other 3"]
     logged = [each for each in json.loads(run("log", "--json").out) if each["id"] == "slow"]
@@ -391,7 +384,7 @@ def test_a_server_that_stops_within_a_line_is_told_and_so_is_the_client(
         client.write(id=6, method="ping")
         assert got + [line() for _ in read[len(got) :]] == read
         assert client.end() == 0
-    told = _recorded()
+    told = recorded()
     assert [each.signal for each in told if isinstance(each, ev.CancelSignalled)] == [ev.Signal.NOTIFICATION]
     assert [each.kind for each in told if isinstance(each, ev.Late)] == [ev.Kind.RESULT] * (rest == ANSWER)
     notes = "".join(each.text for each in told if isinstance(each, ev.Note))
@@ -497,7 +490,7 @@ def test_the_first_of_two_requests_with_one_id_is_cancelled(control: Control):
         assert run("cancel", f"{row['session']}/7").status == 0
         control.wait("cancelled", id=7)
         assert client.end() == 0
-    assert [each.id for each in _recorded() if isinstance(each, ev.CancelSignalled)] == [7]
+    assert [each.id for each in recorded() if isinstance(each, ev.CancelSignalled)] == [7]
 
 
 def test_the_tap_of_a_client_s_cancel_is_silent(control: Control):
@@ -509,7 +502,7 @@ def test_the_tap_of_a_client_s_cancel_is_silent(control: Control):
         control.release("stubborn")
         assert client.read()["id"] == 1  # as without the tap: what it does with it is the client's business
         assert client.end() == 0
-    assert [each.cause.value for each in _recorded() if isinstance(each, ev.CancelRequested)] == ["client"]
+    assert [each.cause.value for each in recorded() if isinstance(each, ev.CancelRequested)] == ["client"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
@@ -530,18 +523,20 @@ def test_nothing_is_left_when_the_client_closes_and_the_server_does_not_read():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
-def test_the_traffic_goes_on_when_the_books_end():
+def test_the_traffic_goes_on_when_the_recorder_ends_and_it_is_started_again_once():
     with _client(tap(code=COPY)) as client:
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
-        books = books_of(client.process.pid)
-        os.kill(books, signal.SIGKILL)
-        wait(lambda: not is_there(books))
-        for number in range(3):
-            client.write(id=number, method="ping")
-            assert client.read()["id"] == number
-        said = "mcp-tui tap: the books ended: nothing is recorded any more. The traffic goes on.\n"
-        assert client.complaint() == said
+        for said in (AWAY, f"again. {GONE}"):
+            recorder = books_of(client.process.pid)
+            os.kill(recorder, signal.SIGKILL)
+            wait(lambda pid=recorder: not is_there(pid))
+            for number in range(3):
+                client.write(id=number, method="ping")
+                assert client.read()["id"] == number
+            line = client.complaint()
+            assert line.startswith("mcp-tui tap: the recorder was killed by signal 9")
+            assert line.endswith(f"{said}\n")
         assert client.end() == 0
 
 
@@ -554,20 +549,18 @@ def test_books_that_are_told_to_end_write_what_comes():
         client.write(id=2, method="ping")
         assert client.read()["id"] == 2
         assert client.end() == 0
-    assert [each.id for each in _recorded() if isinstance(each, ev.Called)] == [1, 2]
+    assert [each.id for each in recorded() if isinstance(each, ev.Called)] == [1, 2]
 
 
-def test_what_the_books_missed_is_told_though_nothing_comes_behind_it():
-    records, sink = os.pipe()
-    os.set_blocking(sink, False)
-    queue = Queue(sink)
+def test_what_the_recorder_missed_is_told_though_nothing_comes_behind_it():
+    queue = Queue()
     for size in (QUEUE_BYTES + 1, 5):
         queue.put(b"i", bytes(size))
     queue.close()
-    Thread(target=queue.run, daemon=True).start()
-    told = Path(f"/dev/fd/{records}").read_bytes()
-    os.close(records)
-    head, what = told[-9 - RECORD.size : -9], told[-9:]
+    pieces: list[bytes | memoryview] = []
+    while more := queue.take()[0]:
+        pieces += more
+    head, what = pieces[-2:]
     assert (RECORD.unpack(head)[0], what) == (b"g", b"i" + (5).to_bytes(8, "big"))
 
 
@@ -591,13 +584,13 @@ def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
     put(b"o", call, began)
     flooding = Thread(target=flood, daemon=True)
     flooding.start()
-    heard = Orders(recorder.orders)
+    link = RecorderLink(recorder)
     try:
-        assert heard.next(monotonic() + HANG) == {"hold": 1}
+        assert link.next() == {"hold": 1}
         done.set()
         flooding.join()
         put(b"h", b"", monotonic())
-        said = list(iter(lambda: heard.next(monotonic() + HANG), {"go": 1}))
+        said = list(iter(link.next, {"go": 1}))
         put(b"x", b"0", monotonic())
         assert os.waitpid(recorder.pid, 0)[1] == 0
     finally:
@@ -613,9 +606,9 @@ def test_a_recorder_of_another_version_says_so_and_ends():
     recorder = RecorderProcess("stdio")
     data = repr({"command": ["x"], "path": "x", "pid": NOBODY, "version": VERSION + 1}).encode()
     write(recorder.records, RECORD.pack(b"b", 1.0, 0, len(data)) + data)
-    said = Orders(recorder.orders).next(monotonic() + HANG)
-    assert said == {"failed": "the recorder is of another version of mcp-tui"}
     assert os.waitpid(recorder.pid, 0)[1] == 0
+    said = json.loads(os.read(recorder.orders, 4096))
+    assert said == {"failed": "the recorder is of another version of mcp-tui"}
     for each in (recorder.records, recorder.orders):
         os.close(each)
 
@@ -630,10 +623,11 @@ def books_of(tap: int) -> int:
             return b"mcp_tui.tap.books" in words and parent == tap
         return False
 
-    (found,) = (
-        int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and fits(int(each.name))
-    )
-    return found
+    def found() -> list[int]:
+        return [int(each.name) for each in Path("/proc").glob("[0-9]*") if fits(int(each.name))]
+
+    wait(lambda: len(found()) == 1)
+    return found()[0]
 
 
 def test_what_a_server_says_last_is_recorded_however_late():
@@ -646,7 +640,7 @@ def test_what_a_server_says_last_is_recorded_however_late():
         assert (out == note * 100, err, client.process.returncode) == (True, b"", 3)
         with suppress(ProcessLookupError):  # a client that ends whatever it has started
             os.killpg(client.process.pid, signal.SIGTERM)
-    told = _recorded()
+    told = recorded()
     assert "server exited with code 3" in [each.text for each in told if isinstance(each, ev.Note)]
     assert len([each for each in told if isinstance(each, ev.Log)]) == 100
 
@@ -655,8 +649,8 @@ def test_what_a_server_says_last_is_recorded_however_late():
     ("fault", "said"),
     [
         ("full disk", "journal stopped at #"),
-        ("exception", "the books failed (ValueError planted): nothing is recorded any more"),
-        ("exception in a hold", "the books failed (ValueError planted): nothing is recorded any more"),
+        ("exception", "the recorder failed (ValueError planted)"),
+        ("exception in a hold", "the recorder failed (ValueError planted)"),
     ],
 )
 def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str):
@@ -675,15 +669,16 @@ def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str):
         for number in range(20):
             client.write(id=number, method="ping", params={"text": "x" * 200})
             assert client.read()["id"] == number
-        line = client.complaint()
-        assert line.startswith(f"mcp-tui tap: {said}")
-        assert line.endswith("The traffic goes on.\n")
+        for end in ("The traffic continues.\n",) if full else (f"{AWAY}\n", f"again. {GONE}\n"):
+            line = client.complaint()
+            assert line.startswith(f"mcp-tui tap: {said}")
+            assert line.endswith(end)
         client.write(id=99, method="ping")
         assert client.read()["id"] == 99
         assert client.end() == 0
         assert client.process.stderr is not None
         lines = client.process.stderr.read().splitlines()  # of a disk that may have room again
-        assert [line for line in lines if not line.endswith(b"The traffic goes on.")] == []
+        assert [line for line in lines if not line.endswith(b"The traffic continues.")] == []
 
 
 def test_the_traffic_goes_on_without_a_journal(tmp_path: Path):
@@ -693,7 +688,7 @@ def test_the_traffic_goes_on_without_a_journal(tmp_path: Path):
         for start in ("Cannot write", "no journal"):
             line = client.complaint()
             assert line.startswith(f"mcp-tui tap: {start}")
-            assert line.endswith("The traffic goes on.\n")
+            assert line.endswith("The traffic continues.\n")
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
 

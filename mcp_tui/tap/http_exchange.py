@@ -1,0 +1,461 @@
+"""The exchanges of a tap over HTTP, as its books know them: copies of what passed become frames of a session."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_tui.journal.masks import known_secrets
+from mcp_tui.journal.redaction import is_secret_name
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, Oversized
+from mcp_tui.protocol.messages import (
+    Batch,
+    Frame,
+    Json,
+    MalformedFrame,
+    RequestFrame,
+    ResponseFrame,
+)
+from mcp_tui.protocol.revisions import REVISIONS
+from mcp_tui.tap.account import salvaged
+from mcp_tui.tap.event_pipe import EVENT_BYTES, fields_of
+from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
+from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks
+from mcp_tui.transport.http_errors import media_type, refusal
+from mcp_tui.transport.targets import HttpTarget
+
+if TYPE_CHECKING:
+    from mcp_tui.tap.http_books import HttpBooks
+    from mcp_tui.tap.http_session import TappedSession
+
+MEMORY_BYTES: Final = 64 * 1024
+"""Bytes of a body, or of an event, that has begun, of which another recorder would get all."""
+
+DECODED_BYTES: Final = 1 << 20
+"""Bytes that are decompressed at once."""
+
+
+def requests_in(frame: Frame | Batch | None) -> list[RequestFrame]:
+    """Returns the requests of a message, or of a batch."""
+    frames = frame.frames if isinstance(frame, Batch) else (frame,)
+    return [each for each in frames if isinstance(each, RequestFrame)]
+
+
+def secrets_in(headers: Headers) -> set[str]:
+    """Returns the secrets in headers, and those within them."""
+    texts = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    return known_secrets(
+        HttpTarget(url="", repeated=tuple(each for each in texts if is_secret_name(each[0])))
+    )
+
+
+class BodyCopy:
+    """A copy of a body: all of it, or start and end of one that is too large."""
+
+    def __init__(self) -> None:
+        self._cap = EVENT_BYTES
+        self._data = bytearray()
+        self._size = 0
+        self._tail = b""
+        self.is_torn = False
+        """Bytes of it are missing."""
+
+    def append(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size <= self._cap:
+            self._data += data
+        else:
+            self._tail = (self._tail + data)[-TAIL_BYTES:]
+            del self._data[LINE_HEAD_BYTES:]
+
+    @property
+    def begun(self) -> bytes | None:
+        """What has come of it; ``None`` if that is too much for another recorder, or bytes of it are missing."""
+        return None if self.is_torn or self._size > MEMORY_BYTES else bytes(self._data)
+
+    def skip(self, size: int) -> None:
+        """Counts bytes that are missing: what is kept is the start of more."""
+        self._cap, self.is_torn = 0, True
+        self._size += size
+        del self._data[LINE_HEAD_BYTES:]
+
+    def read(self) -> bytes | Oversized:
+        """Returns it."""
+        if self._size <= self._cap:
+            return bytes(self._data)
+        return Oversized(head=bytes(self._data), size=self._size, tail=self._tail)
+
+
+class Record:
+    """An exchange. One of the tap's own has no ``connection``; ``left`` is called when its message has left."""
+
+    def __init__(
+        self,
+        books: HttpBooks,
+        number: int,
+        *,
+        method: str = "POST",
+        target: bytes = b"",
+        headers: Headers = (),
+        connection: int | None = None,
+        left: Callable[[float], None] | None = None,
+    ) -> None:
+        self.books = books
+        self.number = number
+        self.method = method
+        self.target = target
+        self.connection = connection
+        self.session: TappedSession | None = None
+        self.wires: tuple[RequestId, ...] = ()
+        """The ids of its requests."""
+        self.cancels: RequestId | None = None
+        """The request that it cancels for the tap."""
+        self.listens = connection is not None
+        """Whether the client waits for the response, or for more of it."""
+        self.headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in headers}
+        self._given = headers
+        self._left = left
+        self._has_left = False
+        self._unreadable = False
+        """Its response is encoded in an unknown way, or bytes of it are missing."""
+        self._is_torn = False
+        """What comes next may be the rest of an event whose start was missed."""
+        self._request = BodyCopy()
+        self._response = BodyCopy()
+        self._events: EventBlocks | None = None
+        self._decoder: Any = None
+        self._status = 0
+        self._says_status = True
+        self._answered: Mapping[str, str] = {}
+        self._resumable = False
+        self._client_left = False
+        self._is_asked = False
+        """Its request is complete."""
+        self._encoded = BodyCopy()
+        """The response as it came, if it is compressed."""
+
+    def told(self, kind: bytes, at: float, data: bytes) -> None:
+        """Takes what the relay tells of it."""
+        match kind:
+            case b"o":
+                self._request.append(data)
+            case b"d":
+                self._asked(at)
+            case b"a":
+                (status,), headers = read_head(data)
+                self._began(int(status), headers)
+            case b"i":
+                self._piece(at, data)
+            case b"f" if self._left is not None:
+                self._has_left = True
+                self._left(at)
+            case b"g":
+                self._missed(at, data[:1], int.from_bytes(data[1:], "big"))
+            case b"n":
+                # An answer may come before the request is complete, such as that it is too large: no more of it comes then.
+                if self.session is None and self.connection is not None:
+                    self._asked(at, whole=False)
+                self._over(at, data.decode())
+            case _:
+                pass
+
+    # -- the request -------------------------------------------------------------------------------------------
+
+    def _asked(self, at: float, *, whole: bool = True) -> None:
+        """Notes a request that is complete, or that the server answered before it was."""
+        raw, is_torn, self._request = self._request.read(), self._request.is_torn, BodyCopy()
+        self._is_asked = True
+        if not self.books.is_endpoint(self.target):
+            return
+        if self.method != "POST" or not raw:
+            self.join(self.books.session_of(self, None))
+            return
+        frame = salvaged(raw) if isinstance(raw, Oversized) else messages.parse(raw)
+        if not whole and isinstance(frame, MalformedFrame) and isinstance(raw, bytes):
+            found = salvaged(Oversized(head=raw, size=len(raw)))
+            frame = found if isinstance(found, RequestFrame) else frame
+        session = self.books.session_of(self, frame) or self.books.new_session(at)
+        self.join(session)
+        if self.connection is not None:
+            self.books.last[self.connection] = session
+        session.headers, session.target = end_to_end(self._given, b"host", b"expect"), self.target
+        session.store.learn(secrets_in(self._given))
+        seq = 0
+        if isinstance(raw, Oversized):
+            session.event(ev.Oversize(at=at, bytes=raw.size))
+        else:
+            seq = session.frame("out", raw, frame, at=at)
+        self._speaks(session, frame)
+        session.checkpoint.begin()
+        if not (is_torn and isinstance(frame, messages.UNREADABLE)):
+            session.observer.sent(frame, at=at, seq=seq)
+        session.ledger.perform()
+        session.checkpoint.taken(b"o", at, raw if isinstance(raw, bytes) else b"", frame, self.number)
+        for each in requests_in(frame):
+            row = session.ledger.named(each.id)
+            if row is not None:
+                self.wires += (row.wire_id,)
+                session.exchanges[row.wire_id] = self
+                # A client that uses an id again: what answers it from now on is not late.
+                session.let_pass(each.id)
+
+    def join(self, session: TappedSession | None) -> None:
+        """Makes it one of a session."""
+        self.session = session
+        if session is not None and session.keeps_back:
+            self.books.desk.order(session=session.number, of=[self.number])
+
+    def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:
+        """Takes the revision from the headers, where the tap did not hear the handshake."""
+        opens = any(each.method in ("initialize", "server/discover") for each in requests_in(frame))
+        if session.is_modern is None and session.id and not opens:
+            revision = REVISIONS.get(self.headers.get("mcp-protocol-version", "2025-03-26"))
+            if revision is not None:
+                session.observer.speak(revision)
+
+    # -- the response ------------------------------------------------------------------------------------------
+
+    def _began(self, status: int, given: Headers) -> None:
+        """Notes the head of the response."""
+        headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in given}
+        self._status, self._answered = status, headers
+        encoding = headers.get("content-encoding", "identity").strip().lower()
+        if encoding in ("gzip", "x-gzip", "deflate"):
+            # 32 + 15: gzip or zlib, whichever the bytes are.
+            self._decoder = zlib.decompressobj(47)
+        elif encoding not in ("", "identity"):
+            self._unreadable = True
+        if media_type(headers) == EVENT_STREAM_TYPE:
+            self._events = EventBlocks(EVENT_BYTES)
+            if self.session is not None and self.method == "GET":
+                self.session.opens(self)
+        session, named = self.session, headers.get("mcp-session-id", "")
+        if session is not None and named and not session.id and 200 <= status < 300:
+            session.id = named
+            session.store.learn([named])
+            self.books.by_id[named] = session
+
+    def _piece(self, at: float, data: bytes) -> None:
+        """Notes a part of the response's body."""
+        if self._unreadable or not self.books.is_endpoint(self.target):
+            return
+        while data:
+            decoded = data
+            data = b""
+            if self._decoder is not None:
+                self._encoded.append(decoded)
+                try:
+                    decoded = self._decoder.decompress(decoded, DECODED_BYTES)
+                except zlib.error:
+                    self._unreadable = True
+                    return
+                data = self._decoder.unconsumed_tail
+            if self._events is None:
+                self._response.append(decoded)
+                continue
+            for event in self._events.feed(decoded):
+                self._event(at, event)
+
+    def _missed(self, at: float, kind: bytes, size: int) -> None:
+        """Notes bytes that the relay could not keep. An answer may have been among them."""
+        if kind == b"o":
+            self._request.skip(size)
+        elif self._events is None or self._decoder is not None:
+            self._unreadable = True
+        else:
+            self._events, self._is_torn = EventBlocks(EVENT_BYTES), True
+        session = self.session
+        if session is None or session.over or kind == b"o":
+            return
+        session.event(
+            ev.Note(
+                at=at,
+                text=f"{size:,} bytes from the server are not recorded: the tap was too far behind",
+            )
+        )
+        if self._events is not None:
+            # What comes by the stream of no request is the answer to one that has none of its own.
+            live = [each.row.wire_id for each in session.ledger.live.values()]
+            session.unseen(at, self.wires or [each for each in live if each not in session.exchanges])
+
+    def _event(self, at: float, event: bytes | Oversized) -> None:
+        is_torn, self._is_torn = self._is_torn, False
+        if isinstance(event, Oversized):
+            self._message(at, event)
+            return
+        name, data, has_id = fields_of(event)
+        self._resumable |= has_id
+        if name == b"endpoint" and self.connection is not None:
+            self.join(self.books.opened(self, data, at))
+        elif data and not (is_torn and isinstance(messages.parse(data), messages.UNREADABLE)):
+            self._message(at, data)
+
+    def _message(self, at: float, raw: bytes | Oversized) -> None:
+        session = self.session
+        if session is None or session.over:
+            return
+        # C-43: the stream of a batch belongs to none of its requests alone.
+        stream = self.wires[0] if len(self.wires) == 1 else None
+        if isinstance(raw, Oversized):
+            session.ledger.responses.too_large(raw.head, raw.size, at=at, tail=raw.tail, stream=stream)
+        else:
+            frame = messages.parse(raw)
+            seq = session.frame("in", raw, frame, at=at, stream=stream)
+            session.checkpoint.begin()
+            if self.cancels is None:
+                session.observer.received(frame, at=at, seq=seq, stream=stream)
+            elif 200 <= self._status < 300:
+                status, self._says_status = self._status if self._says_status else 0, False
+                session.ledger.responses.to_cancel(self.cancels, frame, status=status, at=at, seq=seq)
+            session.ledger.perform()
+            session.checkpoint.taken(b"i", at, raw, frame, self.number)
+        session.ledger.perform()
+
+    # -- another recorder --------------------------------------------------------------------------------------
+
+    def memory(self) -> dict[str, Json]:
+        """Returns what another recorder has to know of an open exchange."""
+        latin = "latin-1"
+        begun = self._encoded if self._decoder is not None else self._response
+        coming = begun.begun
+        if self._events is not None and self._decoder is None:
+            coming = None if self._events.overflows else self._events.unfinished[:MEMORY_BYTES]
+        asked = self._request.begun
+        return {
+            "method": self.method,
+            "target": self.target.decode(latin),
+            "headers": [[name.decode(latin), value.decode(latin)] for name, value in self._given],
+            "connection": self.connection,
+            "wires": list(self.wires),
+            "cancels": self.cancels,
+            "listens": self.listens,
+            "left": self._has_left,
+            "asked": self._is_asked,
+            "body": None if asked is None else asked.decode(latin),
+            "status": self._status,
+            "answered": dict(self._answered),
+            "resumable": self._resumable,
+            "coming": None if coming is None or self._unreadable else coming.decode(latin),
+        }
+
+    def recall(self, memory: dict[str, Any], session: TappedSession | None) -> None:
+        """Takes over from the recorder before."""
+        latin = "latin-1"
+        self.session = session
+        self.wires, self.cancels = tuple(memory["wires"]), memory["cancels"]
+        self.listens, self._has_left = memory["listens"], memory["left"]
+        self._is_asked, self._resumable = memory["asked"], memory["resumable"]
+        if memory["body"] is None:
+            self._request.skip(MEMORY_BYTES)
+        else:
+            self._request.append(memory["body"].encode(latin))
+        if session is not None:
+            session.exchanges.update(dict.fromkeys(self.wires, self))
+        if memory["status"]:
+            headers = [
+                (name.encode(latin), value.encode(latin)) for name, value in memory["answered"].items()
+            ]
+            self._began(memory["status"], headers)
+        if memory["coming"] is None:
+            self._unreadable |= self._events is None or self._decoder is not None
+            self._is_torn = True
+            return
+        data = memory["coming"].encode(latin)
+        if self._decoder is not None:
+            self._encoded.append(data)
+            data = self._decoder.decompress(data)
+        if self._events is None:
+            self._response.append(data)
+        else:
+            self._events.feed(data)  # those that are whole were read before
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def client_left(self, at: float) -> None:
+        """Notes that the client closed its connection, which ends the exchange."""
+        self._client_left = True
+        self._over(at, "")
+
+    def _over(self, at: float, why: str) -> None:
+        """Notes the end of the exchange; ``why`` is what broke it."""
+        session, listened, self.listens = self.session, self.listens, False
+        if session is None or session.over:
+            return
+        if self._unreadable:
+            session.event(
+                ev.Note(
+                    at=at, text="a message is not recorded: it was too much, or encoded in an unknown way"
+                )
+            )
+            session.unseen(at, self.wires)
+        raw = b"" if self._unreadable else self._response.read()
+        said = raw if isinstance(raw, bytes) else b""
+        answers = isinstance(messages.parse(said), (ResponseFrame, Batch)) if said else False
+        # The start of a message says nothing. From 2026-07-28 on the tap closes the stream when it has answered.
+        whole = not why and not self._client_left and (listened or not session.is_modern)
+        if answers or (
+            raw and whole and 200 <= self._status < 300 and media_type(self._answered) == JSON_TYPE
+        ):
+            self._message(at, raw)
+        for id_ in self.wires:
+            self._request_over(session, id_, at, why, said)
+            session.exchanges.pop(id_, None)
+        if self.cancels is not None:
+            self._cancel_over(session, self.cancels, at, why)
+        elif self._status >= 400 and not self.wires and self.connection is not None and self.method == "POST":
+            session.event(
+                ev.Note(at=at, text=refusal(self._status, self._answered, self.books.address, said))
+            )
+        session.ledger.perform()
+        self._session_over(session, at)
+
+    def _request_over(self, session: TappedSession, id_: RequestId, at: float, why: str, said: bytes) -> None:
+        ledger = session.ledger
+        if self._client_left:
+            # C-35: the client may come back with Last-Event-ID, and has not left then.
+            if not (self._resumable and session.is_modern is False):
+                session.observer.left(id_, at=at)
+        elif not self._status:
+            ledger.refused(id_, why, at=at)
+        elif not 200 <= self._status < 300:
+            text = refusal(self._status, self._answered, self.books.address, said)
+            ledger.refused(id_, text, at=at, status=self._status)
+        elif ledger.negotiated.transport != "sse" and not (self._resumable and session.is_modern is False):
+            ledger.stream_ended(id_, why, at=at)
+
+    def _cancel_over(self, session: TappedSession, id_: RequestId, at: float, why: str) -> None:
+        outcome: list[Json] = [self._status, self._has_left, why]
+        cancel_over(session, id_, at, outcome)
+        session.ledger.perform()
+        row = session.ledger.current(id_)
+        if row is not None:
+            session.checkpoint.add(row.id, b"v", at, messages.encode([id_, *outcome]))
+
+    def _session_over(self, session: TappedSession, at: float) -> None:
+        """Ends the session if this exchange did."""
+        if self in session.streams:
+            session.streams.remove(self)
+            if session.ledger.negotiated.transport == "sse":
+                who = "client" if self._client_left else "server"
+                session.close(f"the {who} closed the event stream", expected=self._client_left, at=at)
+        elif self._status == 404 and session.id:
+            session.close("the server ended the session (HTTP 404)", expected=False, at=at)
+        elif self.method == "DELETE" and 200 <= self._status < 300:
+            session.close("the client ended the session", expected=True, at=at)
+
+
+def cancel_over(session: TappedSession, id_: RequestId, at: float, outcome: Any) -> None:
+    """Notes what came of the POST of a cancel: its status, whether it has left, and what broke it."""
+    status, has_left, why = outcome
+    if 200 <= status < 300:
+        session.ledger.signal_accepted(id_, at=at)
+    elif status:
+        session.ledger.signal_failed(id_, f"HTTP {status}", at=at, refused=True)
+    elif has_left:
+        session.ledger.signal_unanswered(id_, why, at=at)
+    else:
+        session.ledger.signal_failed(id_, why, at=at)

@@ -1,0 +1,214 @@
+"""What one recorder leaves to another: wherever a session is cut, the next one knows what the first one knew."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.tap.books import StdioBooks, begun
+from mcp_tui.tap.checkpoint import WHOLE_BYTES
+from mcp_tui.tap.desk import Desk
+
+BLAMES: Final = (ev.Unknown, ev.Violation)
+Record = tuple[bytes, float, bytes]
+PARTS: Final = 3
+"""Pieces in which the bytes of a message come."""
+
+
+def line(**message: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
+def call(id: Any, name: str = "t", method: str = "tools/call", **params: Any) -> bytes:
+    return line(id=id, method=method, params={"name": name, **params})
+
+
+def result(id: Any, **members: Any) -> bytes:
+    return line(id=id, result=members)
+
+
+def progress(token: Any, value: float) -> bytes:
+    return line(method="notifications/progress", params={"progressToken": token, "progress": value})
+
+
+def opening(version: str, **capabilities: Any) -> list[tuple[bytes, bytes]]:
+    client = {
+        "protocolVersion": version,
+        "capabilities": capabilities,
+        "clientInfo": {"name": "c", "version": "1"},
+    }
+    server: dict[str, Any] = {
+        "protocolVersion": version,
+        "capabilities": {"tasks": {"cancel": {}}},
+        "serverInfo": {"name": "s"},
+    }
+    return [
+        (b"o", line(id=0, method="initialize", params=client)),
+        (b"i", result(0, **server)),
+        (b"o", line(method="notifications/initialized")),
+    ]
+
+
+MODERN: Final = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+ELICIT: Final[dict[str, Any]] = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+TASK: Final = {"taskId": "a", "createdAt": "x", "lastUpdatedAt": "x", "ttl": None, "status": "working"}
+
+SESSIONS: Final[dict[str, list[tuple[bytes, bytes]]]] = {
+    "answers and progress": [
+        *opening("2025-11-25"),
+        (b"o", call(1) + call("1", _meta={"progressToken": "p"})),
+        (b"i", progress("p", 1) + result(1, content=[]) + progress("p", 2)),
+        (b"o", call(1)),
+        (b"i", progress("p", 3) + result("1", content=[])),
+    ],
+    "a cancel of the client, and a late answer": [
+        *opening("2025-06-18"),
+        (b"o", call(1) + call(2)),
+        (b"o", line(method="notifications/cancelled", params={"requestId": 1, "reason": "enough"})),
+        (b"i", result(1, content=[])),
+        (b"i", result(2, content=[])),
+    ],
+    "a question stops the clocks": [
+        *opening("2025-06-18", elicitation={}),
+        (b"o", call(1)),
+        (b"i", line(id=1, method="elicitation/create", params=ELICIT)),
+        (b"o", line(id=1, result={"action": "accept", "content": {}})),
+        (b"i", line(id="q", method="elicitation/create", params=ELICIT)),
+        (b"o", line(id="q", result={"action": "decline"})),
+        (b"i", result(1, content=[])),
+    ],
+    "a task": [
+        *opening("2025-11-25"),
+        (b"o", call(1, task={"ttl": 60000})),
+        (b"i", result(1, task=TASK)),
+        (b"o", line(id=2, method="tasks/get", params={"taskId": "a"})),
+        (b"i", result(2, **TASK)),
+        (b"o", line(id=3, method="tasks/get", params={"taskId": "a"})),
+        (b"i", result(3, **TASK | {"status": "completed"})),
+        (b"o", line(id=4, method="tasks/result", params={"taskId": "a"})),
+        (b"i", result(4, content=[])),
+    ],
+    "rounds": [
+        (b"o", call(1, _meta=MODERN)),
+        (
+            b"i",
+            result(
+                1,
+                resultType="input_required",
+                inputRequests={"k": {"method": "roots/list"}},
+                requestState="a",
+            ),
+        ),
+        (b"o", call(2, _meta=MODERN, requestState="a", inputResponses={"k": {"roots": []}})),
+        (
+            b"i",
+            result(
+                2,
+                resultType="input_required",
+                inputRequests={"k": {"method": "roots/list"}},
+                requestState="b",
+            ),
+        ),
+        (b"o", call(3, _meta=MODERN, requestState="b", inputResponses={"k": {"roots": []}})),
+        (b"i", result(3, resultType="complete", content=[])),
+    ],
+    "a batch": [
+        *opening("2025-03-26"),
+        (b"o", b"[" + call(1).strip() + b"," + call(2).strip() + b"]\n"),
+        (b"i", b"[" + result(1, content=[]).strip() + b"]\n"),
+        (b"i", result(2, content=[])),
+    ],
+    "much": [
+        *opening("2025-11-25"),
+        (b"o", call(1, arguments={"text": "x" * WHOLE_BYTES}, _meta={"progressToken": 7})),
+        (b"i", progress(7, 1)),
+        (b"i", result(1, content=[{"type": "text", "text": "y" * WHOLE_BYTES}])),
+    ],
+}
+
+
+def pieces(session: list[tuple[bytes, bytes]]) -> list[Record]:
+    """The records of a session, in which lines are cut anywhere."""
+    found: list[Record] = []
+    for kind, data in session:
+        size = len(data) // PARTS + 1
+        found += ((kind, 0.0, data[at : at + size]) for at in range(0, len(data), size))
+    return [(kind, 100.0 + number, data) for number, (kind, _, data) in enumerate(found)]
+
+
+@contextmanager
+def recorder(*, again: bool = False) -> Generator[StdioBooks]:
+    """The books of a tap, without its relay."""
+    records, orders = os.pipe(), os.pipe()
+    os.set_blocking(orders[1], False)
+    desk = Desk(records[0], orders[1], begun)
+    desk.restoring = again
+    begin = {"command": ["s"], "path": "s", "pid": 1 << 30, "max_timeout": 500, "timeout": 300, "at": 99.0}
+    books = StdioBooks(desk, {**begin, **({"again": 1} if again else {})}, 99.0)
+    try:
+        yield books
+    finally:
+        books.end()
+        for each in (*records, *orders):
+            os.close(each)
+
+
+def take(books: StdioBooks, session: list[Record]) -> None:
+    for kind, at, data in session:
+        books.record(kind, at, 0, data)
+
+
+def known(books: StdioBooks) -> Any:
+    """What the books know of open requests, of their clocks, and of what the server asks."""
+    rows = [each.row for each in books.ledger.live.values()]
+    ids = [books.observer.on_wire(row.wire_id) for row in rows]
+    return (
+        [
+            (id_, row.method, row.name, row.state, row.cause, row.deadlines(), row.task_id, row.progress)
+            for id_, row in zip(ids, rows, strict=True)
+        ],
+        {*books.ledger.inbound.waiting},
+        books.ledger.negotiated.revision,
+        books.observer.client,
+    )
+
+
+def blamed(books: StdioBooks, session: list[Record]) -> list[tuple[str, ...]]:
+    """What is said against the server or the client while these records are taken."""
+    seen: list[ev.Event] = []
+    keep = books.store.event
+
+    def event(event: ev.Event) -> None:
+        seen.append(event)
+        keep(event)
+
+    books.store.event = event
+    take(books, session)
+    return [(type(each).__name__, getattr(each, "rule", "")) for each in seen if isinstance(each, BLAMES)]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_wherever_a_session_is_cut_the_next_recorder_goes_on(name: str):
+    session = pieces(SESSIONS[name])
+    for cut in range(1, len(session) + 1):
+        with recorder() as whole, recorder() as first, recorder(again=True) as second:
+            take(whole, session[:cut])
+            take(first, session[:cut])
+            for each in first.needed():
+                second.restore(*each)
+            second.desk.restoring = False
+            second.restored(session[cut - 1][1], "it ended")
+            assert known(second) == known(whole), cut
+            against = blamed(whole, session[cut:])
+            assert [each for each in blamed(second, session[cut:]) if each not in against] == [], cut
+            assert known(second) == known(whole), cut
