@@ -1038,6 +1038,31 @@ async def test_the_traffic_outlives_the_books_and_nothing_outlives_the_tap(kille
     assert [each.detail for each in _of(ev.Disconnected)] == [lost]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+async def test_a_call_keeps_its_limit_when_the_recorder_is_killed():
+    async def work(call: Call) -> None:
+        await call.stream()
+        await call.disconnected()
+
+    async with HttpScript(_stateful(work)) as server, asyncio.timeout(HANG):
+        command = [*MCP_TUI, "tap", "--http", "0", "--max-timeout", "1", server.url]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            url = (await asyncio.to_thread(process.stderr.readline)).strip().rpartition(" ")[2]
+            tap = Tapped(None, server, url)
+            await tap.shake_hands()
+            peer = await tap.call("c")
+            await server.until(is_rpc("tools/call"))
+            os.kill(books_of(process.pid), signal.SIGKILL)
+            answer = await peer.answer()
+            assert (answer["id"], answer["error"]["code"]) == ("c", -32001)
+            cancel = await server.until(is_rpc("notifications/cancelled"))
+            assert (cancel.message["params"]["requestId"], cancel.headers["mcp-session-id"]) == ("c", "s-1")
+            process.terminate()
+            tap.close()
+    await until(lambda: bool(_of(ev.Disconnected)))
+
+
 def test_a_signal_ends_it_well_and_a_port_that_is_taken_is_told():
     command = [*MCP_TUI, "tap", "--http", "0", "http://127.0.0.1:9/mcp?key=hidden"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tap:
