@@ -122,7 +122,11 @@ def _running(start: str) -> Journal:
             f"Session {session.name} keeps no recording, so there is nothing to read. Use mcp-tui ps."
         )
     path = Path(session.summary.recording)
-    return _known(path) or Journal.at(path)
+    try:
+        return _known(path) or Journal.at(path)
+    except (OSError, ValueError) as error:
+        reason = why(error) if isinstance(error, OSError) else "not a recording"
+        raise Failure(f"Cannot read {path}, the recording of session {session.name}: {reason}.") from None
 
 
 def _last(known: Sequence[Journal]) -> Journal:

@@ -188,7 +188,7 @@ def _summary(told: dict[str, Any]) -> Summary:
     if type(requests) is not list:
         raise TypeError
     recording = _text(told["recording"])
-    if "\0" in recording:
+    if recording and (recording[0] != "/" or recording[-1] == "/" or "\0" in recording):
         raise ValueError
     recording.encode("utf-8", "surrogateescape")  # else no file can have this name
     return Summary(

@@ -135,7 +135,7 @@ class Host(App[int], inherit_bindings=False):
         from mcp_tui.tui.screens.attach import AttachScreen
 
         try:
-            self.push_screen(AttachScreen(session, Recording(session.recording)))
+            self.push_screen(AttachScreen(session, Recording(session.summary.recording)))
         except RecordingError as error:
             self.notify(brief(str(error), 400), severity="error", markup=False)
 

@@ -119,6 +119,8 @@ def test_odd_answers_are_named_beside_the_good_ones():
             ("attach", names["a later version"]): 4,
             ("call", "x", "--session", "nobody"): 4,
             ("log", names["null"]): 4,
+            ("log", names["hostile texts"]): 2,
+            ("attach", names["hostile texts"]): 2,
             ("completion", "words", "--", "cancel", ""): 0,
         }.items():
             ran = run(*words)

@@ -7,19 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from mcp_tui.client.client import DEFAULT_REASON, Client
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.live import control
+from mcp_tui.live.control import Problem
 from mcp_tui.live.doors import ask, doors
-from mcp_tui.live.running import Running
+from mcp_tui.live.running import Running, Unknown
 from mcp_tui.live.serving import Doorkeeper
 from mcp_tui.tui.app import WorkbenchApp
+from mcp_tui.tui.screens import picker
 from mcp_tui.tui.screens.attach import AttachScreen
 from tests.control import Control
 from tests.tui.driving import Hands
-from tests.waiting import HANG
+from tests.waiting import HANG, until
 
 CHECKS: Final = {
     "request.cancel": ("c", *"why", "enter"),
@@ -68,16 +72,22 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
         await shown.until(lambda: f"({name}) has ended" in shown.text())
 
 
-async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(control: Control, tmp_path: Path):
+async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(
+    control: Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     client = Client(control.demo(), store=Store(Writer(tmp_path / "session.jsonl")))
     door = Doorkeeper(client, "workbench")
     await client.connect()
     rows = [client.ledger.row(client.call_tool("silent", {})) for _ in range(2)]
     ((name, path),) = doors().items()
     session = await _session(name, path)
-    app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.summary.recording)))
+    silent = Unknown("beef", Problem.SILENT, "did not answer. Its process 7 is stopped.")
+    monkeypatch.setattr(picker, "sessions", lambda: ([session], [silent]))
+    app = WorkbenchApp(None)
     async with app.run_test(size=(80, 24)) as pilot:
         shown = Attached(app, pilot)
+        await until(lambda: "did not answer. Its process 7 is stopped" in shown.text())
+        await pilot.press("enter")  # the first is the one that answers
         await shown.until(lambda: (at := shown.bench.table.selected) and at.id == rows[1].id)
         await shown.press("j")
         newest = client.ledger.row(client.call_tool("silent", {}))
