@@ -16,9 +16,8 @@ from mcp_tui.protocol.responses import CROSSING_SECONDS
 from mcp_tui.protocol.values import frozen
 
 SURFACED: Final = re.compile(
-    r"traceback|unhandled|uncaught|panick|fatal|\w*(?:error|exception)\b"
-    r"|(?:unknown|unexpected) (?:message|request|response|result|id)",
-    re.IGNORECASE,
+    r"(?i:traceback|unhandled|uncaught|panick|(?:unknown|unexpected) (?:message|request|response|result|id))"
+    r"|\b(?:[A-Z]\w*)?(?:Error|Exception)\b|(?:^|\s)(?i:fatal|error):",
 )
 """What a line says where a message surfaced as an error that nobody handles."""
 
@@ -28,8 +27,8 @@ CHATTER: Final = re.compile(r".{0,40}\b(?:debug|info)\b", re.IGNORECASE)
 VARIES: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
 """What differs from run to run in the same line."""
 
-NEXT_CANCELLED: Final = "cancel of the next call"
-"""The kind of a sign: a cancel of the next call, long after its answer."""
+LOST_ANSWER: Final = "lost answer"
+"""The kind of a sign: a cancel of a call long after its answer, which the client never had."""
 
 NEXT_FAILED: Final = "its next call failed, as a person saw"
 
@@ -67,6 +66,15 @@ def next_call(seen: Seen) -> SeenCall | None:
     """Returns the next call that the client made: the first one that was not answered before the judge acted."""
     acted = seen.acted_at or 0.0
     return next((each for each in seen.nexts if each.answered_at is None or each.answered_at >= acted), None)
+
+
+def open_call(seen: Seen) -> SeenCall | None:
+    """Returns the call of the experiment, where the client waited for its answer when the judge acted."""
+    call, acted = seen.call, seen.acted_at
+    if call is None or acted is None or (call.cancelled_at is not None and call.cancelled_at < acted):
+        return None
+    sign = seen.sign(call)
+    return None if sign is not None and sign[0] <= acted else call
 
 
 def settled(seen: Seen, control: Seen | None) -> str:
@@ -120,46 +128,39 @@ def _ends(seen: Seen) -> Iterator[Sign]:
 
 def _gave_up(seen: Seen, acted: float) -> Sign | None:
     """Returns what a client did before its call was answered, which it had no reason to give up."""
-    call = seen.call
-    if (
-        call is None
-        or (call.cancelled_at or acted) < acted
-        or ((sign := seen.sign(call)) and sign[0] <= acted)
-    ):
+    call = open_call(seen)
+    if call is None:
         return None
-    marks = [(call.cancelled_at or 0.0, "it cancelled its call")]
-    marks += [
-        (each.at, f"it called {each.tool}") for each in seen.nexts if each.connection == call.connection
-    ]
-    marks.append(
-        (seen.gone_at(call) or 0.0, f"it ended its {'session' if seen.transport == 'http' else 'server'}")
-    )
-    found = min((each for each in marks if acted < each[0] <= (call.answered_at or 0.0)), default=None)
+    found = _before_its_answer(seen, call, acted)
+    if call.cancelled_at is not None and acted < call.cancelled_at <= (call.answered_at or 0.0):
+        cancel = call.cancelled_at, "it cancelled its call"
+        found = cancel if found is None else min(found, cancel)
     return found and Sign("gave up", f"{found[1]} before its call was answered", found[0])
 
 
 def _early(seen: Seen, following: SeenCall, acted: float) -> Sign | None:
     """Returns what the client did before its next call was answered: it took something else for the answer, or died."""
-    since = max(acted, following.at)
-    until = float("inf") if following.answered_at is None else following.answered_at
-    at = following.connection
-    marks = [
-        (each.at, f"it called {each.tool}")
-        for each in (*seen.calls, *seen.nexts)
-        if each is not following and each.connection == at
-    ]
-    what = "session" if seen.transport == "http" else "server"
-    marks.append((seen.gone_at(following) or 0.0, f"it ended its {what}"))
-    if not seen.stopped:
-        marks.append((seen.ended_at or 0.0, end_words(seen)))
-    found = min((each for each in marks if since < each[0] <= until), default=None)
+    found = _before_its_answer(seen, following, max(acted, following.at))
     # It waits no more for a call that it cancelled, because the judge held that for longer than it wanted.
     if found is None or (seen.cancels(following) and (following.cancelled_at or 0.0) <= found[0]):
         return None
-    words = found[1]
-    if words.startswith("it ended its") and seen.ended_at is not None and not seen.stopped:
-        words = end_words(seen)  # the end of a client ends that as well
-    return Sign("early", f"{words} before its next call was answered", found[0])
+    return Sign("early", f"{found[1]} before its next call was answered", found[0])
+
+
+def _before_its_answer(seen: Seen, call: SeenCall, since: float) -> tuple[float, str] | None:
+    """Returns the first thing that a client did after a time and before it had the answer of a call."""
+    until = float("inf") if call.answered_at is None else call.answered_at
+    marks = [
+        (each.at, f"it called {each.tool}")
+        for each in (*seen.calls, *seen.nexts)
+        if each is not call and each.connection == call.connection
+    ]
+    ended = "" if seen.stopped or seen.ended_at is None else end_words(seen)
+    what = "session" if seen.transport == "http" else "server"
+    marks.append((seen.gone_at(call) or 0.0, ended or f"it ended its {what}"))  # its end ends that as well
+    if ended:
+        marks.append((seen.ended_at or 0.0, ended))
+    return min((each for each in marks if since < each[0] <= until), default=None)
 
 
 def _wrong_messages(seen: Seen, acted: float) -> Iterator[Sign]:
@@ -168,12 +169,12 @@ def _wrong_messages(seen: Seen, acted: float) -> Iterator[Sign]:
     if began:
         words = "it opened another session" if seen.transport == "http" else "it started its server again"
         yield Sign("restart", words, began[0])
-    following = next_call(seen)
-    if following is not None and following.cancelled_at is not None and following.answered_at is not None:
-        late = following.cancelled_at - following.answered_at
-        if late > CROSSING_SECONDS:
-            words = f"it cancelled its next call {late:.1f} s after that was answered"
-            yield Sign(NEXT_CANCELLED, words, following.cancelled_at)
+    for name, call in (("call", open_call(seen)), ("next call", next_call(seen))):
+        if call is not None and call.cancelled_at is not None and call.answered_at is not None:
+            late = call.cancelled_at - call.answered_at
+            if late > CROSSING_SECONDS:
+                words = f"it cancelled its {name} {late:.1f} s after that was answered"
+                yield Sign(LOST_ANSWER, words, call.cancelled_at)
     for each in seen.violations():
         # what breaks a rule of its own is judged by that
         if each.at >= acted and each.rule not in BREAKS:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from mcp_tui.judge.harm import NEXT_CANCELLED, Sign, harm, next_call, settled
+from mcp_tui.judge.harm import LOST_ANSWER, Sign, harm, next_call, open_call, settled
 from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.seen import (
     CONNECTION_END_SECONDS,
@@ -139,10 +139,11 @@ class Judging:
         return self._broken(rule, told[0].what.partition(": ")[2], *told[:5]) if told else None
 
     def _is_harm(self, name: str, violation: Violation) -> bool:
-        """Whether a client broke a rule because it never had the answer of its next call, which is judged as harm."""
-        following = next_call(self.runs[name])
-        lost = following is not None and violation.rule == "cancel-over" and violation.id == following.id
-        return lost and any(each.kind == NEXT_CANCELLED for each in self._harmed(name))
+        """Whether a client broke a rule because it never had the answer of a call, which is judged as harm."""
+        seen = self.runs[name]
+        calls = (each for each in (open_call(seen), next_call(seen)) if each is not None)
+        lost = violation.rule == "cancel-over" and any(violation.id == each.id for each in calls)
+        return lost and any(each.kind == LOST_ANSWER for each in self._harmed(name))
 
     # -- what a client gave up -----------------------------------------------------------------------------------
 
