@@ -220,7 +220,7 @@ async def _ask(stage: Stage, held: HeldCall, frame: Object, *, takes_back: bool)
     third = _pose(stage, held, frame)
     await stage.until(lambda: third.answered_at is not None or over(), took / 2)
     _take_back(held, third)
-    await stage.until(over, 2 * took + CANCEL_SECONDS)
+    await stage.until(over, took + CANCEL_SECONDS)
     seen.watched = monotonic() - (third.taken_back_at or 0.0)
 
 

@@ -79,8 +79,10 @@ def open_call(seen: Seen) -> SeenCall | None:
 
 def settled(seen: Seen, control: Seen | None) -> str:
     """Returns how the client was seen to work on after its next call was answered; empty if it was not."""
-    following, acted = next_call(seen), seen.acted_at
-    if following is None or following.answered_at is None or acted is None:
+    following, call = next_call(seen), open_call(seen)
+    if not seen.nexts and call is not None and call.answered_at is not None and seen.exit == 0:
+        return "its call was answered, and it ended with status 0"
+    if following is None or following.answered_at is None or seen.acted_at is None:
         return ""
     answered, at = following.answered_at, following.connection
     if following.cancelled_at is not None and following.cancelled_at < answered:

@@ -184,7 +184,12 @@ class Judge:
             {"type": "http", "url": stage.url} if stage.url else {"command": server[0], "args": server[1:]}
         )
         config.write_text(json.dumps({"mcpServers": {"judge": entry}}))
-        limit = max(self.limit, PATIENT_LIMIT_SECONDS) if experiment.patient else self.limit
+        limit, maximum = self.limit, self.maximum
+        if experiment.patient:
+            limit, maximum = (
+                max(limit, PATIENT_LIMIT_SECONDS),
+                maximum and max(maximum, PATIENT_LIMIT_SECONDS),
+            )
         values = {
             "server": shlex.join(server),
             "url": stage.url,
@@ -193,7 +198,7 @@ class Judge:
             "tool": experiment.tool,
             "arguments": json.dumps(experiment.arguments or {}),
             "timeout": f"{limit:g}",
-            "max_timeout": f"{self.maximum:g}" if self.maximum else "",
+            "max_timeout": f"{maximum:g}" if maximum else "",
         }
         words: list[str] = []
         for word in self.command:

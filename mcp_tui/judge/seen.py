@@ -189,16 +189,19 @@ class Seen:
         """Returns when and how the client was seen to have given a call up: by a line of its output, or by the next call."""
         # A client whose call was answered goes on because of that: only what came before is a sign.
         until = call.answered_at if call.answered_at is not None else float("inf")
+        # After a signal no call is made beside another one.
+        signalled = self.acted_at if self.experiment in SIGNALS else None
+        since = call.at + SIDE_BY_SIDE_SECONDS if signalled is None else signalled
         found = [
             (each.at, f"it made its next call, {each.tool}")
             for each in self.nexts
-            if each.connection == call.connection and call.at + SIDE_BY_SIDE_SECONDS < each.at <= until
+            if each.connection == call.connection and since < each.at <= until
         ]
         if self.gave_up is not None and call.at <= self.gave_up.at <= until:
             found.append((self.gave_up.at, self.gave_up.words))
         # Over stdio the end of the client is the end of its server, which is told as that. Over HTTP nothing else shows it.
-        signalled = self.transport == "http" and self.experiment in SIGNALS and not self.stopped
-        if signalled and self.ended_at is not None and self.ended_at <= until:
+        ends = self.transport == "http" and self.experiment in SIGNALS and not self.stopped
+        if ends and self.ended_at is not None and self.ended_at <= until:
             found.append((self.ended_at, "it ended"))
         return min(found, default=None)
 

@@ -191,7 +191,11 @@ class Judging:
         if found is None or stop is None or stop.call is None:
             return found
         # A client that cannot stop a call reaches its limit in this run as well, and that is no stop.
-        after, limit = given_up_after(stop, stop.call), max(self.limit(), stop.timeout)
+        # The limit may cover what is done before the call, which is seen later then.
+        after, limit = (
+            given_up_after(stop, stop.call),
+            min(filter(None, (self.limit(), stop.timeout)), default=0.0),
+        )
         if found.verdict is Verdict.PASS and stop.call.cancelled_at is not None:
             after = stop.call.cancelled_at - stop.call.at
         if after is not None and limit and after >= REACHED_SHARE * limit:
@@ -456,10 +460,7 @@ class Judging:
         )
         if found:
             return self._broken("K-11", found[0].words, *told)
-        worked = settled(seen, control)
-        if not worked and seen.exit == 0 and not seen.nexts:
-            worked = "its call was answered, and it ended with status 0"
-        if worked:
+        if worked := settled(seen, control):
             return self._passed("K-11", f"it went on: {worked}", *told)
         return self._unseen("K-11", "it made no next call that shows that it works on", *told)
 

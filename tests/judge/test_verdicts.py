@@ -460,7 +460,7 @@ def test_what_is_left_behind_is_told_by_the_signal():
 def test_an_interrupted_client_may_cancel_or_end_the_server_but_not_forget_the_call():
     assert found("K-16", run("sigint", cancelled(10.1))).verdict is PASS
     assert found("K-16", run("sigint", call()), run("sigterm", call())).verdict is UNSEEN
-    forgot = run("sigterm", call(), nexts=(following(),))
+    forgot = run("sigterm", call(), nexts=(following(),), acted_at=10.1)
     assert found("K-16", run("sigint", call()), forgot).verdict is WARNING
     # a cancel at one signal hides nothing of the other, unless that one ended the client by itself
     finding = found("K-16", run("sigint", call(), exit=130), run("sigterm", cancelled(), exit=143))

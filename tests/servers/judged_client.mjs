@@ -25,7 +25,7 @@ function pipe() {
   const words = env.MCP_SERVER_COMMAND.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''));
   const server = spawn(words[0], words.slice(1), { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const over = new Promise((done) => server.on('exit', () => done(true)));
-  if (RULE !== 'K-15') // what ends it when this process is gone, whatever ended that
+  if (RULE !== 'K-15' && !(RULE === 'K-14' && X === 'exit')) // what ends it when this process is gone, whatever ended that
     spawn('sh', ['-c', `read x; sleep .3; kill -9 ${server.pid}`], { stdio: ['pipe', 'ignore', 'ignore'], detached: true }).unref();
   server.stdin.on('error', () => {});
   let rest = '';

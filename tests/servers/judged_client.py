@@ -53,7 +53,7 @@ class Pipe:
         words = shlex.split(os.environ["MCP_SERVER_COMMAND"])
         self.process = subprocess.Popen(words, stdin=-1, stdout=-1, bufsize=0, start_new_session=True)
         self.client = client
-        if RULE != "K-15":
+        if RULE != "K-15" and not (RULE == "K-14" and EXPERIMENT == "exit"):
             self.guard()
         threading.Thread(target=self.read, daemon=True).start()
 
