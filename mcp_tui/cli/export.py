@@ -502,6 +502,11 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
             cells.append((id_, name, shown.cause, reason, shown.signal, came))
     head = ("id", "request", "cause", "reason", "signal", "what came")
     yield from _table("Cancellations", recording, head, cells)
+    book = RecordedBook.whole(recording)
+    for number, event in enumerate(book.violation_events):
+        if not number:
+            yield ""
+        yield f"- {code(brief(book.violation(event).words))}"
     for row in rows:
         yield ""
         yield f"#### {code(f'{row.label} ({row.id})')}: {badge(row, recording.ended_at).word}"

@@ -15,9 +15,10 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, colourful, csv_lines, dump, out, table, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
-from mcp_tui.journal.index import LoggedCancellation, RecordedSession
+from mcp_tui.journal.index import Logged, LoggedCancellation, LoggedViolation, RecordedSession
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.client_violations import VIOLATION
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.filters import Test
@@ -36,7 +37,7 @@ CAPS: Final = (19, 10, 32, 8, 96, 240)
 LOG_COLUMNS: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "outcomes", "cause",
     "reason", "signal", "reason_delivered", "delivery", "watched", "disconnected", "elapsed", "late", "worst", "details",
-    "client",
+    "client", "violation",
 )  # fmt: skip
 """The columns of the CSV."""
 
@@ -67,7 +68,7 @@ def run(_name: str, given: Words) -> int:
     named = journals.every(given)
     passes = _filter(given)
     sessions = _sessions(named)
-    found = [each for each in index.find(sessions, internal=options.internal) if passes(each)]
+    found = [each for each in index.log(sessions, internal=options.internal) if passes(each)]
     hidden = 0
     if options.sessions:
         forms = _session_forms(sessions)
@@ -91,10 +92,10 @@ def run(_name: str, given: Words) -> int:
     return Exit.USAGE if named and any(each.problem for each in sessions) else Exit.COMPLETED
 
 
-def _filter(given: Words) -> Callable[[LoggedCancellation], bool]:
+def _filter(given: Words) -> Callable[[Logged], bool]:
     """Returns the test of the options that are fields of the filter language; a tool is named in full."""
 
-    def named(text: str) -> Test[LoggedCancellation]:
+    def named(text: str) -> Test[Logged]:
         return lambda each: text in {"", each.name, each.method}
 
     fields = logged_fields("--") | {"tool": named}
@@ -147,9 +148,7 @@ def _nothing(given: Words, count: int) -> str:
     return f"No {'matching ' if chosen else ''}cancellations in {among}."
 
 
-def lines(
-    entries: Sequence[LoggedCancellation], columns: int | None, *, colour: bool = False
-) -> Iterator[str]:
+def lines(entries: Sequence[Logged], columns: int | None, *, colour: bool = False) -> Iterator[str]:
     """Yields the log as text: the name of each session, and below it its cancellations in columns.
 
     ``columns`` is the width of a line at most; ``None`` for no limit.
@@ -174,11 +173,11 @@ def lines(
             yield line if columns is None else clip(line, columns)
 
 
-def _called_by(entry: LoggedCancellation) -> str:
+def _called_by(entry: Logged) -> str:
     return f"called by {entry.client}" if entry.client else ""
 
 
-def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
+def _cells(entry: Logged) -> tuple[SafeText, ...]:
     from mcp_tui.tui.view.cancellations import logged
 
     shown = logged(entry)
@@ -186,8 +185,9 @@ def _cells(entry: LoggedCancellation) -> tuple[SafeText, ...]:
     return clean(clock.local_stamp(entry.wall)), shown.id, shown.request, shown.cause, came, shown.reason
 
 
-def as_json(entry: LoggedCancellation) -> dict[str, Any]:
-    """Returns a cancellation for JSON, with the members of the outcome of a headless call."""
+def as_json(entry: Logged) -> dict[str, Any]:
+    """Returns a line for JSON: a cancellation has the members of the outcome of a headless call, a violation its own."""
+    broken = isinstance(entry, LoggedViolation)
     return {
         "session": entry.session.name,
         "file": entry.session.path,
@@ -195,13 +195,16 @@ def as_json(entry: LoggedCancellation) -> dict[str, Any]:
         "server": entry.server or None,
         "transport": entry.transport or None,
         "revision": entry.revision or None,
-        **evidence.cancellation_json(entry.row, entry.until),
+        **(entry.as_json() if broken else evidence.cancellation_json(entry.row, entry.until)),
         "client": entry.client or None,
+        **({} if broken else {"violation": None}),
     }
 
 
-def _row(entry: LoggedCancellation) -> dict[str, Any]:
+def _row(entry: Logged) -> dict[str, Any]:
     made = as_json(entry)
+    if isinstance(entry, LoggedViolation):
+        return dict.fromkeys(LOG_COLUMNS) | made
     made["late"] = " ".join(f"{each['kind']}+{each['after']}" for each in made["late"])
     lost = made["disconnected"]
     made["outcomes"] = " ".join(made["outcomes"])
@@ -216,15 +219,20 @@ _ORDER: Final = [*Outcome]
 """The outcomes, the worst first."""
 
 
-def _sum_forms(found: Iterable[LoggedCancellation]) -> Forms:
-    """Counts the outcomes of each tool, the most frequent first, the worst first among equals."""
+def _sum_forms(found: Iterable[Logged]) -> Forms:
+    """Counts the outcomes of each tool, the most frequent first, the worst first among equals; no violation is one."""
     head = ("tool", "outcome", "count", "worst")
     rows: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     shown: list[tuple[SafeText, SafeText]] = []
     tools: dict[str, list[LoggedCancellation]] = {}
+    broken = Counter[str]()
     for each in found:
-        tools.setdefault(each.name or each.method, []).append(each)
+        of = tools.setdefault(each.name or each.method, [])
+        if isinstance(each, LoggedViolation):
+            broken[each.name or each.method] += 1
+        else:
+            of.append(each)
     for tool, some in sorted(tools.items(), key=lambda tool: (-len(tool[1]), tool[0])):
         said: list[str] = []
         outcomes: dict[str, Any] = {}
@@ -239,7 +247,11 @@ def _sum_forms(found: Iterable[LoggedCancellation]) -> Forms:
             rows.append(dict(zip(head, (tool, outcome.value, count, worst), strict=True)))
             outcomes[outcome.value] = {"count": count} | ({} if worst is None else {"worst": round(worst, 6)})
             said.append(_summed(outcome, count, worst))
-        objects.append({"tool": tool, "total": len(some), "outcomes": outcomes})
+        if broken[tool]:
+            rows.append(dict(zip(head, (tool, VIOLATION, broken[tool], None), strict=True)))
+            said.append(f"violation by the client {broken[tool]:,}")
+        counts = {"total": len(some), "outcomes": outcomes, "violations": broken[tool]}
+        objects.append({"tool": tool or None, **counts})
         shown.append((brief(tool, 80), clean(", ".join(said))))
     return Forms(head, rows, table(shown), objects)
 

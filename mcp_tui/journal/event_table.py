@@ -39,6 +39,8 @@ _RECEIVED: Final = KINDS.index(ev.ServerRequestReceived)
 _DISCONNECTED: Final = KINDS.index(ev.Disconnected)
 _CALLED: Final = KINDS.index(ev.Called)
 _LOG_KIND: Final = KINDS.index(ev.Log)
+_VIOLATION_KIND: Final = KINDS.index(ev.Violation)
+_BY_CLIENT: Final = messages.encode({"by": ev.Origin.CLIENT.value})[1:-1]
 _TIME: Final = late(rb'"mono":(\d+(?:\.\d+)?)')
 
 
@@ -49,8 +51,8 @@ class EventTable:
     (:data:`~mcp_tui.protocol.transitions.STAYED` and so on); ``rows``, the number of that; ``after``, its next event.
     Of a request: ``first``, its first event. Missing values are :data:`NONE`. ``known`` has its number by its id as written
     in a record: ``b'"id":7'``. ``requests`` has the course of our requests, ``server_requests`` that of the server's.
-    ``log``, ``connection`` and ``cancels`` (the first of each request, without the client's own) list events; ``logged_at``
-    has the times of log messages.
+    ``log``, ``connection``, ``cancels`` (the first of each request, without the client's own), and ``violations`` (of the
+    client behind a tap) list events; ``logged_at`` has the times of log messages.
     ``misfits`` counts events that no state permits. If the journal ``is_shortened``, events of requests whose start was
     removed are none of them.
     """
@@ -66,6 +68,7 @@ class EventTable:
         self.logged_at = array("d")
         self.cancels = array("I")
         self.connection = array("I")
+        self.violations = array("I")
         self.requests = RequestIndex()
         self.server_requests = ServerRequestIndex[bytes]()
         self.misfits = 0
@@ -86,6 +89,8 @@ class EventTable:
         row, effect = self._apply(number, code, id, line) if OF_A_REQUEST[code] else (NONE, STAYED)
         if code == _LOG_KIND and (at := _TIME.search(line)):
             self.logged_at.append(float(at[1]))
+        if code == _VIOLATION_KIND and _BY_CLIENT in line:
+            self.violations.append(number)
         if OF_THE_SERVER[code]:
             self._apply_to_server_request(number, code, id, line)
         self.kinds.append(code)

@@ -8,12 +8,12 @@ again from its start.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 from zlib import crc32
 
 from mcp_tui.journal import records
@@ -24,6 +24,7 @@ from mcp_tui.journal.records import RecordingError, decode_event, encode_event
 from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
+from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Evidence, Request, fold
@@ -31,7 +32,7 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
-CACHE_NAME: Final = "index-13.cache"
+CACHE_NAME: Final = "index-14.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 SLOW_BYTES: Final = 64 * 1024 * 1024
@@ -47,7 +48,7 @@ class RecordedSession:
     ``client``, ``transport``, and ``revision`` are those of the last connection; ``client`` is empty for mcp-tui itself.
     ``broken`` counts lines that are not records, ``lost`` records that could not be written; ``removed`` is that of
     :class:`~mcp_tui.journal.recording.Recording`.
-    ``cancellations`` are made by :func:`_cancellations`.
+    ``cancellations`` are made by :func:`_cancellations`, ``violations`` by :func:`_violations`.
     """
 
     name: str
@@ -69,6 +70,7 @@ class RecordedSession:
     lost: int = 0
     removed: str = ""
     cancellations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    violations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,24 @@ class LoggedCancellation:
         row.late = tuple(Evidence(**late | {"kind": ev.Kind(late["kind"])}) for late in kept["late"])
         row.longest_gap = kept["longest"]  # of a long history only a part is kept
         return row
+
+
+@fact
+class LoggedViolation(ClientViolation):
+    """A rule that the client of a session broke. ``wall`` is its time in seconds since the epoch; it has no outcome."""
+
+    session: RecordedSession
+    wall: float
+    server: str
+    client: str
+    transport: str
+    revision: str
+    internal: bool = False
+    outcomes: tuple[Outcome, ...] = ()
+
+
+Logged: TypeAlias = LoggedCancellation | LoggedViolation
+"""A line of the log."""
 
 
 # -- from the journals -----------------------------------------------------------------------------------------
@@ -168,6 +188,7 @@ def read_session(journal: Journal) -> RecordedSession:
     *_, last = connections.values()
     book = RecordedBook.whole(recording)
     cancellations = list(_cancellations(book, connections))
+    violations = list(_violations(book, connections))
     _in_flight, watching, _late = book.counts()
     recording.close()
     unfinished = watching > 0 or (recording.torn and is_held(journal.paths[-1]))
@@ -188,6 +209,7 @@ def read_session(journal: Journal) -> RecordedSession:
         lost=recording.lost,
         removed=recording.removed,
         cancellations=cast("list[dict[str, Any]]", records.parse_json(messages.encode(cancellations))),
+        violations=cast("list[dict[str, Any]]", records.parse_json(messages.encode(violations))),
     )
 
 
@@ -196,7 +218,7 @@ _CANCEL_KIND: Final = KINDS.index(ev.CancelRequested)
 
 def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
     """Yields the fields of :class:`LoggedCancellation` for each cancelled request, in the order of the first cancels."""
-    recording, places = book.recording, [*connections]
+    recording = book.recording
     table = recording.table
     until = recording.ended_at
     seen, place = {NONE}, -1
@@ -209,7 +231,6 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
         asked = evidence.cancel_of(row)
         if asked is None:
             continue
-        on = connections[places[bisect_left(places, place) - 1]]
         kept: Json = {
             "late": [asdict(each) for each in row.late],
             "events": [encode_event(event) for event in row.history],
@@ -219,10 +240,7 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
         yield {
             "wall": recording.wall(asked.at),
             "until": until,
-            "server": on.server,
-            "client": on.client,
-            "transport": on.transport,
-            "revision": on.revision,
+            **_connection(connections, place),
             "id": row.id,
             "method": row.method,
             "name": row.name,
@@ -233,6 +251,20 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
             "lags": [evidence.lag(row, each) for each in outcomes],
             "kept": messages.encode(kept).decode(),
         }
+
+
+def _violations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
+    """Yields the fields of :class:`LoggedViolation` for each rule that the client broke."""
+    for number in book.violation_events:
+        found = book.violation(number)
+        yield asdict(found) | {"wall": book.recording.wall(found.at), **_connection(connections, number)}
+
+
+def _connection(connections: Mapping[int, ev.Connected], event: int) -> dict[str, str]:
+    """Returns the facts about the connection of an event."""
+    places = [*connections]
+    on = connections[places[bisect_left(places, event) - 1]]
+    return {"server": on.server, "client": on.client, "transport": on.transport, "revision": on.revision}
 
 
 # -- queries ---------------------------------------------------------------------------------------------------
@@ -251,6 +283,24 @@ def find(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list
                 since = round(each.wall - session.wall, 3)
                 found[session.target, session.mono, type(each.id), each.id, since] = each
     return sorted(found.values(), key=lambda each: each.wall)
+
+
+def violations(sessions: Iterable[RecordedSession]) -> list[LoggedViolation]:
+    """Returns the rules that clients behind a tap broke, the oldest first."""
+    found: dict[object, LoggedViolation] = {}
+    for session in sessions:
+        for values in session.violations:
+            each = LoggedViolation(session=session, **values)
+            # a recorder that took over may have it as well, as :func:`find` says
+            since = round(each.wall - session.wall, 3)
+            found[session.target, session.mono, each.rule, each.detail, since] = each
+    return sorted(found.values(), key=lambda each: each.wall)
+
+
+def log(sessions: Sequence[RecordedSession], *, internal: bool = False) -> list[Logged]:
+    """Returns the cancellations of sessions, and the rules that their clients broke, the oldest first."""
+    every = [*find(sessions, internal=internal), *violations(sessions)]
+    return sorted(every, key=lambda each: each.wall)
 
 
 def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:

@@ -17,6 +17,7 @@ from mcp_tui.journal.files import is_held, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State, called, evolve, evolve_run
 from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
@@ -114,6 +115,34 @@ class RecordedBook:
         del known[count:]
         known.extend(table.requests.cancelled[len(known) : count])
         return known
+
+    @property
+    def cancel_events(self) -> Sequence[int]:
+        """The events that are the cancels of :attr:`cancelled`, in their order."""
+        table = self.recording.table
+        return table.cancels[: bisect_left(table.cancels, self.position)]
+
+    @property
+    def violation_events(self) -> Sequence[int]:
+        """The events in which the client behind a tap broke a rule by now."""
+        table = self.recording.table
+        return table.violations[: bisect_left(table.violations, self.position)]
+
+    def violation(self, event: int) -> ClientViolation:
+        """Returns the broken rule of an event."""
+        found = self.recording.event(event)
+        if not isinstance(found, ev.Violation):
+            return ClientViolation(at=self.recording.at(event), rule="?", detail="its record is damaged")
+        row = None if found.id is None else self.get(found.id)
+        return ClientViolation(
+            at=found.at,
+            rule=found.rule,
+            detail=found.detail,
+            id=found.id,
+            method="" if row is None else row.method,
+            name="" if row is None else row.name,
+            count=found.count,
+        )
 
     def is_over(self, place: int) -> bool:
         """Whether a request had ended by now."""

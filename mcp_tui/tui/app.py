@@ -30,7 +30,7 @@ from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
-    from mcp_tui.journal.index import LoggedCancellation, RecordedSession
+    from mcp_tui.journal.index import Logged, RecordedSession
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.protocol.requests import Request
     from mcp_tui.tui.driver import TerminalDriver
@@ -533,11 +533,14 @@ class WorkbenchApp(Host, inherit_bindings=False):
     async def action_history(self) -> None:
         """Lets a person choose a cancellation of any session, and opens its recording there."""
         from mcp_tui.journal.files import journal_folder
+        from mcp_tui.journal.index import LoggedCancellation
         from mcp_tui.tui.screens.recordings import HistoryScreen
 
-        def chosen(entry: LoggedCancellation | None) -> None:
+        def chosen(entry: Logged | None) -> None:
             if entry is not None:
-                self._open_recording(entry.session.path, entry.row.id)
+                # a violation may be of no request, and of one that was never cancelled
+                cancelled = entry.id if isinstance(entry, LoggedCancellation) else None
+                self._open_recording(entry.session.path, cancelled)
 
         await self.open_over(HistoryScreen(journal_folder()), chosen)
 

@@ -53,7 +53,9 @@ class RecordedScene:
         self.problems: list[str] = []
         self.catalogue = Catalogue()
         self.origin = origin = replay.header.wall - replay.header.mono
-        self.cancellations = Cancellations(self.book, origin=origin, now=self.now, fitted=_FITTED_LINES)
+        self.cancellations = Cancellations(
+            self.book, origin=origin, now=self.now, fitted=_FITTED_LINES, broken=self.book
+        )
         self.log = Lines(self._logged, self._log_event, self._log_line, lambda: len(self.problems))
         self.wire = Lines(
             lambda: range(replay.frames_until(self.position)),

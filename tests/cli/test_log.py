@@ -58,12 +58,62 @@ def test_sums_by_tool(capfd: Capture):
     ]
     outcomes = {"no_reply": {"count": 3}, "late_result": {"count": 1, "worst": 2.4}}
     assert array(capfd, "--sums", "--server", "everything") == [
-        {"tool": "slow_sql", "total": 4, "outcomes": outcomes},
-        {"tool": "count", "total": 1, "outcomes": {"still_progressing": {"count": 1, "worst": 1.5}}},
+        {"tool": "slow_sql", "total": 4, "outcomes": outcomes, "violations": 0},
+        {
+            "tool": "count",
+            "total": 1,
+            "outcomes": {"still_progressing": {"count": 1, "worst": 1.5}},
+            "violations": 0,
+        },
     ]
     table = list(csv.reader(io.StringIO(tell(capfd, "log", "--sums", "--csv").out)))
     assert table[0] == ["tool", "outcome", "count", "worst"]
     assert ["slow_sql", "late_result", "1", "2.4"] in table
+
+
+def broken(rule: str, id: ev.RequestId | None, detail: str, at: float = 105.0) -> ev.Event:
+    return ev.Violation(at=at, rule=rule, detail=detail, id=id, by=ev.Origin.CLIENT)
+
+
+def test_what_a_client_broke_has_a_line_and_counts_as_no_cancel(capfd: Capture):
+    over = broken("cancel-over", 1, "a cancel of 1, which was over 3.000 s before")
+    unknown = broken("cancel-unknown", None, "a cancel of 9, which it did not send", 106.0)
+    servers = ev.Violation(at=105.5, rule="batch", detail="a batch")
+    done = ev.Completed(at=102.0, id=1)
+    keep(ONE, connected(), called(1), [done, over, servers], called(2), cancelled(2, at=107.0), unknown)
+    clause = "(MUST: Cancellation, Behavior Requirements)"
+    lines = [each.split("  ", 2)[2].strip() for each in tell(capfd, "log").out.splitlines()[1:]]
+    assert lines[0].split("  ") == [
+        "1",
+        "slow_sql",
+        "client",
+        f"violation by the client: a cancel of 1, which was over 3.000 s before {clause}",
+    ]
+    assert lines[1].endswith(
+        f"client  violation by the client: a cancel of 9, which it did not send {clause}"
+    )
+    assert lines[2].startswith("2  slow_sql  you     sent; ")
+    found = array(capfd)
+    assert [(each["id"], each["violation"], each.get("outcome")) for each in found] == [
+        (1, "cancel-over", None),
+        (None, "cancel-unknown", None),
+        (2, None, found[2]["outcome"]),
+    ]
+    assert found[0]["details"] == "a cancel of 1, which was over 3.000 s before"
+    table = list(csv.DictReader(io.StringIO(tell(capfd, "log", "--csv").out)))
+    assert [table[0][name] for name in ("id", "cause", "violation")] == ["1", "client", "cancel-over"]
+    assert "slow_sql" in tell(capfd, "log", "--sums").out
+    sums = {each["tool"]: (each["total"], each["violations"]) for each in array(capfd, "--sums")}
+    assert sums == {"slow_sql": (1, 1), None: (0, 1)}
+    assert [each["violation"] for each in array(capfd, "--cause", "client")] == [
+        "cancel-over",
+        "cancel-unknown",
+    ]
+    assert [each["violation"] for each in array(capfd, "--outcome", found[2]["outcome"])] == [None]
+    assert (
+        "- `violation by the client: a cancel of 9"
+        in tell(capfd, "export", "last", "--format", "markdown", "--cancellations").out
+    )
 
 
 def test_the_cancels_of_the_client_itself_are_told_only_when_they_are_asked_for(capfd: Capture):

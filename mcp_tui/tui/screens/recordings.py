@@ -12,7 +12,7 @@ from typing import Any, Final, LiteralString, TypeVar
 from mcp_tui import clock
 from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journals
-from mcp_tui.journal.index import LoggedCancellation, RecordedSession
+from mcp_tui.journal.index import Logged, LoggedViolation, RecordedSession
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.keys import CHOOSE, bindings
 from mcp_tui.tui.screens.dialog import Dialog, place
@@ -224,7 +224,7 @@ _SERVER_SHOWN_CELLS: Final = 100
 """Cells from which on a line shows the server."""
 
 
-class HistoryScreen(FilteredDialog[LoggedCancellation]):
+class HistoryScreen(FilteredDialog[Logged]):
     """The cancellations of all sessions."""
 
     HINTS = [("enter", "Open recording"), ("choose.up choose.down", "Choose"), ("app.back", "Back")]
@@ -249,9 +249,9 @@ class HistoryScreen(FilteredDialog[LoggedCancellation]):
     async def _load(self) -> None:
         """Reads the index, in a thread because it may have to be made first."""
 
-        def load() -> tuple[bool, list[LoggedCancellation]]:
+        def load() -> tuple[bool, list[Logged]]:
             sessions = index.sessions(self._folder)
-            return bool(sessions), index.find(sessions)
+            return bool(sessions), index.log(sessions)
 
         try:
             self._has_sessions, self.every = await asyncio.to_thread(load)
@@ -262,19 +262,21 @@ class HistoryScreen(FilteredDialog[LoggedCancellation]):
         if self.is_mounted:
             self.show()
 
-    def _line(self, entry: LoggedCancellation, cells: int) -> Line:
+    def _line(self, entry: Logged, cells: int) -> Line:
         day = fit(clean(clock.local_stamp(entry.wall)[:10]), 10)
         server = fit(brief(entry.server), 18) if cells >= _SERVER_SHOWN_CELLS else NOTHING
         before = join((day, server), "  ")
         made = self._columns.line(logged(entry), cells - len(before) - 2)
         return Line(((safe("{}  ", before), "muted"), *made.segments))
 
-    def _measure(self, found: Sequence[LoggedCancellation]) -> SafeText:
+    def _measure(self, found: Sequence[Logged]) -> SafeText:
         """Fits the columns to the newest entries, and summarises the outcomes of all."""
         self._columns.reset()
-        self._columns.measure(entry.row for entry in found[-_FITTED_LOG_LINES:])
+        newest = found[-_FITTED_LOG_LINES:]
+        self._columns.measure(each if isinstance(each, LoggedViolation) else each.row for each in newest)
         if not found:
             if self._has_sessions:
                 return words("No cancellations in any session.")
             return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
-        return tally(outcome for each in found for outcome in each.outcomes)
+        broken = sum(isinstance(each, LoggedViolation) for each in found)
+        return tally((outcome for each in found for outcome in each.outcomes), broken)

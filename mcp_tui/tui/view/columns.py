@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.lines import Segments
 from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, fit, join, width
@@ -23,9 +22,9 @@ class Sort:
     """An order of rows by ``key``, which is given the row and the time; without a key, rows keep the order they came in."""
 
     value: str
-    key: Callable[[Request, float], Any] | None = None
+    key: Callable[[Any, float], Any] | None = None
 
-    def at(self, now: float) -> Callable[[Request], Any] | None:
+    def at(self, now: float) -> Callable[[Any], Any] | None:
         """Returns the key function for sorting rows at a moment, the least first."""
         key = self.key
         return None if key is None else lambda row: key(row, now)

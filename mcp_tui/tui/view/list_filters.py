@@ -11,10 +11,10 @@ from mcp_tui import clock
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.client_violations import Cancelled, ClientViolation
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.protocol.patterns import late
-from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.tui.view.badges import CAUSES
 from mcp_tui.tui.view.catalogue import VERBS, Entry
@@ -22,7 +22,7 @@ from mcp_tui.tui.view.filters import FieldTest, Terms, Test, cause, one_of, outc
 from mcp_tui.tui.view.wire import told
 
 if TYPE_CHECKING:
-    from mcp_tui.journal.index import LoggedCancellation, RecordedSession
+    from mcp_tui.journal.index import Logged, RecordedSession
 
 
 def catalogue(text: str) -> Terms[Entry]:
@@ -92,7 +92,7 @@ class _Cancelled(Protocol):
     """What a cancelled :class:`Request` and a :class:`LoggedCancellation`, one of the index, have in common."""
 
     @property
-    def id(self) -> RequestId: ...
+    def id(self) -> RequestId | None: ...
     @property
     def method(self) -> str: ...
     @property
@@ -127,13 +127,15 @@ def _said(each: _Cancelled, came: Iterable[Outcome]) -> Iterable[str]:
     return each.name, each.method, str(each.id), each.reason, caused, *(OUTCOME_WORDS[one] for one in came)
 
 
-def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER) -> Terms[Request]:
+def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER) -> Terms[Cancelled]:
     """Parses a filter: ``outcome:`` and ``cause:`` are words, ``name:`` (or ``tool:``) and ``reason:`` take a part."""
 
-    def came(row: Request) -> Iterable[Outcome]:
-        return evidence.outcomes(row, now())
+    def came(row: Cancelled) -> Iterable[Outcome]:
+        return () if isinstance(row, ClientViolation) else evidence.outcomes(row, now())
 
-    def said(row: Request) -> Iterable[str]:
+    def said(row: Cancelled) -> Iterable[str]:
+        if isinstance(row, ClientViolation):
+            return *_said(row, ()), row.words
         until = now()
         watched = evidence.delivery_words(row, until), evidence.aftermath_words(row, until)
         return *_said(row, evidence.outcomes(row, until)), *watched
@@ -141,7 +143,7 @@ def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER
     return read(text, _fields(came), said=said)
 
 
-def logged_fields(mark: str = "") -> dict[str, FieldTest[LoggedCancellation]]:
+def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged]]:
     """Returns the fields of cancellations of all sessions, which are also options of ``log``; ``mark`` precedes these."""
     return {
         "server": part(lambda each: f"{each.server}\n{each.session.target}\n{each.session.name}"),
@@ -150,9 +152,14 @@ def logged_fields(mark: str = "") -> dict[str, FieldTest[LoggedCancellation]]:
     }
 
 
-def logged(text: str) -> Terms[LoggedCancellation]:
+def logged(text: str) -> Terms[Logged]:
     """Parses a filter of the cancellations of all sessions, by server and time besides."""
-    return read(text, logged_fields(), said=lambda each: (each.server, *_said(each, each.outcomes)))
+
+    def said(each: Logged) -> Iterable[str]:
+        words = (each.words,) if isinstance(each, ClientViolation) else ()
+        return each.server, *_said(each, each.outcomes), *words
+
+    return read(text, logged_fields(), said=said)
 
 
 # -- recordings ------------------------------------------------------------------------------------------------

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from mcp_tui import clock
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.requests import Book
+from mcp_tui.tui.view import list_filters
 from mcp_tui.tui.view.cancellations import (
     CANCELLATION_SORTS,
     CancellationLine,
@@ -132,3 +134,36 @@ def test_orders_of_the_log():
         found[sort.value] = [row.id for row in sorted(rows, key=place)]
     assert found == {"outcome": [2, 3, 1], "lag": [3, 2, 1], "name": [2, 1, 3]}
     assert after(CANCELLATION_SORTS[-1], CANCELLATION_SORTS) is NEWEST
+
+
+class Broken:
+    """Two cancels, and a rule that the client broke before the second one."""
+
+    cancel_events = (3, 8)
+    violation_events = (5,)
+
+    def violation(self, event: int, /) -> ClientViolation:
+        return ClientViolation(at=float(event), rule="cancel-over", detail="a cancel of 9", id=9, name="add")
+
+
+def test_what_the_client_broke_stands_between_the_cancels_and_counts_as_none():
+    log = Cancellations(
+        book([*started(1), *cancelled(id=1), *started(2), *cancelled(id=2)]),
+        origin=ORIGIN,
+        now=lambda: UNTIL,
+        broken=Broken(),
+    )
+    assert [log.item(number).id for number in log.numbers] == [1, 9, 2]
+    assert "violation by the client: a cancel of 9" in "".join(text for text, _ in log.line(1, 200).segments)
+    assert counted(map(log.item, log.numbers), UNTIL) == "2 watching · 1 violation by the client"
+    for sort in CANCELLATION_SORTS[1:]:
+        key = sort.at(UNTIL)
+        assert key is not None
+        sorted(map(log.item, log.numbers), key=key)
+    assert [
+        each for each in map(log.item, log.numbers) if list_filters.cancellations("late").matches(each)
+    ] == []
+    found = [
+        each.id for each in map(log.item, log.numbers) if list_filters.cancellations("client").matches(each)
+    ]
+    assert found == [9]

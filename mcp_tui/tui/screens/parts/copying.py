@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.client.results import free, save
+from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.evidence import cancellation_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint, key_of
@@ -208,7 +209,11 @@ class Copying:
         """Returns the cancellations on the screen as lines of ``log --json``, without secrets; says so if there are none."""
         secrets, now = self._scene.redactor(), self._scene.now()
         rows = self._filtering.cancellations.items()
-        made = [json.dumps(cancellation_json(row, now)).encode() for row in rows]
+        found = (
+            each.as_json() if isinstance(each, ClientViolation) else cancellation_json(each, now)
+            for each in rows
+        )
+        made = [json.dumps(each).encode() for each in found]
         if not made:
             self._screen.refuse(words("No cancellations to copy"))
         return [secrets.redact(each).decode() for each in reversed(made)]

@@ -11,6 +11,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Label
 
+from mcp_tui.protocol.client_violations import Cancelled
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import key_of
@@ -70,7 +71,7 @@ class FilterLine(Horizontal):
         self._cancel_sort = NEWEST
         self._only: Request | None = None
         self._counted: tuple[object, SafeText] = None, NOTHING
-        self.cancellations: FilteredLines[Request] = FilteredLines(scene.cancellations)
+        self.cancellations: FilteredLines[Cancelled] = FilteredLines(scene.cancellations)
         self._filtered: dict[str, FilteredLines[Any]] = {
             "cancellations": self.cancellations,
             "log": FilteredLines(scene.log),

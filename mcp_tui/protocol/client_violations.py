@@ -1,0 +1,69 @@
+"""What a client behind a tap broke, as the log of cancellations shows it: a line of its own, which counts as no cancel."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import Cause, RequestId
+from mcp_tui.protocol.values import fact
+
+VIOLATION: Final = "violation"
+"""What a broken rule is called where outcomes are counted."""
+
+
+@fact
+class ClientViolation:
+    """A rule that a client broke. ``id``, ``method``, and ``name`` are those of the request that it is about, if any.
+
+    ``at`` is a monotonic time in seconds. ``count`` says how often the client broke the rule for this request by now.
+    """
+
+    at: float
+    rule: str
+    detail: str
+    id: RequestId | None = None
+    method: str = ""
+    name: str = ""
+    count: int = 1
+
+    @property
+    def cause(self) -> Cause:
+        """Who did it."""
+        return Cause.CLIENT
+
+    @property
+    def reason(self) -> str:
+        """A violation has no reason."""
+        return ""
+
+    @property
+    def clause(self) -> str:
+        """The level of the rule and its clause in the specification; empty where it has none."""
+        # the first frame of the workbench needs no descriptions
+        from mcp_tui.protocol.descriptions import CLAUSES
+
+        return CLAUSES.get(self.rule, "")
+
+    @property
+    def words(self) -> str:
+        """The violation in words."""
+        more = f", seen {self.count:,} times" if self.count > 1 else ""
+        return f"violation by the client: {self.detail}{f' ({self.clause})' if self.clause else ''}{more}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns its members in ``log --json``."""
+        return {
+            "id": self.id,
+            "method": self.method or None,
+            "name": self.name or None,
+            "cause": self.cause.value,
+            "violation": self.rule,
+            "clause": self.clause or None,
+            "count": self.count,
+            "details": self.detail,
+        }
+
+
+Cancelled: TypeAlias = Request | ClientViolation
+"""A line of the log: a cancelled request, or a rule that the client behind a tap broke."""
