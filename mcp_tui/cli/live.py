@@ -205,7 +205,9 @@ def _cancel(given: Words) -> int:
         raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
     if isinstance(came, Unknown):
         silent = came.problem is Problem.SILENT
-        then = "The cancel may still leave." if silent else "Whether the cancel left is not known."
+        then = (
+            "The cancel may still leave, or have left." if silent else "Whether the cancel left is not known."
+        )
         raise Failure(f"Session {name} {came.why} {then}", Exit.TIMED_OUT)
     if came.unknown:
         raise Failure(f"Session {name} has no request {id_!r}. mcp-tui ps lists what is in flight.")

@@ -122,9 +122,9 @@ class Door:
 
     def close(self) -> None:
         """Closes the door."""
-        self.socket.close()
         with suppress(OSError):
             self._path.unlink()
+        self.socket.close()
 
 
 def _peer(link: socket.socket) -> tuple[int | None, int | None]:
@@ -193,7 +193,9 @@ def connect(path: Path, patience: float) -> socket.socket | None:
     """
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(patience)
+    found: os.stat_result | None = None
     try:
+        found = path.stat()
         with reachable(path) as address:
             link.connect(address)
     except OSError as error:
@@ -202,7 +204,9 @@ def connect(path: Path, patience: float) -> socket.socket | None:
         if not isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
             raise
         with suppress(OSError):
-            path.unlink()
+            # A recorder that starts again takes the name of the one that was killed.
+            if found is not None and path.stat().st_ino == found.st_ino:
+                path.unlink()
         return None
     return link
 
@@ -221,13 +225,14 @@ def is_dead(path: Path) -> bool:
 class Answer(NamedTuple):
     """What came from a control socket: a line, if it is ``whole``, or else what came of it in time.
 
-    ``pid`` is that of the session, if the system knows it, and ``stopped`` whether it is stopped, as by ctrl+z.
+    ``pid`` is that of the session, if the system knows it, and ``state`` that of this process: ``T`` if it is stopped, as by
+    ctrl+z, ``X`` or ``Z`` if it has ended.
     """
 
     line: bytes
     whole: bool
     pid: int | None = None
-    stopped: bool = False
+    state: str = ""
 
 
 class _Asked(NamedTuple):
@@ -265,11 +270,12 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
                         _ask_one(waiting, asked._replace(again=asked.again + 1), wanted, answers)
             # What came while this process had to wait itself was in time: it was read before the clock is looked at.
             pids = [key.data.pid for key in waiting.get_map().values()]
-            if not ready and (spent >= seconds or (spent >= STOPPED_SECONDS and all(map(_is_stopped, pids)))):
+            stopped = spent >= STOPPED_SECONDS and all(_state(pid) == "T" for pid in pids)
+            if not ready and (spent >= seconds or stopped):
                 break
         for key in list(waiting.get_map().values()):
             link, asked = cast("socket.socket", key.fileobj), key.data
-            answers[asked.name] = Answer(bytes(asked.data), False, asked.pid, _is_stopped(asked.pid))
+            answers[asked.name] = Answer(bytes(asked.data), False, asked.pid, _state(asked.pid))
             link.close()
     return answers
 
@@ -277,11 +283,15 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
 def _ask_one(
     waiting: selectors.BaseSelector, asked: _Asked, wanted: dict[str, Any], answers: dict[str, Answer]
 ) -> None:
+    # One that ends takes its socket away first; else it was killed while it was asked, and told nothing.
+    was_there = asked.again and asked.path.exists()
     try:
         link = connect(asked.path, 0.0)
     except OSError:
-        answers[asked.name] = Answer(b"", False)
+        answers[asked.name] = Answer(b"", False, asked.pid, _state(asked.pid))
         return
+    if link is None and was_there:
+        answers[asked.name] = Answer(b"", False, asked.pid, _state(asked.pid))
     if link is not None:
         with suppress(OSError):  # one that closed the connection is heard as that
             link.send(_line(wanted))
@@ -306,12 +316,12 @@ def _heard(link: socket.socket, asked: _Asked, answers: dict[str, Answer]) -> bo
     return True
 
 
-def _is_stopped(pid: int | None) -> bool:
-    """Whether a process is stopped, as far as the system tells."""
-    with suppress(OSError):
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
-        return state in ([b"T"], [b"t"])
-    return False
+def _state(pid: int | None) -> str:
+    """Returns the state of a process, as in :class:`Answer`, where the system tells it by files."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0].upper()
+    except OSError:
+        return "X" if pid is not None and os.path.exists("/proc/self/stat") else ""  # noqa: PTH110
 
 
 def _line(wanted: dict[str, Any]) -> bytes:

@@ -67,7 +67,9 @@ def _unknown(name: str, problem: Problem, answer: Answer) -> Unknown:
     process = "Its process" if answer.pid is None else f"Its process {answer.pid}"
     match problem:
         case Problem.SILENT:
-            state = "is stopped" if answer.stopped else "is very busy, or hangs"
+            state = {"T": "is stopped", "X": "has ended", "Z": "has ended"}.get(
+                answer.state, "is very busy, or hangs"
+            )
             why = f"did not answer. {process} {state}."
         case Problem.OTHER_VERSION:
             why = "is of another version of mcp-tui. Use the mcp-tui that started it, or restart it."

@@ -78,6 +78,25 @@ def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
     assert not list(Path(path.parent).iterdir())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
+def test_a_session_that_is_killed_while_it_is_asked_is_named():
+    dies = """
+import os, select
+from mcp_tui.live.doors import Door
+door = Door("0123456789ab")
+print(door.name, flush=True)
+select.select([door.socket], [], [])
+os._exit(1)
+"""
+    with subprocess.Popen([sys.executable, "-c", dies], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0123\n"
+        ran = run("ps")
+    assert (ran.status, ran.out.splitlines()[1].split()[:6]) == (4, ["0123", *"––––", "silent"])
+    assert f"Its process {process.pid} has ended." in ran.out
+    assert run("ps").out == "Nothing is in flight.\n"
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 def test_a_folder_of_another_user_holds_no_sessions_of_ours():
     door = Door("0123456789ab")
