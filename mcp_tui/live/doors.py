@@ -291,7 +291,7 @@ def _ask_one(
         answers[asked.name] = Answer(b"", False, asked.pid, _state(asked.pid))
         return
     if link is None and was_there:
-        answers[asked.name] = Answer(b"", False, asked.pid, _state(asked.pid))
+        answers[asked.name] = Answer(b"", False, asked.pid, "X")  # or will have ended in a moment
     if link is not None:
         with suppress(OSError):  # one that closed the connection is heard as that
             link.send(_line(wanted))
