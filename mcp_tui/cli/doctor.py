@@ -169,8 +169,11 @@ def _of_probe(report: Report, rows: list[Row]) -> Iterator[Row]:
     worst = next((each for each in _WORST if each in verdicts), Verdict.NOT_OBSERVABLE)
     if answer == "not observable":
         worst = worst if worst is Verdict.FAIL else Verdict.NOT_OBSERVABLE
+    if report.violations and worst is not Verdict.FAIL:
+        worst = Verdict.WARNING
     called = f"{report.tool} stops" if report.tool else "stops"
-    yield Row("cancel", worst, f"{called} when told to: {answer}, {why}")
+    said = f"{called} when told to: {answer}, {why}"
+    yield Row("cancel", worst, "; ".join((said, *report.violations)))
     for name, rule in (("exit", "P-21"), ("stdout", "P-32")):
         finding = report.findings.get(rule)
         absent = finding is None or finding.verdict is Verdict.NOT_APPLICABLE

@@ -11,7 +11,7 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,16 @@ from mcp_tui.client import Client
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
 from mcp_tui.client.connection import Connection
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, ControlRun
+from mcp_tui.probe.arrivals import (
+    ANSWERS,
+    EXCERPT_CHARACTERS,
+    Arrival,
+    Discarded,
+    arrival,
+    discarded,
+    named,
+)
+from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, Answer, ControlRun
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import ProbedServer
 from mcp_tui.probe.tools import Choice
@@ -30,25 +39,21 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import (
     Batch,
     Json,
-    NotificationFrame,
     RequestFrame,
     ResponseFrame,
     as_object,
 )
-from mcp_tui.protocol.values import frozen
 from mcp_tui.transport import base
-
-EXCERPT_CHARACTERS: Final = 240
-"""Characters of a message that evidence quotes."""
-
-DROPPED_RESULT_BYTES: Final = 16_384
-"""Size in bytes from which a result is not kept."""
+from mcp_tui.transport.standstill import Limit
 
 KEPT_ARRIVALS: Final = 5000
-"""Maximum number of arrivals that are kept."""
+"""Maximum number of arrivals that are kept. A response is kept in any case."""
 
 PROBE_SLOW_START_SECONDS: Final = 1.0
 """Seconds of connecting from which a server counts as slow to start."""
+
+REPEATED_SECONDS: Final = 4.0
+"""Seconds up to which a tool without a short form is called again after each cancel."""
 
 HEARTBEAT_SECONDS: Final = 0.04
 """Seconds between two checks of the heartbeat file."""
@@ -62,98 +67,12 @@ PREPARING: Final = 200_000
 
 BEFORE: Final = "--before"
 
-ANSWERS: Final = ("result", "error")
-"""The kinds of arrivals that are responses."""
-
 CANCEL_METHOD: Final = "notifications/cancelled"
 PROBE_REASON: Final = "mcp-tui probe"
 
 
 class Unprepared(base.TransportError):
     """A tool that has to be called before the slow one failed. The text is a sentence with the tool's own words."""
-
-
-@frozen
-class Arrival:
-    """A message that came in. ``kind``: ``result``, ``error``, ``progress``, ``log``, ``noise`` or ``other``.
-
-    ``of`` is the id of the request that it belongs to: that of a response or, if it has none, of the request whose own
-    stream carried it; for progress the token, as it was sent. ``stream`` is the id of the request whose own stream carried
-    it. ``type`` is the ``resultType`` of a result that is not complete (2026-07-28). ``said`` is the text of an error or of
-    a result that is one.
-    """
-
-    at: float
-    kind: str
-    frame: str
-    of: Json = None
-    stream: RequestId | None = None
-    code: int | None = None
-    is_error: bool = False
-    type: str = ""
-    said: str = ""
-    result: dict[str, Json] = field(default_factory=dict[str, Json])
-    """The result, unless it is large."""
-
-    @property
-    def words(self) -> str:
-        """A short name: ``result``, ``error -32800``, ``tool error``."""
-        if self.kind == "error":
-            return f"error {self.code}"
-        return "tool error" if self.is_error else self.kind
-
-    @property
-    def fails(self) -> bool:
-        """True for an error, or a result that says that the tool failed."""
-        return self.kind == "error" or self.is_error
-
-    @property
-    def quoted(self) -> str:
-        """The name, and for an error its own words: ``error -32602: "No such page"``."""
-        return f'{self.words}: "{self.said}"' if self.said else self.words
-
-
-def _arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
-    """Returns a frame as an arrival; ``raw`` is the message that holds it, alone or in a batch."""
-    text = messages.bytes_text(raw[: 4 * EXCERPT_CHARACTERS])[:EXCERPT_CHARACTERS]
-    match frame:
-        case ResponseFrame(id=id):
-            of = stream if id is None or id is messages.MISSING else id
-            if of is not None and not messages.is_request_id(of) and messages.integer_id(of) is None:
-                return Arrival(at, "other", text)  # it answers no request, and no notification either
-            fields = as_object(frame.result)
-            type_ = fields.get("resultType", "complete")
-            return Arrival(
-                at,
-                "result" if frame.error is None else "error",
-                text,
-                of,
-                stream,
-                code=None if frame.error is None else frame.error.code,
-                is_error=fields.get("isError") is True,
-                type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
-                said=messages.summary(frame)
-                if frame.error is not None or fields.get("isError") is True
-                else "",
-                result=fields if len(raw) < DROPPED_RESULT_BYTES else {},
-            )
-        case NotificationFrame(method="notifications/progress"):
-            token = as_object(frame.params).get("progressToken")
-            return Arrival(at, "progress", text, token, stream)
-        case NotificationFrame(method="notifications/message"):
-            return Arrival(at, "log", text)
-        case messages.PollutionFrame():
-            return Arrival(at, "noise", text)
-        case _:
-            return Arrival(at, "other", text)
-
-
-def _named(name: Json, known: Collection[RequestId]) -> RequestId | None:
-    """Returns which of the ``known`` ids an id or a token names, whatever its type: ``4``, ``"4"``, and ``4.0`` name 4."""
-    if messages.is_request_id(name) and name in known:
-        return name
-    number = messages.integer_id(name)
-    return number if number is not None and number in known else None
 
 
 async def watch(heartbeat: Path, beats: list[float]) -> None:
@@ -183,9 +102,14 @@ class ServerUnderTest(ProbedServer):
     which the heartbeat file was seen to change. ``connect`` makes a connection beside that of an experiment.
     ``before`` are the calls that prepare each connection.
     ``choice`` is ``None`` where no slow tool was found, and ``control`` a run of no time; ``task`` is the tool to run as a
-    task; ``brief`` are arguments with which the slow tool ends at once; ``connecting``: seconds that it took to connect.
-    ``noise`` holds the lines of stdout that were not messages; ``traces`` are the requests on all connections; ``calls``
-    counts tool calls by tool and arguments as JSON.
+    task; ``brief`` are arguments with which the slow tool ends at once, and ``briefly`` its answer to those; ``lists`` says
+    whether ``tools/list`` was answered. ``connecting``: seconds that it took to connect. ``nameless`` is the number of
+    responses without an id that an ordinary cancel brings. ``noise`` holds the lines of stdout that were not messages;
+    ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and arguments as JSON.
+
+    ``doubt`` names the experiment after which a call failed: until one works again, each further experiment begins with a
+    call. ``again`` is the request that was answered again when it was cancelled after its answer. ``uncancelled`` are the
+    answers of calls that were made to compare with, by the way in which they were made.
     """
 
     client: Client
@@ -197,7 +121,13 @@ class ServerUnderTest(ProbedServer):
     control: ControlRun = field(default_factory=lambda: ControlRun(duration=None))
     task: Choice | None = None
     brief: dict[str, Json] | None = None
+    briefly: Answer | None = None
+    lists: bool = True
     connecting: float = 0.0
+    nameless: int = 0
+    doubt: str = ""
+    again: Trace | None = None
+    uncancelled: dict[str, list[Answer | None]] = field(default_factory=dict[str, list[Answer | None]])
     findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
     noise: list[Arrival] = field(default_factory=list[Arrival])
     traces: list[Trace] = field(default_factory=list["Trace"])
@@ -212,6 +142,13 @@ class ServerUnderTest(ProbedServer):
     def busy(self) -> bool:
         """True if the tool is slow enough to be cancelled and does not end the connection by itself."""
         return self.choice is not None and not self.control.lost
+
+    @property
+    def has_time(self) -> bool:
+        """True if each experiment can end with a call of the tool: in its short form, or where they run side by side."""
+        return self.briefly is not None or (
+            self.transport == "stdio" and self.control.length <= REPEATED_SECONDS
+        )
 
     @property
     def slow_to_start(self) -> bool:
@@ -238,6 +175,7 @@ class ProbeConnection(base.Silence):
         self.server = server
         self.store = store
         self.heard: list[Arrival] = []
+        self.discarded: list[Discarded] = []
         self.lost = ""
         """Reason of an end that the probe did not ask for."""
         self.ended_at = math.inf
@@ -329,9 +267,20 @@ class ProbeConnection(base.Silence):
         """Keeps the start of a message as one that is not JSON."""
         self.received(raw=raw, outline=outline, at=at)
 
-    def received(self, *, raw: bytes, stream: RequestId | None = None, **_facts: object) -> None:
+    def received(
+        self,
+        *,
+        raw: bytes,
+        stream: RequestId | None = None,
+        status: int = 0,
+        outline: bytes | None = None,
+        at: float | None = None,
+    ) -> None:
         """Keeps a message, and answers requests of the server."""
-        at, parsed = self.now(), messages.parse(raw)
+        at = self.now() if at is None else at
+        parsed = messages.parse(raw, outline)
+        if stream is not None and status:
+            parsed = messages.as_answer(parsed)  # a body of its own is the answer, readable or not
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
             method, id = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
             self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=id)
@@ -339,9 +288,38 @@ class ProbeConnection(base.Silence):
                 self._answer(frame)
             # Every condition that is waited for goes through these at each message, so a flood
             # must not make them many. The journal has all of them.
-            if len(self.heard) < KEPT_ARRIVALS:
-                self.heard.append(_arrival(frame, at, raw, stream))
+            made = arrival(frame, at, raw, stream)
+            if len(self.heard) < KEPT_ARRIVALS or made.kind in ANSWERS:
+                self.heard.append(made)
+            if made.kind == "noise" and stream is not None:
+                self.dropped(what="a message that is not JSON-RPC", stream=stream)
         self._news.set()
+
+    def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
+        """Keeps that something came that no client reads."""
+        if len(self.discarded) < KEPT_ARRIVALS:
+            self.discarded.append(discarded(what, raw, self.now(), stream))
+        self._news.set()
+
+    def too_large(
+        self,
+        *,
+        head: bytes,
+        size: int,
+        stream: RequestId | None = None,
+        tail: bytes = b"",
+        at: float | None = None,
+    ) -> None:
+        """Keeps that a message above the cap came: a response if its start or its end says so."""
+        at = self.now() if at is None else at
+        frame = messages.salvage(head + tail, "above the cap")
+        self.dropped(what=f"a message of {size:,} bytes, above the cap", stream=stream)
+        id = frame.id if isinstance(frame, messages.MalformedFrame) and frame.method is None else None
+        id = stream if id is None or id is messages.MISSING else id
+        if id is not None:
+            self.heard.append(
+                Arrival(at, "oversize", messages.bytes_text(head[:EXCERPT_CHARACTERS]), id, stream)
+            )
 
     def _answer(self, frame: RequestFrame) -> None:
         answer = messages.error(frame.id, -32601, "the probe answers no questions")
@@ -370,7 +348,7 @@ class ProbeConnection(base.Silence):
             if (
                 isinstance(frame, ResponseFrame)
                 and frame.error is not None
-                and _named(frame.id, self.traces) is None
+                and named(frame.id, self.traces) is None
             ):
                 self._refused = message
                 text = f"error {frame.error.code} {frame.error.message[:EXCERPT_CHARACTERS]}".rstrip()
@@ -426,7 +404,7 @@ class ProbeConnection(base.Silence):
             # Nothing is awaited between the look at the condition and this, so whatever arrives later wakes the wait.
             self._news.clear()
             try:
-                async with asyncio.timeout(left):
+                async with Limit(left):
                     await self._news.wait()
             except TimeoutError:
                 return condition()
@@ -518,13 +496,17 @@ def violations(connections: Sequence[ProbeConnection]) -> list[str]:
             if each.kind not in (*ANSWERS, "progress") or each.of is None:
                 continue
             what = "progress messages have the token" if each.kind == "progress" else "responses have the id"
-            id = _named(each.of, connection.traces)
+            id = named(each.of, connection.traces)
             example = messages.shown(each.of)
             if id is not None and type(id) is not type(each.of):
                 found.setdefault(f"{what} of their call in another type", []).append(f"{example} for {id!r}")
             elif id is None and each.kind == "progress":
                 found.setdefault(f"{what[:-9]}an unknown token", []).append(example)
-    return [f"Violation: {len(seen):,} {what} ({seen[0]})" for what, seen in found.items()]
+    told = [f"Violation: {len(seen):,} {what} ({seen[0]})" for what, seen in found.items()]
+    unread = Counter(each.what for connection in connections for each in connection.discarded)
+    return told + [
+        f"Violation: {what}, {count:,} times, which no client reads" for what, count in unread.items()
+    ]
 
 
 @dataclass(slots=True, eq=False)
@@ -577,12 +559,12 @@ class Trace:
             for each in self.connection.heard
             if each.kind == "progress"
             and each.at > self.sent_at
-            and _named(each.of, self.connection.traces) is None
+            and named(each.of, self.connection.traces) is None
             and (each.stream == self.id if each.stream is not None else not later)
         ]
 
     def _is_named(self, arrival: Arrival) -> bool:
-        return _named(arrival.of, (self.id,)) is not None
+        return named(arrival.of, (self.id,)) is not None
 
     def signs(self, until: float) -> dict[str, tuple[float, ...]]:
         """Returns the times of each sign of its work, in seconds after its writing; heartbeats ``until`` a given time."""
@@ -593,6 +575,19 @@ class Trace:
             seen[PROGRESS] = [each.at for each in self.progress()]
             seen[LOG] = [each.at for each in heard if each.kind == "log"]
         return {name: tuple(at - sent for at in times if at > sent) for name, times in seen.items()}
+
+    def answer(self) -> Answer | None:
+        """Returns its first response as one to compare with others; ``None`` if there is none yet."""
+        heard = next(iter(self.responses), None)
+        if heard is None:
+            return None
+        steps = sum(each.at <= heard.at for each in self.progress())
+        return Answer(heard.at - self.sent_at, heard.quoted, heard.fails, heard.type, heard.is_filled, steps)
+
+    def unread(self) -> tuple[tuple[float, str], ...]:
+        """Returns what came since its writing, for it or for no other request, that no client reads."""
+        since = [each for each in self.connection.discarded if each.at > self.sent_at]
+        return tuple((each.at - self.sent_at, each.what) for each in since if each.stream in (None, self.id))
 
     def over(self) -> bool:
         """Returns whether it was answered, or cannot be answered any more."""

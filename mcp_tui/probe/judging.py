@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -26,7 +26,68 @@ LOG: Final = "the log"
 HEARTBEAT: Final = (
     "mcp-tui probe --heartbeat FILE shows whether the tool stops, if it writes to FILE while it works"
 )
-"""Advice for tools that show no sign of work."""
+"""Advice for tools that show no sign of work. Other commands quote it, so it names its own."""
+
+EARLY: Final = 0.75
+EARLY_SECONDS: Final = 0.15
+"""An answer is too early before this share of an uncancelled run, and if it is this many seconds before its end."""
+
+LATE: Final = 2.0
+LATE_SECONDS: Final = 1.5
+"""An answer is too late after this many times an uncancelled run, and this many seconds more."""
+
+
+@frozen
+class Answer:
+    """The answer of a call, to be compared with that of one like it.
+
+    ``took`` is its length in seconds; ``words`` name it and quote an error; ``fails``: it is no result, or one of a tool
+    that failed. ``type`` is the type of a result that is not complete. ``is_filled``: it has content. ``steps`` counts its
+    progress messages.
+    """
+
+    took: float
+    words: str
+    fails: bool = False
+    type: str = ""
+    is_filled: bool = True
+    steps: int = 0
+
+    def told(self) -> str:
+        """Returns the answer in words: ``result after 1.20 s``."""
+        return f"{self.words} after {self.took:.2f} s"
+
+
+def harm(answer: Answer, usual: Answer) -> str:
+    """Returns what an answer lacks that a usual one has, in words; empty if nothing.
+
+    ``usual`` is the answer of a call like it, to which nothing was done: an error, or an end far from its length, is harm.
+    """
+    if answer.fails and not usual.fails:
+        return answer.told()
+    if answer.type != usual.type:
+        return f"{answer.type or 'result'} after {answer.took:.2f} s"
+    if usual.is_filled and not answer.is_filled and not answer.fails:
+        return f"a result without content after {answer.took:.2f} s"
+    early = answer.took < min(EARLY * usual.took, usual.took - EARLY_SECONDS)
+    # A machine that is busy now and then makes calls differ. What reported every step was not cut short.
+    is_whole = usual.steps > SOME and answer.steps >= usual.steps - 1
+    if (early and not is_whole) or answer.took > LATE * usual.took + LATE_SECONDS:
+        return answer.told()
+    if usual.steps > SOME and 2 * answer.steps < usual.steps:
+        return f"{answer.told()}, with {_messages(answer.steps)} instead of {usual.steps}"
+    return ""
+
+
+def amiss(answer: Answer | None, usual: Answer, waited: str) -> str:
+    """Returns what is amiss with the answer of a call that nobody cancelled, as the rest of a sentence; empty if nothing.
+
+    ``waited`` says why there is no answer.
+    """
+    if answer is None:
+        return f"was not answered: {waited}"
+    harmed = harm(answer, usual)
+    return f"was answered with {harmed} (before any cancel: {usual.told()})" if harmed else ""
 
 
 @frozen
@@ -45,9 +106,11 @@ class WatchedCall:
 
     ``signs`` are the times of each sign of work that could be seen, by its name. ``lost`` is the reason if the server ended
     by itself. ``foreign`` is the token of progress that may be about the call, but that nobody gave; empty for none.
+    ``unread`` are the times and the names of what came and no client reads.
     """
 
     foreign: str = ""
+    unread: tuple[tuple[float, str], ...] = ()
     watched: float = 0.0
     signs: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     lost: str = ""
@@ -59,10 +122,16 @@ class WatchedCall:
 
 @fact
 class ControlRun(WatchedCall):
-    """The uncancelled run. ``duration`` is ``None`` if it did not end."""
+    """The uncancelled run. ``duration`` is ``None`` if it did not end.
+
+    ``answer`` is its answer, if it got one. ``blocks``: while it worked, the server answered nothing else. ``echoes``: the
+    server answers the request that is sent behind each cancel.
+    """
 
     duration: float | None
+    answer: Answer | None = None
     blocks: bool = False
+    echoes: bool = True
 
     @property
     def length(self) -> float:
@@ -77,6 +146,8 @@ class Observation(WatchedCall):
     cancel: float
     read: float | None = None
     """Time at which the server had read the cancel, because it answered a request sent behind it."""
+    is_unread: bool = False
+    """True if it answered none: then nothing shows that it has read the cancel."""
     answers: tuple[LateResponse, ...] = ()
     early: str = ""
     """Reason of an end before the cancel; nothing was cancelled then."""
@@ -84,6 +155,8 @@ class Observation(WatchedCall):
     """Messages worth quoting, such as the last progress."""
     closed_stream: bool = False
     """True if the cancel closed the call's own stream: no message of it can arrive then."""
+    is_reaction: bool = False
+    """True if a result that came with the cancel is known to have been caused by it."""
 
     @property
     def due(self) -> float:
@@ -101,8 +174,12 @@ class Observation(WatchedCall):
 
 def longest_gap(*runs: WatchedCall) -> float:
     """Returns the longest time between two signs of work, in seconds, of the sign that shows most of it."""
-    signs = [run.times(PROGRESS) or run.times(LOG) for run in runs]
-    return max((late - early for times in signs for early, late in pairwise(times)), default=0.0)
+    return max(longest(run.times(PROGRESS) or run.times(LOG)) for run in runs)
+
+
+def longest(moments: Sequence[float]) -> float:
+    """Returns the longest time between two of these moments, in seconds."""
+    return max((late - early for early, late in pairwise(moments)), default=0.0)
 
 
 def quiet(control: ControlRun, *runs: WatchedCall) -> float:
@@ -137,12 +214,20 @@ def _bad(level: Strength) -> Verdict:
 
 
 def known(found: Finding, *runs: WatchedCall) -> Finding:
-    """Returns a finding, but none of silence where progress came under a token that nobody gave: somebody may work."""
-    foreign = next((run.foreign for run in runs if run.foreign), "")
-    if not foreign or found.verdict in BAD:
+    """Returns a finding, but none of silence where something came that cannot be told apart from what is awaited.
+
+    That is progress under a token that nobody gave, and what no client reads.
+    """
+    if found.verdict in BAD:
         return found
-    text = f"progress under the unknown token {foreign}"
-    return Finding(found.rule, Verdict.NOT_OBSERVABLE, text, found.evidence)
+    foreign = next((run.foreign for run in runs if run.foreign), "")
+    unread = next((what for run in runs for _, what in run.unread), "")
+    if foreign or unread:
+        text = (
+            f"progress under the unknown token {foreign}" if foreign else f"{unread}, which no client reads"
+        )
+        return Finding(found.rule, Verdict.NOT_OBSERVABLE, text, found.evidence)
+    return found
 
 
 def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
@@ -166,15 +251,34 @@ def response(rule: str, seen: Observation, control: ControlRun, level: Strength)
         if control.duration is None:
             text = f"no response, but the uncancelled run got none within {control.watched:.1f} s either"
             return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
-        text = f"no response within {seen.watched - seen.cancel:.1f} s"
-        return Finding(rule, Verdict.PASS, text, seen.quotes)
+        waited = f"no response within {seen.watched - seen.cancel:.1f} s"
+        if seen.is_unread:
+            text = f"{waited}, and none to a ping behind the cancel: the server has not read it"
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
+        return _heard_all(Finding(rule, Verdict.PASS, waited, seen.quotes), seen)
     first = seen.answers[0]
-    if first.is_result and len(told) == 1 and first.at < seen.due:
+    if crossing(seen) and not seen.is_reaction:
         return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", told)
     named = first.words if first.words.startswith("error") else f"a {first.words}"
-    return Finding(
-        rule, _bad(level), f"{named} arrived {first.at - seen.cancel:.2f} s after the cancel", told
-    )
+    text = f"{named} arrived {first.at - seen.cancel:.2f} s after the cancel{unread_by(seen, first.at)}"
+    return Finding(rule, _bad(level), text, (*told, *seen.quotes))
+
+
+def crossing(seen: Observation) -> bool:
+    """Returns whether the one answer is a result that came with the cancel, so that neither may have caused the other."""
+    return len(seen.answers) == 1 and seen.answers[0].is_result and seen.answers[0].at < seen.due
+
+
+def unread_by(seen: Observation, at: float) -> str:
+    """Returns words for a cancel that the server had not read at a time, because it had answered no ping behind it."""
+    unread = seen.is_unread or (seen.read is not None and seen.read > max(at, seen.due))
+    return ", which the server had not read by then" if unread else ""
+
+
+def _heard_all(found: Finding, seen: Observation) -> Finding:
+    """Returns a finding of silence, but not where something came after the cancel that no client reads."""
+    after = tuple((at, what) for at, what in seen.unread if at > seen.cancel)
+    return known(found, replace(seen, foreign="", unread=after))
 
 
 def progress(rule: str, seen: Observation, control: ControlRun, level: Strength) -> Finding:
@@ -239,7 +343,8 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
     told = tuple(each.evidence for each in seen.answers if each.is_result) or seen.quotes
     going = next((name for name in seen.signs if len(_after(seen.times(name), since)) >= SOME), "")
     ended = ran_to_end(seen, control) if seen.answers or seen.lost else ""
-    if ended and going != BEATS:  # the heartbeat alone says more than the answer
+    # A heartbeat says more than an answer.
+    if ended and len(_after(control.times(BEATS), since)) < SOME:
         return Finding(rule, Verdict.WARNING, f"the tool worked to its end: {ended}", told)
     if going:
         lag = seen.times(going)[-1] - seen.cancel
@@ -247,28 +352,51 @@ def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
         return Finding(rule, Verdict.WARNING, text, seen.quotes)
     if seen.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)
+    # What no client reads hides messages, but not a heartbeat.
+    found = _stopped(rule, seen, control, since)
+    return known(found, replace(seen, unread=()), replace(control, unread=()))
+
+
+def _stopped(rule: str, seen: Observation, control: ControlRun, since: float) -> Finding:
+    """Returns whether a sign of work shows that it stopped; that nothing arrives after a cancel shows nothing.
+
+    Many SDKs send nothing more of a cancelled request, whatever its tool does. So messages show the end of work only where
+    some of them came when the server was known to have read the cancel.
+    """
     for name in seen.signs:
-        count, shown = len(_after(control.times(name), since)), len(seen.times(name))
+        expected, shown = control.times(name), seen.times(name)
+        count = len(_after(expected, since))
+        if count < SOME:
+            continue
         # Work that was done before the cancel did not stop at it, although nothing comes any more.
-        if count >= SOME and shown >= END * len(control.times(name)):
+        if len(shown) >= END * len(expected):
             text = f"{name} came as often as in the uncancelled run, so the work may have been done"
             return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
-        if count >= SOME:
-            late = _after(seen.times(name), seen.due)
-            when = f"{late[-1] - seen.cancel:.2f} s after the cancel" if late else "at the cancel"
-            text = f"{name} stopped {when} ({count} more without it)"
-            restless = None if name == BEATS else _restless(rule, seen, control)
-            return known(restless or Finding(rule, Verdict.PASS, text, seen.quotes), seen, control)
-    shown = "the stream is closed" if seen.closed_stream else "no progress, no log messages"
-    text = f"nothing shows whether the work goes on ({shown}): {HEARTBEAT}"
-    return known(Finding(rule, Verdict.NOT_OBSERVABLE, text), seen, control)
+        late = seen.late(name)
+        if name == BEATS:
+            if not shown and any(each < seen.cancel for each in expected):
+                text = "the heartbeat did not begin before the cancel, as it did in the uncancelled run"
+                return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
+        elif seen.read is None or not late or late[-1] < seen.read:
+            continue
+        elif restless := _restless(rule, seen, control):
+            return restless
+        when = f"{late[-1] - seen.cancel:.2f} s after the cancel" if late else "at the cancel"
+        found = Finding(rule, Verdict.PASS, f"{name} stopped {when} ({count} more without it)", seen.quotes)
+        return found if name == BEATS else known(found, seen, control)
+    if seen.answers:
+        text = f"nothing shows whether the work goes on after the {seen.answers[0].words}"
+    else:
+        text = "nothing about this request arrives after its cancel"
+        text += ": the stream is closed" * seen.closed_stream
+    return Finding(rule, Verdict.NOT_OBSERVABLE, f"{text} ({HEARTBEAT})", seen.quotes)
 
 
-def unanswered(
-    rule: str, what: str, why: str, control: ControlRun, evidence: Sequence[EvidenceItem] = ()
+def harmed(
+    rule: str, what: str, how: str, control: ControlRun, evidence: Sequence[EvidenceItem] = ()
 ) -> Finding:
-    """Returns the finding for a call that must be answered whatever was cancelled before it, and was not."""
-    text = f"{what} was not answered: {why}"
+    """Returns the finding for a call that must work whatever was cancelled before it, and did not: ``how``."""
+    text = f"{what} {how}"
     if control.lost:
         text += f" (the uncancelled run as well: {control.lost})"
     return Finding(rule, Verdict.FAIL, text, tuple(evidence), SURVIVES)

@@ -100,7 +100,8 @@ class Report:
     without secrets. ``duration`` is the seconds that the tool took uncancelled, ``None`` if it did not end or there is none.
     ``no_tool`` is the reason why no slow tool was used, with the way out in the same sentence; empty if one was used.
     ``passed_over`` are the best candidates then. ``lost`` is the reason why no experiment could connect after the control
-    run. ``notes`` are sentences about the run. ``not_run`` are the rules that were not judged because time was over.
+    run. ``notes`` are sentences about the run, among them the ``violations``: what the server sent against the protocol and
+    no rule is about. ``not_run`` are the rules that were not judged because time was over.
     """
 
     party: ClassVar = "server"
@@ -118,6 +119,7 @@ class Report:
     calls: tuple[CalledTool, ...] = ()
     findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
     notes: list[str] = field(default_factory=list[str])
+    violations: list[str] = field(default_factory=list[str])
     no_tool: str = ""
     passed_over: tuple[PassedOver, ...] = ()
     lost: str = ""
@@ -140,8 +142,9 @@ class Report:
         return rows
 
     def broken(self, *, strict: bool = False) -> bool:
-        """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed."""
-        return any(is_broken(clause, finding, strict=strict) for _, clause, finding in self.rows())
+        """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed, or there is a violation."""
+        broken = any(is_broken(clause, finding, strict=strict) for _, clause, finding in self.rows())
+        return broken or (strict and bool(self.violations))
 
     def unjudged(self, *, strict: bool = False) -> bool:
         """Whether time was over before a MUST or, if ``strict``, a SHOULD was judged."""
@@ -187,12 +190,16 @@ class Report:
         answer = self.stops()[0]
         fails = sum(is_broken(clause, found) for _, clause, found in self.rows())
         warnings = sum(is_broken(clause, found, strict=True) for _, clause, found in self.rows()) - fails
-        color = "yellow" if warnings or self.not_run or answer != "yes" else "brightgreen"
+        sound = answer == "yes" and not (warnings or self.not_run or self.violations)
+        color = "brightgreen" if sound else "yellow"
         if fails or answer == "no":
             color = "red"
         message = self.in_short(answer)
         message += f", {fails} MUST broken" * bool(fails)
         message += f", {warnings} SHOULD not followed" * bool(warnings)
+        message += f", {len(self.violations)} violation{'s'[: len(self.violations) > 1]}" * bool(
+            self.violations
+        )
         message += f", {len(self.not_run)} not run" * bool(self.not_run)
         return {"schemaVersion": 1, "label": self.label, "message": message, "color": color}
 
@@ -225,5 +232,6 @@ class Report:
             "passed_over": [asdict(each) for each in self.passed_over],
             "not_run": list(self.not_run),
             "notes": list(self.notes),
+            "violations": list(self.violations),
             "seconds": round(self.seconds, 3),
         }

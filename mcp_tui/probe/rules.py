@@ -213,7 +213,17 @@ _RULE_TABLE: Final = (
          unless=_over_stdio),
     Rule("P-32", "", "stdout carries nothing but messages", _must("Transports, stdio"), _must("stdio, Messages"),
          unless=_over_stdio),
+    Rule("P-33", "called and cancelled in one write", "a call and its cancel in one write: the tool does not work",
+         _BEHAVIOR, _BEHAVIOR, unless=_over_stdio),
 )  # fmt: skip
+
+CANCELLED_AS_USUAL: Final = {
+    **dict.fromkeys(("P-06", "P-08", "P-11", "P-14", "P-16", "P-23"), ("P-04",)),
+    "P-07": ("P-04", "P-09"),
+    "P-12": ("P-04", "P-14"),
+    "P-27": ("P-04", "P-06"),
+}
+"""The rules whose experiments cancel a call rightly, too, and the rules that are about surviving that."""
 
 RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _RULE_TABLE}
 """Every rule by its id, in the order of a report. An id is never given to another rule."""

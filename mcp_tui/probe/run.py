@@ -27,8 +27,9 @@ from mcp_tui.client.session_store import shown
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
+from mcp_tui.probe.arrivals import EXCERPT_CHARACTERS, Arrival
 from mcp_tui.probe.connection import (
-    Arrival,
+    HEARTBEAT_SECONDS,
     ProbeConnection,
     ServerUnderTest,
     Trace,
@@ -36,10 +37,20 @@ from mcp_tui.probe.connection import (
     violations,
     watch,
 )
-from mcp_tui.probe.experiments import EXPERIMENTS, Experiment, after_completion
-from mcp_tui.probe.judging import PROGRESS, ControlRun
-from mcp_tui.probe.report import TIME_OVER, CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
-from mcp_tui.probe.rules import RULES
+from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
+from mcp_tui.probe.improper import after_completion
+from mcp_tui.probe.judging import BEATS, PROGRESS, ControlRun, longest
+from mcp_tui.probe.report import (
+    BAD,
+    TIME_OVER,
+    CalledTool,
+    EvidenceItem,
+    Finding,
+    PassedOver,
+    Report,
+    Verdict,
+)
+from mcp_tui.probe.rules import CANCELLED_AS_USUAL, RULES, SURVIVES
 from mcp_tui.probe.tools import (
     Choice,
     NamedTool,
@@ -50,7 +61,9 @@ from mcp_tui.probe.tools import (
     task_choice,
 )
 from mcp_tui.probe.trial import NEEDS_TOOL, TOO_QUICK, Trial, foreign_token
+from mcp_tui.protocol.events import Pollution
 from mcp_tui.transport.base import TransportError, spawn
+from mcp_tui.transport.standstill import LATE_SECONDS
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -70,6 +83,15 @@ CANDIDATES: Final = 3
 
 FOUND_TOOL_SECONDS: Final = 8.0
 """Seconds that a tool may take that the probe chose itself."""
+
+LAG_LOOK_SECONDS: Final = 0.05
+"""Seconds between two looks at the time."""
+
+STANDSTILL_SECONDS: Final = 0.5
+"""Seconds of coming late from which an experiment is repeated, whatever it found."""
+
+OPENING: Final = 300_000
+"""The first id of the calls that show whether a server still works."""
 
 PASSED_OVER: Final = 3
 """Maximum number of tools that a report explains if none was used."""
@@ -110,6 +132,8 @@ class Probe:
         self.server: ServerUnderTest
         self.report: Report
         self._beats: list[float] = []
+        self._lags: list[tuple[float, float]] = []
+        """When this process came late to what it had to do, and by how many seconds."""
         self._began = time.monotonic()
         self._made: list[ProbeConnection] = []
         self._open: set[ProbeConnection] = set()
@@ -128,8 +152,9 @@ class Probe:
             Unprepared: a tool to call first failed.
         """
         self._began = time.monotonic()
-        file, name = self.heartbeat, "watch the heartbeat"
-        watching = None if file is None else spawn(watch(file, self._beats), name=name)
+        watching = [spawn(self._watch_lags(), name="watch the time")]
+        if self.heartbeat is not None:
+            watching.append(spawn(watch(self.heartbeat, self._beats), name="watch the heartbeat"))
         try:
             await self._prepare()
             await self._experiments()
@@ -139,18 +164,28 @@ class Probe:
                 connection.cancel_all("interrupted")
             raise
         finally:
-            if watching is not None:
-                watching.cancel()
+            for each in watching:
+                each.cancel()
             await self._close_all()
+        self._explain()
         self._count_answers()
         self._judge_stdout()
-        self.report.notes += violations(self._made)
+        self.report.violations = violations(self._made)
+        self.report.notes += self.report.violations
         self.report.calls = tuple(
             CalledTool(tool, json.loads(arguments), times)
             for (tool, arguments), times in self.server.calls.items()
         )
         self.report.seconds = time.monotonic() - self._began
         return self.report
+
+    async def _watch_lags(self) -> None:
+        """Notes when this process comes late: it was suspended, or starved by others. Then the server may have been, too."""
+        while True:
+            due = time.monotonic() + LAG_LOOK_SECONDS
+            await asyncio.sleep(LAG_LOOK_SECONDS)
+            if (late := time.monotonic() - due) >= LATE_SECONDS:
+                self._lags.append((due, late))
 
     def _found(self, *findings: Finding) -> None:
         for finding in findings:
@@ -198,13 +233,13 @@ class Probe:
         self.tell("connecting")
         date, notes = utc_stamp(wall()), list[str]()
         client = Client(self.target, self.settings, store=self.store("connect"), tokens=self.tokens)
-        tools: list[dict[str, Any]] = []
+        tools, lists = list[dict[str, Any]](), False
         try:
             info = await client.connect()
             connecting = time.monotonic() - self._began
             if offers(client, "tools"):
                 try:
-                    tools = await every(client, "tools")
+                    tools, lists = await every(client, "tools"), True
                 except ListFailed as error:
                     notes.append(f"The tools could not be listed: {error}")
             transport = client.transport
@@ -214,6 +249,7 @@ class Probe:
         finally:
             await client.close()
             client.store.close()
+        noise = [each for each in client.store.log if isinstance(each, Pollution)]
         self.server = ServerUnderTest(
             client=client,
             transport=info.transport,
@@ -221,6 +257,8 @@ class Probe:
             beats=self._beats,
             connect=self._connection,
             tools=tools,
+            lists=lists,
+            noise=[Arrival(each.at, "noise", each.line[:EXCERPT_CHARACTERS]) for each in noise],
             connecting=connecting,
         )
         self.report = Report(
@@ -246,9 +284,9 @@ class Probe:
         connection = await self._choose(wanted)
         server.task = task_choice(server.tools, server.choice, self.wish)
         server.no_tasks = no_tasks(self.report.info, server.task)
+        await self._try_briefly(connection)
         if self._applies("P-09"):
             self._found(*await Trial(connection).make(after_completion))
-        await self._try_briefly(connection)
         if server.slow_to_start:
             await self._run_warm(connection)
             text = f"The server takes {server.connecting:.1f} s to start, so connections were reused"
@@ -271,7 +309,11 @@ class Probe:
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
             self.tell(f"control run of {choice.name} {choice.shown()}{reasons}")
             limit = min(self.patience if asked else FOUND_TOOL_SECONDS, max(1.0, self._left(0.0)))
+            began = time.monotonic()
             control, heard = await _control_run(connection, choice, limit)
+            if heard is not None and not heard.fails and any(at >= began for at, _ in self._lags):
+                self.tell(f"control run of {choice.name}, again: mcp-tui stood still")
+                control, heard = await _control_run(connection, choice, limit)
             why = _useless_because(control, heard, asked=asked)
             if why:
                 failed = heard is not None and (heard.is_error or heard.kind == "error")
@@ -346,9 +388,11 @@ class Probe:
         """Finds out whether the tool can be called with arguments that make it short."""
         choice, until = self.server.choice, connection.now() + self.server.patience
         if choice is not None and choice.brief is not None and not connection.lost:
-            heard = await connection.call(choice.name, choice.brief).answered(until)
-            if heard is not None and heard.kind == "result" and not heard.is_error:
-                self.server.brief = choice.brief
+            trace = connection.call(choice.name, choice.brief)
+            await trace.answered(until)
+            answer = trace.answer()
+            if answer is not None and not answer.fails and not answer.type:
+                self.server.brief, self.server.briefly = choice.brief, answer
 
     # -- the experiments -------------------------------------------------------------------------------------------
 
@@ -365,12 +409,16 @@ class Probe:
         # The time of a run is promised. What it cuts off is reported as not run, and is exit status 6 if a MUST is among it.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._left(budget))):
-                for alone, group in groupby(due, lambda each: each.alone):
+                for alone, group in groupby(due, self._runs_alone):
                     await self._run_side_by_side(list(group), 1 if alone else lanes)
         for experiment in due:
             rules = [rule for rule in experiment.rules if rule not in self.server.findings]
             self.report.not_run += rules
             self._mark_unseen(experiment, TIME_OVER)
+
+    def _runs_alone(self, experiment: Experiment) -> bool:
+        """Returns whether an experiment runs beside no other: one that reads the heartbeat, which is that of all calls."""
+        return experiment.alone or (experiment.beats and self.heartbeat is not None)
 
     def _left(self, budget: float) -> float:
         """Returns the seconds left of a budget, or of the limit of the run if there is one; neither is endless time."""
@@ -412,8 +460,21 @@ class Probe:
                 self._found(Finding(rule, Verdict.NOT_OBSERVABLE, why))
 
     async def _make(self, experiment: Experiment) -> str:
-        """Runs one experiment; returns the reason if it could not be run."""
+        """Runs one experiment, and again if this process came too late; returns the reason if it could not be run."""
         self.tell(experiment.name)
+        began = time.monotonic()
+        why, findings = await self._attempt(experiment)
+        late = max((late for at, late in self._lags if at >= began), default=0.0)
+        if late >= STANDSTILL_SECONDS or (late and any(found.verdict in BAD for found in findings)):
+            self.tell(f"{experiment.name}, again: mcp-tui stood still for {late:.1f} s")
+            again = await self._attempt(experiment)
+            # What the first one did to the server may have made the second impossible.
+            why, findings = (why, findings) if again[0] else again
+        self._found(*findings)
+        return why
+
+    async def _attempt(self, experiment: Experiment) -> tuple[str, list[Finding]]:
+        """Runs one experiment once; returns the reason if it could not be run, and what it found."""
         opened = experiment.opened
         used = opened and not experiment.fresh and bool(self._spare)
         connection = self._spare.pop() if used else self._connection(experiment.name)
@@ -423,25 +484,86 @@ class Probe:
                 await connection.prepare()
             elif opened:
                 await connection.open()
+            if doubt := await self._doubt(experiment, connection) or await self._restless(experiment):
+                return doubt, []
             findings = await Trial(connection).make(experiment.run)
             harmed = not opened or any(found.verdict is Verdict.FAIL for found in findings)
+            if any(found.verdict is Verdict.FAIL and found.clause is SURVIVES for found in findings):
+                self.server.doubt = experiment.name
             absent = Verdict.NOT_APPLICABLE
-            self._found(*(each for each in findings if self.server.verdict(each.rule) is not absent))
+            return "", [each for each in findings if self.server.verdict(each.rule) is not absent]
         except TransportError as error:
             why = str(error) if isinstance(error, Unprepared) else f"no connection: {error}"
             if "P-01" in experiment.rules:
                 self.report.lost = why
-            return why
+            return why, []
         finally:
             await self._release(connection, harmed=harmed)
+
+    async def _restless(self, experiment: Experiment) -> str:
+        """Returns why the heartbeat would show nothing: it does not rest, because the work of an earlier call goes on."""
+        beats, pause = self._beats, 1.5 * longest(self.server.control.times(BEATS))
+        if not beats or not experiment.beats:
+            return ""
+        until = time.monotonic() + 2 * self.server.control.length
+        while time.monotonic() < beats[-1] + pause:
+            if time.monotonic() > until:
+                return "the heartbeat goes on, although no call is in flight"
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+        return ""
+
+    async def _doubt(self, experiment: Experiment, connection: ProbeConnection) -> str:
+        """Returns why an experiment would show nothing: a call that must work does not, since an earlier one failed, too.
+
+        What one experiment does to a server may outlast it: over HTTP, and behind a bridge or a daemon.
+        """
+        server = self.server
+        if not server.doubt:
+            return ""
+        if not experiment.opened:
+            connection = self._connection("a call before any cancel")
+            await connection.open()
+        # The small ids belong to the experiment.
+        first, connection.next_id = connection.next_id, OPENING
+        found = await Trial(connection).next_call("", "a call before any cancel")
+        connection.next_id = first
+        if found.verdict is Verdict.FAIL:
+            return f"{found.sentence}, since the experiment {server.doubt!r}"
+        server.doubt = ""
         return ""
 
     # -- over all experiments --------------------------------------------------------------------------------------
+
+    def _explain(self) -> None:
+        """Leaves what every cancel brings about to the rule about the ordinary one: one fault breaks one rule."""
+        found = self.server.findings
+        verdicts = {rule: finding.verdict for rule, finding in found.items()}
+        # A cancel in the same write is one at once. Among the malformed cancels one is valid, beside other calls.
+        for rule, cause, besides in (("P-27", "P-05", "P-01"), ("P-11", "P-14", "")):
+            if verdicts.get(rule) in BAD and verdicts.get(cause) in BAD and verdicts.get(besides) not in BAD:
+                text = f"the fault of {cause}: {found[rule].sentence}"
+                self._found(replace(found[rule], verdict=Verdict.NOT_OBSERVABLE, sentence=text, clause=None))
+        for rule, causes in CANCELLED_AS_USUAL.items():
+            finding = found.get(rule)
+            if finding is None or finding.verdict is not Verdict.FAIL or finding.clause is not SURVIVES:
+                continue
+            cause = next(
+                (found[each] for each in causes if each in found and found[each].clause is SURVIVES), None
+            )
+            if cause is not None:
+                text = f"the fault of {cause.rule}: {finding.sentence}"
+                self._found(replace(finding, verdict=Verdict.NOT_OBSERVABLE, sentence=text, clause=None))
 
     def _count_answers(self) -> None:
         """Judges P-22, over all requests."""
         traces = self.server.traces
         twice = [trace for trace in traces if len(trace.responses) > 1]
+        if (again := self.server.again) is not None and twice == [again]:
+            twice = []  # P-09 says so
+        elif again is not None:
+            text = "this server answers other requests twice, too (P-22)"
+            found = self.server.findings["P-09"]
+            self._found(replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text))
         told = [trace.evidence(each) for trace in twice for each in trace.responses[:3]]
         if twice:
             text = f"{len(twice)} of {len(traces)} requests were answered more than once"
@@ -490,11 +612,14 @@ async def _control_run(
     lost = connection.lost or ("" if heard is not None else trace.trouble())
     control = ControlRun(
         duration=None if heard is None and not lost else ended_at - sent,
+        answer=trace.answer(),
+        echoes=aside is None or bool(aside.responses),
         watched=connection.now() - sent,
         signs=trace.signs(ended_at),
         blocks=_blocks(aside, heard),
         lost=lost,
         foreign=foreign_token(trace.foreign_progress()),
+        unread=trace.unread(),
     )
     return control, heard
 

@@ -6,12 +6,15 @@ import asyncio
 import time
 from typing import Final
 
+from mcp_tui.probe import judging
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.tools import AIM_SECONDS
 from mcp_tui.probe.trial import MID, NEEDS_TOOL, Trial
-from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.revisions import META_CAPABILITIES
 from mcp_tui.protocol.tasks import EXTENSION
+
+CANCEL: Final = "tasks/cancel"
 
 UNKNOWN_TASK_SECONDS: Final = 0.2
 """Seconds after which a task of unknown duration is cancelled."""
@@ -32,11 +35,34 @@ async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str,
 
 async def tasks_cancel(trial: Trial) -> None:
     """P-20: a call that runs as a task is cancelled by ``tasks/cancel``."""
-    trial.found("P-20", *await _task(trial))
+    began = time.monotonic()
+    verdict, sentence = await _task(trial)
+    if verdict is Verdict.PASS:
+        verdict, sentence = _at_work(trial, began, sentence)
+    if verdict in (Verdict.PASS, Verdict.WARNING):
+        sentence = f"{sentence}; {await trial.survives('P-20')}"
+    trial.found("P-20", verdict, sentence)
+
+
+def _at_work(trial: Trial, began: float, sentence: str) -> tuple[Verdict, str]:
+    """Returns the verdict on a task that was cancelled: its status says so, but a heartbeat may say that it works on."""
+    cancelled = next(
+        (each.sent_at for each in trial.connection.traces.values() if each.method == CANCEL), began
+    )
+    since = cancelled + judging.settling(trial.control)
+    on = [beat for beat in trial.server.beats if beat > since]
+    if len(on) < judging.SOME:
+        return Verdict.PASS, sentence
+    lag = on[-1] - cancelled
+    return (
+        Verdict.WARNING,
+        f"{sentence}, but the tool kept working: the heartbeat continued until {lag:.2f} s after",
+    )
 
 
 async def _task(trial: Trial) -> tuple[Verdict, str]:
     server, modern = trial.server, trial.server.revision.modern
+    bad = Verdict.WARNING if modern else Verdict.FAIL
     choice = (server.choice or server.task) if modern else server.task
     if choice is None:
         return Verdict.NOT_OBSERVABLE, NEEDS_TOOL
@@ -61,10 +87,12 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
     await asyncio.sleep(max(0.0, began + middle - time.monotonic()))
     if not known and await is_over():
         return over
-    refused, result = await _ask(trial, "tasks/cancel", {"taskId": task})
+    refused, result = await _ask(trial, CANCEL, {"taskId": task})
     if refused:
         return over if await is_over() else (Verdict.FAIL, f"tasks/cancel of a working task: {refused}")
-    status = result.get("status", "")
+    status, named = result.get("status", ""), result.get("taskId", task)
+    if named != task:
+        return bad, f"tasks/cancel of {shown(task)} was answered about {shown(named)}"
     if not modern and status != "cancelled":
         return Verdict.FAIL, f"tasks/cancel was answered with the status {status!r}"
     await asyncio.sleep(max(0.0, began + length + 0.5 - time.monotonic()))
@@ -73,10 +101,9 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
     if gone:
         return Verdict.NOT_OBSERVABLE, "the task is gone after its cancel"
     if status != "cancelled":
-        bad = Verdict.WARNING if modern else Verdict.FAIL
         return bad, f"after its cancel the task became {status!r}"
     if not modern:
-        refused, _ = await _ask(trial, "tasks/cancel", {"taskId": task})
+        refused, _ = await _ask(trial, CANCEL, {"taskId": task})
         if not refused:
             return Verdict.FAIL, "a task that was cancelled could be cancelled again"
     return Verdict.PASS, "the task was cancelled, and stayed so"

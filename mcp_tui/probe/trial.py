@@ -9,14 +9,16 @@ from dataclasses import replace
 from typing import Final, NoReturn
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.connection import CANCEL_METHOD, PROBE_REASON, Arrival, ProbeConnection, Trace
-from mcp_tui.probe.judging import ControlRun, LateResponse, Observation
+from mcp_tui.probe.arrivals import EXCERPT_CHARACTERS, Arrival
+from mcp_tui.probe.connection import CANCEL_METHOD, PROBE_REASON, ProbeConnection, Trace
+from mcp_tui.probe.judging import Answer, ControlRun, LateResponse, Observation
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Strength
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.events import RequestId, Stderr
 from mcp_tui.protocol.evidence import TRANSIT
-from mcp_tui.protocol.messages import shown
+from mcp_tui.protocol.messages import Json, as_list, shown
+from mcp_tui.transport.base import TransportError
 
 MID: Final = 0.4
 """Share of its work after which a call is cancelled."""
@@ -28,8 +30,23 @@ TOO_QUICK: Final = 0.3
 NEEDS_TOOL: Final = "needs a slow tool; none found"
 """The reason why an experiment is not run without one."""
 
-HARM: Final = "calls of this tool harm each other, cancelled or not"
-"""The reason why an experiment with several calls in flight shows nothing."""
+HARM: Final = "calls of this tool fare so without any cancel, too"
+"""The reason why the harm of a call that nobody cancelled shows nothing."""
+
+NO_END: Final = "the tool did not end by itself"
+"""The reason why nothing shows that a call was left alone."""
+
+ENDED: Final = "the call ended before the cancel"
+"""The reason why an experiment shows nothing about a cancel."""
+
+REACTION_SECONDS: Final = 0.25
+"""Seconds in which a wrong reaction to a notification should show."""
+
+CALLED_AGAIN: Final = ("", "P-04", "P-06", "P-07", "P-14", "P-28")
+"""The rules that are about the next call, so that the tool is called however long it takes."""
+
+COMPARED_SECONDS: Final = 3.0
+"""Seconds that a call to compare with is given to be answered, beyond its time."""
 
 LISTENED_SECONDS: Final = 0.35
 """Seconds to listen on: for those in which a message may be in transit, and some more."""
@@ -128,12 +145,28 @@ class Trial:
         await trace.leaves()
         return trace
 
-    async def halfway(self) -> tuple[Trace, float]:
-        """Calls the tool and waits for the middle of its work; returns the call and that time, its time of cancel."""
+    async def halfway(self, rule: str) -> tuple[Trace, float]:
+        """Calls the tool and waits for the middle of its work; returns the call and that time, its time of cancel.
+
+        Raises:
+            Judged: the call had ended before, so ``rule`` cannot be judged.
+        """
         trace = await self.begin()
         await self.connection.quiet(trace.sent_at + self.mid)
+        self.in_flight(rule, trace)
         trace.cancel_at = self.connection.now()
         return trace, trace.cancel_at
+
+    def in_flight(self, rule: str, *traces: Trace) -> None:
+        """Checks that calls are in flight.
+
+        Raises:
+            Judged: one of them has ended, so ``rule`` cannot be judged.
+        """
+        for trace in traces:
+            if trace.over():
+                ended = trace.responses[0].quoted if trace.responses else trace.trouble()
+                self.give_up(rule, f"{ENDED} ({ended})")
 
     async def cancel(self, trace: Trace, after: float, reason: str = PROBE_REASON) -> Trace | None:
         """Cancels a call ``after`` seconds from its writing, and waits until the server has read the cancel.
@@ -165,61 +198,165 @@ class Trial:
         heard, took = trace.responses[:1], ended_at - trace.sent_at
         if ended_at >= trace.cancel_at or heard[0].kind != "result" or heard[0].is_error or took < TOO_QUICK:
             return False
-        self.server.control = replace(self.control, duration=took, signs=trace.signs(ended_at))
+        signs, answer = trace.signs(ended_at), trace.answer()
+        self.server.control = replace(self.control, duration=took, signs=signs, answer=answer)
         return True
 
-    async def harm_each_other(self, count: int) -> bool:
-        """Calls the tool several times at once; returns whether one of them fails, although none is cancelled."""
-        connection = self.server.connect("calls side by side")
-        try:
-            await connection.open()
-            calls = [connection.call(self.choice.name, self.choice.arguments) for _ in range(count)]
-            until = connection.now() + count * self.control.length + self.server.patience
-            heard = [await each.answered(until) for each in calls]
-        finally:
-            await connection.close()
-        return any(each is None or each.fails for each in heard)
+    async def reaction(self, seen: Observation) -> Observation:
+        """Returns what was seen of a call, with the cause of a result that came with its cancel, if that can be told.
 
-    async def survives(self, rule: str) -> None:
-        """Makes the next call.
+        Where an uncancelled call takes far longer, now as before, the cancel caused it.
+        """
+        usual, answers = self.control.answer, seen.answers
+        if usual is None or not judging.crossing(seen):
+            return seen
+        answer = replace(usual, took=answers[0].at, steps=usual.steps)
+        if not judging.harm(answer, usual) or await self._is_usual(answer, 1):
+            return seen
+        return replace(seen, is_reaction=True)
+
+    # -- comparing with calls that nobody cancels --------------------------------------------------------------------
+
+    async def spared(self, rule: str, trace: Trace, count: int = 1, usual: Answer | None = None) -> str:
+        """Waits for the answer of a call that nobody cancelled, one of ``count`` in flight; returns what is amiss with it.
+
+        That is empty if it was answered as the uncancelled run was, or as ``usual``, the answer of the short form.
 
         Raises:
-            Judged: the server does not answer it, so ``rule`` is broken, and judged so.
+            Judged: such calls fare as badly when none is cancelled, so ``rule`` cannot be judged.
+        """
+        is_short, usual, now = usual is not None, usual or self.control.answer, trace.connection.now()
+        assert usual is not None  # of a tool that never answers, no answer is awaited
+        # A server that works on one thing at a time needs the time of all.
+        await trace.answered(max(now, trace.sent_at + count * self.control.length) + self.server.patience)
+        self.told += [trace.evidence(each) for each in trace.responses[:1]]
+        answer = trace.answer()
+        how = judging.amiss(answer, usual, trace.waited())
+        if how and not trace.connection.lost and await self._is_usual(answer, 0 if is_short else count):
+            self.give_up(rule, HARM)
+        return how
+
+    async def untouched(self, rule: str, trace: Trace) -> str:
+        """Waits for the end of a call on which a cancel must have no effect; returns in words what that did to it.
+
+        A tool that never answers is watched for a while: that it answers is an effect, too.
+
+        Raises:
+            Judged: uncancelled calls fare so as well.
+        """
+        if self.control.answer is not None:
+            return await self.spared(rule, trace)
+        await trace.answered(trace.sent_at + self.end(self.mid))
+        self.told += [trace.evidence(each) for each in trace.responses[:1]]
+        return f"was answered with {trace.responses[0].quoted}" if trace.responses else ""
+
+    async def are_usual(self, traces: Sequence[Trace], count: int) -> bool:
+        """Returns whether each of these calls fares as calls do where none is cancelled, ``count`` side by side."""
+        return all([await self._is_usual(each.answer(), count) for each in traces])
+
+    async def _is_usual(self, answer: Answer | None, count: int) -> bool:
+        """Returns whether a call fares as badly where none is cancelled: one of ``count`` side by side.
+
+        With 0 it is the second of two in a row. Where even the first fails on a new connection, nothing works any more, and
+        that is not usual.
+        """
+        control, memo, name = self.control, self.server.uncancelled, f"{count or 'two in a row'}"
+        if name not in memo:
+            memo[name] = await self._uncancelled(count)
+        first, *others = memo[name]
+        if first is None or (control.answer is not None and first.fails and not control.answer.fails):
+            return False
+        return any(each is None or (answer is not None and not judging.harm(answer, each)) for each in others)
+
+    async def _uncancelled(self, count: int) -> list[Answer | None]:
+        """Returns the answers of a lone call, and behind it those of the calls to compare with."""
+        choice, server = self.choice, self.server
+        try:
+            if not count:
+                again = choice.arguments if server.briefly is None else server.brief
+                return await self._answers("two calls in a row", [[choice.arguments], [again]])
+            found = await self._answers("calls side by side", [[choice.arguments] * count])
+            if count == 1 or all(each is not None and not each.fails for each in found):
+                return [found[0], *found]
+            return [*await self._answers("a lone call", [[choice.arguments]]), *found]
+        except TransportError:
+            return [None]
+
+    async def _answers(
+        self, name: str, calls: Sequence[Sequence[dict[str, Json] | None]]
+    ) -> list[Answer | None]:
+        """Calls the tool on a connection of its own, each group when the one before was answered; returns the answers."""
+        connection, found = self.server.connect(name), list[Answer | None]()
+        try:
+            await connection.open()
+            for group in calls:
+                traces = [connection.call(self.choice.name, each or {}) for each in group]
+                until = connection.now() + len(group) * self.control.length + COMPARED_SECONDS
+                for trace in traces:
+                    await trace.answered(until)
+                    found.append(trace.answer())
+        finally:
+            await connection.close()
+        return found
+
+    async def survives(self, rule: str) -> str:
+        """Makes the next call; returns the words for its success.
+
+        Raises:
+            Judged: it is not answered as before, so ``rule`` is broken, and judged so, or cannot be judged.
         """
         found = await self.next_call(rule)
-        if found.verdict is Verdict.FAIL:
-            self.told += found.evidence
-            self.findings.append(replace(found, evidence=tuple(self.told)))
-            raise Judged
+        if found.verdict is Verdict.PASS:
+            return found.sentence
+        self.told += found.evidence
+        self.findings.append(replace(found, evidence=tuple(self.told)))
+        raise Judged
 
-    async def next_call(self, rule: str, what: str = "the next call", *, tool: bool = False) -> Finding:
-        """Judges whether the server still answers and, with ``tool``, whether the tool works again."""
-        connection, server, patience = self.connection, self.server, self.server.patience
-        told: list[EvidenceItem] = []
-        requests = [connection.ask]
-        if tool and server.busy and self.control.duration is not None:
-            arguments = self.choice.arguments if server.brief is None else server.brief
-            requests.append(lambda: connection.call(self.choice.name, arguments))
-        for request in requests:
-            trace = request()
-            heard = await trace.answered(connection.now() + patience)
-            why = trace.waited() if heard is None else ""
-            if heard is None:
-                told = self._last_words(trace)
-            elif heard.kind == "error" and trace.method == "tools/call":
-                why = f"error {heard.code}"
-                told.append(EvidenceItem(f"tools/call: {heard.words}", None, heard.frame))
-            else:
-                text = f"{trace.method} answered after {heard.at - trace.sent_at:.2f} s"
-                told.append(EvidenceItem(text, None, heard.frame))
-            if why:
-                return judging.unanswered(rule, what, why, self.control, told)
-            patience += self.control.length
-        return Finding(rule, Verdict.PASS, f"{what} was answered", tuple(told))
+    async def next_call(self, rule: str, what: str = "the next call", *, compares: bool = True) -> Finding:
+        """Judges whether the server answers ``tools/list`` and a call of the tool as it did before any cancel.
 
-    def _last_words(self, trace: Trace) -> list[EvidenceItem]:
-        """Returns evidence of the reason why a request got no answer."""
+        A tool that has no short form is not called for rules that are not about the next call, if the time is short.
+        ``compares``: a failure is compared with calls of the tool without any cancel.
+        """
+        connection, server, control = self.connection, self.server, self.control
+        listing = connection.ask()
+        heard = await listing.answered(connection.now() + server.patience)
+        told = self._answered(listing)
+        if heard is None:
+            how = f"was not answered: {listing.waited()}"
+            return judging.harmed(rule, what, how, control, self._last_words(listing))
+        if how := self._unlisted(heard):
+            return judging.harmed(rule, "tools/list", how, control, told)
+        usual = server.briefly or control.answer
+        if usual is None or not server.busy or not (server.has_time or rule in CALLED_AGAIN):
+            return Finding(rule, Verdict.PASS, "tools/list was answered", told)
+        arguments = self.choice.arguments if server.briefly is None else server.brief
+        trace = connection.call(self.choice.name, arguments or {})
+        await trace.answered(connection.now() + server.patience + usual.took)
+        answer = trace.answer()
+        told += self._answered(trace)
+        how = judging.amiss(answer, usual, trace.waited())
+        if not how:
+            return Finding(rule, Verdict.PASS, f"{what} was answered", told)
+        if compares and not connection.lost and await self._is_usual(answer, 0):
+            text = f"{what} {how}; so does the second of two calls without any cancel"
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, told)
+        return judging.harmed(rule, what, how, control, (*told, *self._last_words(trace)))
+
+    def _unlisted(self, heard: Arrival) -> str:
+        """Returns what is wrong with the answer to ``tools/list``, compared with that before any cancel."""
+        if heard.fails:
+            return f"was answered with {heard.quoted}" if self.server.lists else ""
+        # That of a long answer is not kept, but a list without tools is short.
+        short = len(heard.frame) < EXCERPT_CHARACTERS
+        listed = as_list(heard.result.get("tools"))
+        return "names no tools any more" if short and not listed and self.server.tools else ""
+
+    def _last_words(self, trace: Trace) -> tuple[EvidenceItem, ...]:
+        """Returns evidence of the reason why a request got no answer; none if it got one."""
         connection = trace.connection
+        if trace.responses:
+            return ()
         evidence = [EvidenceItem(f"{trace.method}: {trace.waited()}")]
         cancelled = [each for each in connection.traces.values() if each.cancel_at < math.inf]
         if connection.lost and cancelled:
@@ -228,7 +365,14 @@ class Trial:
             text = f"{connection.lost}, {lag:+.3f} s from the cancel"
             evidence = [EvidenceItem(text, connection.ended_at - last.sent_at)]
         said = [event.line for event in connection.store.log if isinstance(event, Stderr)]
-        return evidence + [EvidenceItem(f"stderr: {line}") for line in said[-2:] if line.strip()]
+        return (*evidence, *(EvidenceItem(f"stderr: {line}") for line in said[-2:] if line.strip()))
+
+    def _answered(self, trace: Trace) -> tuple[EvidenceItem, ...]:
+        words = "{} was answered with {} after {:.2f} s"
+        return tuple(
+            EvidenceItem(words.format(trace.method, each.words, each.at - trace.sent_at), None, each.frame)
+            for each in trace.responses[:1]
+        )
 
     # -- what was seen ---------------------------------------------------------------------------------------------
 
@@ -253,20 +397,32 @@ class Trial:
         read = behind.responses[0].at - sent if behind is not None and behind.responses else None
         how = "cancelled by closing its stream" if trace.closed_stream else "cancelled by notification"
         quotes = [EvidenceItem(how, max(0.0, cancel_at - sent))]  # in one write they share a moment
+        is_unread = behind is not None and read is None and self.control.echoes
         if read is not None:
-            quotes.append(EvidenceItem("a request sent behind the cancel was answered", read))
+            quotes.append(EvidenceItem("a ping sent behind the cancel was answered, so it was read", read))
+        elif is_unread:
+            text = "a ping sent behind the cancel was not answered: nothing shows that it was read"
+            quotes.append(EvidenceItem(text, now - sent))
         quotes += [trace.evidence(each) for each in (after if len(after) <= 2 else (after[0], after[-1]))]
         quotes += [trace.evidence(each) for each in early[:1]]
         before = connection.lost if connection.ended_at < cancel_at else ""
         if not trace.responses and trace.ended_at is not None and trace.ended_at < cancel_at:
             before = before or trace.failure
-        answers = (
+        answers = [
             LateResponse(each.words, each.at - sent, each.kind == "result", trace.evidence(each))
             for each in late
-        )
+        ]
+        # What every cancel brings is told of the ordinary one alone (P-01).
+        for each in connection.nameless(cancel_at)[self.server.nameless :]:
+            words = f"{each.words} without an id"
+            told = EvidenceItem(
+                f"{words}, {each.at - cancel_at:+.3f} s from the cancel", each.at - sent, each.frame
+            )
+            answers.append(LateResponse(words, each.at - sent, is_result=False, evidence=told))
         return Observation(
             cancel=cancel_at - sent,
             read=read,
+            is_unread=is_unread,
             answers=tuple(answers),
             early=early[0].words if early else before,
             quotes=tuple(quotes),
@@ -274,6 +430,7 @@ class Trial:
             signs=trace.signs(now),
             lost=connection.lost,
             foreign=foreign_token(foreign),
+            unread=trace.unread(),
             watched=now - sent,
         )
 

@@ -207,8 +207,8 @@ class Sink(Protocol):
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
         """Reports something that the server sent and that no client reads, so that its silence shows nothing.
 
-        ``what`` names it: an event of another name, half an event, a body in an encoding that was not accepted. ``raw`` is
-        the data of a whole event. ``stream`` is as for :meth:`received`.
+        ``what`` names it: a message in an event of another name, half an event, a body in an encoding that was not accepted.
+        ``raw`` is that message. ``stream`` is as for :meth:`received`.
         """
 
     def degraded(self, *, detail: str) -> None:

@@ -320,8 +320,11 @@ async def read_events(
                     deliver(event.data, outline=await outlined(event.data, session.turn), at=source.at)
                 elif event.data and not (other and other(event)):
                     name = f"{readable(event.name, 40)!r}"
+                    if not isinstance(messages.parse(event.data), messages.PollutionFrame):
+                        session.sink.dropped(what=f"an event named {name}", raw=event.data, stream=stream)
+                    elif not ignored:  # to keep the connection alive, most likely
+                        session.sink.happened(text=f"ignored events named {name}")
                     ignored = ignored or f"events named {name}"
-                    session.sink.dropped(what=f"an event named {name}", raw=event.data, stream=stream)
                 await session.turn.breathe()
     except EXPECTED:
         _tell_half(session, source, stream)

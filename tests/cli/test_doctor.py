@@ -61,8 +61,10 @@ def test_a_server_that_stops_when_told_to_is_sound():
     first, *lines = ran.out.splitlines()
     assert (ran.status, ran.err) == (Exit.COMPLETED, "")
     assert first.startswith("mcp-tui-demo ")
-    assert [line.split()[2] for line in lines] == ["pass"] * 11
-    assert "count stops when told to: yes" in ran.out
+    assert {line.split()[0]: line.split()[2] for line in lines if "✓ pass" not in line} == {"cancel": "not"}
+    assert len(lines) == 11
+    assert "count stops when told to: not observable, nothing about this request arrives" in ran.out
+    assert "mcp-tui probe --heartbeat FILE" in ran.out  # an option of the command that it names
 
 
 def test_a_tap_whose_program_is_gone_fails_the_server_behind_it(tmp_path: Path):

@@ -119,7 +119,7 @@ STREAMS = _rows(
     ("an event without data", stream(b"event: message\n\n" + EVENT), "completed", "came"),
     ("an id with a NUL", stream(b"id: a\0b\n" + EVENT), "completed", "came"),
     ("an id of 100 kB", stream(b"id: " + b"i" * 100_000 + b"\n" + EVENT), "completed", "came"),
-    ("an event of another name", stream(b"event: progress\ndata: {}\n\n" + EVENT), "completed", "an event named 'progress', which no client reads"),
+    ("an event of another name", stream(b'event: progress\ndata: {"jsonrpc":"2.0","method":"x"}\n\n' + EVENT), "completed", "an event named 'progress', which no client reads"),
     ("a field nobody knows", stream(b"colour: red\n" + EVENT), "completed", "came"),
     ("an answer without its blank line", stream(EVENT[:-1]), "lost", ""),
     ("a response sent twice", stream(EVENT + EVENT), "completed", "came"),

@@ -52,7 +52,7 @@ def test_the_id_0_is_faulted_only_for_what_no_other_id_does():
         return report.findings["P-23"]
 
     async def both() -> tuple[Finding, Finding]:
-        return await asyncio.gather(found("P-23"), found("P-01"))
+        return await asyncio.gather(found("P-23:ignored"), found("P-01:error"))
 
     alone, every = asyncio.run(both())
     assert (alone.verdict, "only with the id 0" in alone.sentence) == (Verdict.WARNING, True)
@@ -63,6 +63,6 @@ def test_a_must_that_was_not_judged_for_lack_of_time_is_6():
     ran = run("probe", "--time", "0.1", "--tool", "slow_work", "seconds=0.4", "--", *scripted("good").command)
     assert ran.status == Exit.TIMED_OUT
     assert (
-        "not observable  P-01 … P-31: not run: time was over (mcp-tui probe --time S gives more)" in ran.out
+        "not observable  P-01 … P-33: not run: time was over (mcp-tui probe --time S gives more)" in ran.out
     )
     assert "not run because time was over" in ran.out.splitlines()[-2]

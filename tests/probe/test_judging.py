@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, ControlRun, LateResponse, Observation
+from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, Answer, ControlRun, LateResponse, Observation
 from mcp_tui.probe.report import EvidenceItem, Verdict
 from mcp_tui.probe.rules import Strength
 from tests.cases import cases
@@ -53,11 +53,29 @@ def beating(*beats: float) -> Observation:
         ),
         # a result that comes with the cancel may have crossed it; an error answers it
         (replace(STOPPED, answers=(answer(0.05),)), MUST, UNSEEN, "may have crossed the cancel"),
+        (replace(STOPPED, answers=(answer(0.05),), is_reaction=True), MUST, FAIL, "0.05 s after the cancel"),
         (replace(STOPPED, answers=(answer(0.01, result=False),)), MUST, FAIL, "0.01 s after the cancel"),
         # nothing is claimed where nothing could come
         (replace(STOPPED, early="result"), MUST, UNSEEN, "ended before the cancel (result)"),
         (replace(STOPPED, closed_stream=True), MUST, UNSEEN, "closed the stream"),
         (replace(STOPPED, lost=LOST), MUST, UNSEEN, f"no response, but {LOST}"),
+        (replace(STOPPED, unread=((0.2, "half an event"),)), MUST, PASS, "no response within 1.1 s"),
+        (replace(STOPPED, unread=((0.6, "half an event"),)), MUST, UNSEEN, "half an event, which no client"),
+        # a ping behind the cancel says whether the server has read it
+        (
+            replace(STOPPED, is_unread=True),
+            MUST,
+            UNSEEN,
+            "none to a ping behind the cancel: the server has not",
+        ),
+        (
+            replace(LATE, is_unread=True),
+            MUST,
+            FAIL,
+            "after the cancel, which the server had not read by then",
+        ),
+        (replace(LATE, read=1.01), MUST, FAIL, "after the cancel, which the server had not read by then"),
+        (replace(LATE, read=0.41), MUST, FAIL, "a result arrived 0.60 s after the cancel"),
     ],
 )
 def test_a_response_weighs_as_much_as_the_clause(
@@ -66,6 +84,7 @@ def test_a_response_weighs_as_much_as_the_clause(
     found = judging.response("P-01", seen, CONTROL, level)
     assert found.verdict is verdict
     assert words in found.sentence
+    assert ("had not read" in words) is ("had not read" in found.sentence)
     assert bool(found.evidence) is bool(seen.answers)
 
 
@@ -101,6 +120,13 @@ def test_a_response_weighs_as_much_as_the_clause(
         ),
         # quiet is what lasts longer than anything seen
         (replace(STOPPED, watched=0.85), MUST, UNSEEN, "not quiet within 0.4 s"),
+        # what no client reads may be progress
+        (
+            replace(STOPPED, unread=((0.2, "an event named 'x'"),)),
+            MUST,
+            UNSEEN,
+            "an event named 'x', which no client",
+        ),
     ],
 )
 def test_progress_after_the_cancel(seen: Observation, level: Strength, verdict: Verdict, words: str):
@@ -120,6 +146,7 @@ BEATING = replace(CONTROL, signs={BEATS: TENTHS, PROGRESS: TENTHS})
 LOGGING = ControlRun(duration=1.0, watched=1.0, signs={LOG: TENTHS})
 ENDING = ControlRun(duration=1.0, watched=1.0, lost=LOST)
 SILENT = Observation(cancel=0.4, watched=1.5)
+READ = 0.41
 CLEANED = replace(beating(*TENTHS[:4], 0.95), answers=(answer(0.55, result=False),))
 CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
 
@@ -127,19 +154,57 @@ CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
 @cases(
     ("seen", "control", "verdict", "words"),
     [
-        (STOPPED, CONTROL, PASS, "progress stopped at the cancel"),
+        # that nothing more arrives shows no end of the work: many SDKs send nothing more of a cancelled request
+        (
+            STOPPED,
+            CONTROL,
+            UNSEEN,
+            "nothing about this request arrives after its cancel (mcp-tui probe --heartbeat FILE",
+        ),
+        (replace(STOPPED, read=READ), CONTROL, UNSEEN, "nothing about this request arrives after its cancel"),
         (CLEANED, BEATING, PASS, "the heartbeat stopped 0.55 s after the cancel (3 more without it)"),
-        (replace(then(0.95), watched=3.0), CONTROL, PASS, "progress stopped 0.55 s after the cancel"),
-        (then(0.95), CONTROL, UNSEEN, "not quiet within 1.1 s"),
+        # but what arrives when the cancel was read shows that something would
+        (
+            replace(then(0.95), watched=3.0, read=READ),
+            CONTROL,
+            PASS,
+            "progress stopped 0.55 s after the cancel",
+        ),
+        (replace(then(0.95), watched=3.0, read=0.96), CONTROL, UNSEEN, "nothing about this request arrives"),
+        (replace(then(0.95), watched=3.0), CONTROL, UNSEEN, "nothing about this request arrives"),
+        (replace(then(0.95), read=READ), CONTROL, UNSEEN, "not quiet within 1.1 s"),
         (LATE, CONTROL, WARNING, "the tool worked to its end"),
-        # a result of what was done until then shows no work to the end
-        (replace(STOPPED, answers=(answer(0.02),)), CONTROL, PASS, "progress stopped"),
+        # a result of what was done until then shows no work to the end, and no end of the work
+        (
+            replace(STOPPED, answers=(answer(0.02),)),
+            CONTROL,
+            UNSEEN,
+            "whether the work goes on after the result",
+        ),
         # the heartbeat tells where the stream is closed, and outweighs progress that ceased
         (CLOSED, CONTROL, UNSEEN, "the stream is closed"),
         (replace(CLOSED, signs={BEATS: TENTHS[:4]}), BEATING, PASS, "the heartbeat stopped"),
         (replace(CLOSED, signs={BEATS: TENTHS}), BEATING, WARNING, "the heartbeat continued"),
         (beating(*TENTHS), BEATING, WARNING, "the heartbeat continued"),
-        (replace(SILENT, signs={LOG: TENTHS[:4]}), LOGGING, PASS, "the log stopped"),
+        (beating(), BEATING, UNSEEN, "the heartbeat did not begin before the cancel"),
+        (
+            replace(beating(*TENTHS[:4]), unread=((0.6, "x"),)),
+            BEATING,
+            PASS,
+            "the heartbeat stopped at the cancel",
+        ),
+        (
+            replace(SILENT, signs={LOG: TENTHS[:4]}, read=READ),
+            LOGGING,
+            UNSEEN,
+            "nothing about this request arrives",
+        ),
+        (
+            replace(SILENT, signs={LOG: (*TENTHS[:4], 0.95)}, watched=3.0, read=READ),
+            LOGGING,
+            PASS,
+            "the log stopped",
+        ),
         (replace(SILENT, signs={LOG: TENTHS}), LOGGING, WARNING, "the log continued"),
         (SILENT, ControlRun(duration=1.0, watched=1.0), UNSEEN, "--heartbeat FILE"),
         # a tool that ends the server by itself, and does so again, worked on
@@ -155,8 +220,37 @@ def test_signs_show_whether_the_work_stopped(
     assert words in found.sentence
 
 
+USUAL = Answer(1.0, "result", steps=10)
+
+
+@cases(
+    ("answer", "usual", "words"),
+    [
+        (USUAL, USUAL, ""),
+        (replace(USUAL, took=0.8, steps=5), USUAL, ""),
+        (replace(USUAL, took=3.4), USUAL, ""),
+        (replace(USUAL, words='tool error: "no"', fails=True), USUAL, 'tool error: "no" after 1.00 s'),
+        # an end far from the length of the uncancelled run
+        (replace(USUAL, took=0.7, steps=7), USUAL, "result after 0.70 s"),
+        (replace(USUAL, took=0.7), USUAL, ""),  # it reported every step
+        (replace(USUAL, took=3.6), USUAL, "result after 3.60 s"),
+        (Answer(0.0, "result"), Answer(0.15, "result"), ""),
+        (Answer(0.0, "result"), Answer(0.2, "result"), "result after 0.00 s"),
+        (replace(USUAL, is_filled=False), USUAL, "a result without content after 1.00 s"),
+        (replace(USUAL, type="task"), USUAL, "task after 1.00 s"),
+        (replace(USUAL, steps=4), USUAL, "result after 1.00 s, with 4 progress messages instead of 10"),
+        # a tool that fails in any case is not harmed by that
+        (replace(USUAL, words="tool error", fails=True), replace(USUAL, fails=True), ""),
+        (replace(USUAL, took=0.1, steps=0, fails=True), replace(USUAL, fails=True), "result after 0.10 s"),
+    ],
+)
+def test_an_answer_is_compared_with_that_of_the_uncancelled_run(answer: Answer, usual: Answer, words: str):
+    assert judging.harm(answer, usual) == words
+
+
 def test_a_call_that_is_not_answered_fails_whatever_the_level():
-    found = judging.unanswered("P-04", "the next call", "no answer within 6.0 s", replace(CONTROL, lost=LOST))
+    how = judging.amiss(None, USUAL, "no answer within 6.0 s")
+    found = judging.harmed("P-04", "the next call", how, replace(CONTROL, lost=LOST))
     assert found.verdict is FAIL
     assert found.sentence == (
         f"the next call was not answered: no answer within 6.0 s (the uncancelled run as well: {LOST})"

@@ -1,0 +1,136 @@
+"""Messages that came in on a connection of the probe."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import field
+from typing import Final
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.messages import Json, NotificationFrame, ResponseFrame, as_object
+from mcp_tui.protocol.values import frozen
+
+EXCERPT_CHARACTERS: Final = 240
+"""Characters of a message that evidence quotes."""
+
+DROPPED_RESULT_BYTES: Final = 16_384
+"""Size in bytes from which a result is not kept."""
+
+ANSWERS: Final = ("result", "error", "malformed", "oversize")
+"""The kinds of arrivals that are responses."""
+
+
+@frozen
+class Arrival:
+    """A message that came in. ``kind``: one of :data:`ANSWERS`, ``progress``, ``log``, ``noise`` or ``other``.
+
+    A ``malformed`` one is a response that cannot be read, an ``oversize`` one is above the cap.
+    ``of`` is the id of the request that it belongs to: that of a response or, if it has none, of the request whose own
+    stream carried it; for progress the token, as it was sent. ``stream`` is the id of the request whose own stream carried
+    it. ``type`` is the ``resultType`` of a result that is not complete (2026-07-28). ``said`` is the text of an error or of
+    a result that is one.
+    """
+
+    at: float
+    kind: str
+    frame: str
+    of: Json = None
+    stream: RequestId | None = None
+    code: int | None = None
+    is_error: bool = False
+    type: str = ""
+    said: str = ""
+    result: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The result, unless it is large."""
+    is_filled: bool = False
+    """True for a result that has any content."""
+
+    @property
+    def words(self) -> str:
+        """A short name: ``result``, ``error -32800``, ``tool error``, ``malformed response``."""
+        match self.kind:
+            case "error":
+                return "malformed error" if self.code is None else f"error {self.code}"
+            case "malformed" | "oversize":
+                return f"{self.kind} response"
+            case _:
+                return "tool error" if self.is_error else self.kind
+
+    @property
+    def fails(self) -> bool:
+        """True for all but a result of a tool that did not fail."""
+        return self.kind != "result" or self.is_error
+
+    @property
+    def quoted(self) -> str:
+        """The name, and for an error its own words: ``error -32602: "No such page"``."""
+        return f'{self.words}: "{self.said}"' if self.said else self.words
+
+
+def arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
+    """Returns a frame as an arrival; ``raw`` is the message that holds it, alone or in a batch."""
+    text = messages.bytes_text(raw[: 4 * EXCERPT_CHARACTERS])[:EXCERPT_CHARACTERS]
+    match frame:
+        case ResponseFrame(id=id):
+            of = stream if id is None or id is messages.MISSING else id
+            if of is not None and not messages.is_request_id(of) and messages.integer_id(of) is None:
+                return Arrival(at, "other", text)  # it answers no request, and no notification either
+            fields = as_object(frame.result)
+            type_ = fields.get("resultType", "complete")
+            return Arrival(
+                at,
+                "result" if frame.error is None else "error",
+                text,
+                of,
+                stream,
+                code=None if frame.error is None else frame.error.code,
+                is_error=fields.get("isError") is True,
+                type=str(type_) if type_ != "complete" else "task" if "task" in fields else "",
+                said=messages.summary(frame)
+                if frame.error is not None or fields.get("isError") is True
+                else "",
+                result=fields if len(raw) < DROPPED_RESULT_BYTES else {},
+                is_filled=any(fields.get(name) for name in ("content", "structuredContent")),
+            )
+        case messages.MalformedFrame(answers=True, id=id):
+            return Arrival(at, "malformed", text, stream if id is messages.MISSING else id, stream)
+        case NotificationFrame(method="notifications/progress"):
+            token = as_object(frame.params).get("progressToken")
+            return Arrival(at, "progress", text, token, stream)
+        case NotificationFrame(method="notifications/message"):
+            return Arrival(at, "log", text)
+        case messages.PollutionFrame():
+            return Arrival(at, "noise", text, stream=stream)
+        case _:
+            return Arrival(at, "other", text)
+
+
+@frozen
+class Discarded:
+    """Something that came in and that no client reads; ``what`` names it. ``stream`` is as for an arrival."""
+
+    at: float
+    what: str
+    stream: RequestId | None = None
+
+
+def _kind(raw: bytes, at: float) -> str:
+    frame = messages.parse(raw)
+    return "other" if isinstance(frame, messages.Batch) else arrival(frame, at, raw, None).kind
+
+
+def discarded(what: str, raw: bytes, at: float, stream: RequestId | None) -> Discarded:
+    """Returns what was discarded, with the kind of the message that it held."""
+    kind = _kind(raw, at) if raw else "other"
+    held = {"progress": f"progress in {what}", "log": f"a log message in {what}"}
+    held |= dict.fromkeys(ANSWERS, f"a response in {what}")
+    return Discarded(at, held.get(kind, what), stream)
+
+
+def named(name: Json, known: Collection[RequestId]) -> RequestId | None:
+    """Returns which of the ``known`` ids an id or a token names, whatever its type: ``4``, ``"4"``, and ``4.0`` name 4."""
+    if messages.is_request_id(name) and name in known:
+        return name
+    number = messages.integer_id(name)
+    return number if number is not None and number in known else None
