@@ -199,7 +199,7 @@ def _explained(found: Finding, why: str) -> Finding:
     return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=why)
 
 
-CROSSINGS: Final = (-0.005, 0.0)
+CROSSINGS: Final = (-0.02, 0.0)
 """Seconds after which a call is cancelled, from the moment when it should be done; with 0 when it is done."""
 
 

@@ -251,16 +251,11 @@ async def stderr_broken(trial: Trial) -> None:
     process.break_pipe(2)
     # asyncio closes it at the next turn of its loop, and the server may not be told anything before
     await asyncio.sleep(0)
-    how = ""
-    if server.busy and server.control.answer is not None:
-        how = await trial.spared("P-30", await trial.begin())
-    elif server.busy:
+    if server.busy and server.control.answer is None:
         await _work(trial, connection)
+    elif server.busy and (how := await trial.spared("P-30", await trial.begin())):
+        trial.warned("P-30", f"a call {how}")
+        return
     found = await trial.next_call("P-30")
     trial.told += found.evidence
-    if how:
-        trial.warned("P-30", f"a call {how}")
-    elif found.verdict is Verdict.FAIL:
-        trial.warned("P-30", found.sentence)
-    else:
-        trial.found("P-30", found.verdict, found.sentence)
+    trial.found("P-30", Verdict.WARNING if found.verdict is Verdict.FAIL else found.verdict, found.sentence)

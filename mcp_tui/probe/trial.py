@@ -210,7 +210,8 @@ class Trial:
         usual, answers = self.control.answer, seen.answers
         if usual is None or not judging.crossing(seen):
             return seen
-        answer = replace(usual, took=answers[0].at, steps=usual.steps)
+        steps = sum(each <= answers[0].at for each in seen.times(judging.PROGRESS))
+        answer = replace(usual, took=answers[0].at, steps=steps)
         if not judging.harm(answer, usual) or await self._is_usual(answer, 1):
             return seen
         return replace(seen, is_reaction=True)

@@ -36,8 +36,6 @@ import os
 import queue
 import select
 import socket
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -539,19 +537,16 @@ def tools() -> list[Message]:
     return [wipe] if RULE == "harmful" else [slow, wipe]
 
 
-CHILD = """\
-import sys, time
-for _ in range(int(float(sys.argv[2]) / 0.08)):
-    time.sleep(0.08)
-    if sys.argv[1]:
-        open(sys.argv[1], "a").write(".")
-"""
-
-
-def work_in_a_child(seconds: float, beats: str = given.heartbeat) -> None:
+def work_in_a_child(seconds: float, beats: bool = True) -> None:
     """Works on in a process of its own, which nothing ties to the server but its process group."""
-    command = [sys.executable, "-S", "-c", CHILD, beats, str(seconds)]
-    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if os.fork():
+        return
+    os.close(0), os.close(1), os.close(2)
+    for _ in range(int(seconds / 0.08) + 1):
+        time.sleep(0.08)
+        if beats:
+            beat()
+    os._exit(0)
 
 
 # -- stdio -------------------------------------------------------------------------------------------------------
@@ -578,7 +573,7 @@ def over_stdio() -> None:
     stays = {"P-21": not orphan, "P-29": broken and orphan, "P-31": orphan and not broken}.get(RULE, False)
     stays = stays and not (KIND == "busy" and not session.calls)
     if stays and KIND == "child":
-        work_in_a_child(60.0, beats="")
+        work_in_a_child(60.0, beats=False)
         stays = False
     while stays:
         time.sleep(60)
