@@ -190,7 +190,8 @@ def is_warm(row: Request, now: float) -> bool:
 
 
 def _cools(row: Request) -> float:
-    heard = max((each.last_at for each in row.late), default=row.signalled_at or row.cancel_at or 0.0)
+    asked = row.signalled_at or row.cancel_at or row.ended_at or 0.0
+    heard = max((asked, *(each.last_at for each in row.late)))
     return heard + max(WARM_SECONDS, quiet_after(row.longest_gap) + 1.0)
 
 

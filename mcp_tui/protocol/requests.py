@@ -340,8 +340,9 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
                 row.unwatched = event.detail  # its stdout ended before; now it is known how the server did
             row.watching_over |= event.final
             if event.disconnected:
-                # Of two reports of one end the first says when, and the second how.
-                row.disconnected_at = event.at if row.disconnected_at is None else row.disconnected_at
+                # "closed its stdout but is still running" only adds to "closed its stdout", which says when it was.
+                if row.disconnected_at is None or not event.detail.startswith(row.disconnected):
+                    row.disconnected_at = event.at
                 row.disconnected = event.detail
         case ev.CancelledByServer():
             if row.cancelled_by_server_at is None:
