@@ -114,6 +114,8 @@ class Client:
         self._ended: Connection | None = None
         self._alarm: Alarm | None = None
         self._lag_reported = False
+        self._told_at = -math.inf
+        """The time of the newest event, or message of ours."""
         self._alarm_at = math.inf
         self.interactions = Interactions(self, respond or sharing(self.settings.roots))
         # the part of the ledger's port that is about questions
@@ -381,6 +383,7 @@ class Client:
 
         If a cancel cannot be delivered, its request is not waited for any more.
         """
+        self._told_at = max(self._told_at, event.at)
         self.store.event(event)
         notify(self._listeners, event)
         if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):
@@ -390,6 +393,10 @@ class Client:
 
     tell = event
     """The same, by the name that it has for what the ledger does not decide."""
+
+    def _read_at(self, at: float | None) -> float:
+        """Returns the time of something that was read at a time, or now: in a recording, times never go back."""
+        return self.now() if at is None else max(at, self._told_at)
 
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
 
@@ -403,7 +410,7 @@ class Client:
         at: float | None = None,
     ) -> None:
         """Journals a message and hands it to the ledger."""
-        at = self.now() if at is None else at
+        at = self._read_at(at)
         frame = messages.parse(raw, outline)
         # In the journal first: the events that the ledger makes of it name it by this number.
         seq = self._journal(raw, frame, at, stream)
@@ -418,7 +425,7 @@ class Client:
         frame = messages.parse(raw, outline)
         if isinstance(frame, messages.MalformedFrame):
             # the start of a message says nothing about a request; that the connection is gone, which follows, does
-            at = self.now() if at is None else at
+            at = self._read_at(at)
             self._journal(raw, frame, at)
             self.ledger.responses.unfinished(raw, len(raw), at=at)
             self._torn = True
@@ -441,7 +448,7 @@ class Client:
         at: float | None = None,
     ) -> None:
         """Hands the start and the end of a message that was dropped to the ledger."""
-        at = self.now() if at is None else at
+        at = self._read_at(at)
         self.ledger.responses.too_large(head, size, at=at, tail=tail, stream=stream)
         self.drain()
 
@@ -456,6 +463,7 @@ class Client:
     def written(self, *, message: base.Outgoing) -> None:
         """Journals a message that was sent; a request's clocks start, and the grace of one that is cancelled."""
         at, id, cancels = self.now(), message.id, message.cancels
+        self._told_at = at
         seq = self.store.frame("out", message.raw, at=at, method=message.method, id=id)
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
@@ -511,9 +519,9 @@ class Client:
             row = self.ledger.current(stream)
             self.refusals[stream if row is None else row.id] = refusal
 
-    def stderr_line(self, *, text: str, cut: bool = False) -> None:
+    def stderr_line(self, *, text: str, cut: bool = False, at: float | None = None) -> None:
         """Logs a line of the server's stderr; half a line that our own end cut off is only kept."""
-        line = ev.Stderr(at=self.now(), line=text)
+        line = ev.Stderr(at=self._read_at(at), line=text)
         if cut:
             self.store.event(line)
             return
@@ -715,7 +723,7 @@ class Client:
         self.ledger.tick(handled_to)
         due = self.ledger.deadlines.next()
         if due is not None and due <= now:
-            self._report_lag(now - handled_to)
+            self._report_lag(handled_to, now - handled_to)
             self._alarm_at = now + BEHIND_LOOK_SECONDS
             when = asyncio.get_running_loop().time() + BEHIND_LOOK_SECONDS
             self._alarm = Alarm(when, self._tick, self._late)
@@ -723,7 +731,7 @@ class Client:
             self._lag_reported = False
         self.drain()
 
-    def _report_lag(self, seconds: float) -> None:
+    def _report_lag(self, at: float, seconds: float) -> None:
         if seconds >= STANDSTILL_SECONDS and not self._lag_reported:
             self._lag_reported = True
             self.note(

@@ -372,9 +372,9 @@ class ProbeConnection(base.Silence):
         self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))
         self._news.set()
 
-    def stderr_line(self, *, text: str, cut: bool = False) -> None:
+    def stderr_line(self, *, text: str, cut: bool = False, at: float | None = None) -> None:
         """Logs a line of the server's stderr."""
-        self.store.event(ev.Stderr(at=self.now(), line=text))
+        self.store.event(ev.Stderr(at=self.now() if at is None else at, line=text))
 
     def degraded(self, *, detail: str) -> None:
         """Logs what the connection cannot do any more."""

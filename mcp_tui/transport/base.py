@@ -195,7 +195,7 @@ class Sink(Protocol):
     def not_sent(self, *, message: Outgoing, detail: str, refusal: RefusedResponse) -> None:
         """Reports that a message could not be written or was refused (``detail``, one sentence)."""
 
-    def stderr_line(self, *, text: str, cut: bool = False) -> None:
+    def stderr_line(self, *, text: str, cut: bool = False, at: float | None = None) -> None:
         """Reports a line of stderr, without its end; undecodable bytes are replaced.
 
         ``cut``: it has no end, because the server was ended.

@@ -300,19 +300,19 @@ class StdioTransport(LineWriter, Transport):
         else:
             self.sink.cut_off(raw=line, outline=outline, at=at)
 
-    def _logged(self, line: RawLine | Oversized, *_: object) -> None:
+    def _logged(self, line: RawLine | Oversized, _outline: bytes | None, at: float) -> None:
         if isinstance(line, Oversized):
             text = bytes_text(line.head[:STDERR_LINE]) + f"… ({line.size} bytes)"
         else:
             text = bytes_text(line)
-        self.sink.stderr_line(text=text)
+        self.sink.stderr_line(text=text, at=at)
 
-    def _logged_half(self, line: RawLine | Oversized, *_: object) -> None:
+    def _logged_half(self, line: RawLine | Oversized, outline: bytes | None, at: float) -> None:
         # What a server that ends by itself writes last is whole, whether a line feed follows or not.
         if self._asked.done() and not isinstance(line, Oversized):
-            self.sink.stderr_line(text=bytes_text(line), cut=True)
+            self.sink.stderr_line(text=bytes_text(line), cut=True, at=at)
         else:
-            self._logged(line)
+            self._logged(line, outline, at)
 
     # -- the end of the server ---------------------------------------------------------------------------------
 

@@ -107,6 +107,7 @@ class StreamEnded:
 class StderrLine:
     text: str
     cut: bool = False
+    at: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
