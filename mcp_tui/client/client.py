@@ -734,9 +734,10 @@ class Client:
     def _report_lag(self, at: float, seconds: float) -> None:
         if seconds >= STANDSTILL_SECONDS and not self._lag_reported:
             self._lag_reported = True
-            self.note(
+            text = (
                 f"mcp-tui is {seconds:.1f} s behind the server; a limit waits until what was read is handled"
             )
+            self.tell(ev.Note(at=at, text=text))
 
 
 def is_undelivered(row: Request) -> bool:
