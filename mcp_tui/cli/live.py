@@ -69,7 +69,7 @@ def _ps(given: Words) -> int:
 
 
 def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]]:
-    """Returns each request in flight for JSON, and each session that tells nothing as one without an id."""
+    """Returns each request in flight for JSON, and each session without a readable answer as one without an id."""
     from mcp_tui.live.control import InFlight
 
     rows: list[dict[str, Any]] = []

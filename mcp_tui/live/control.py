@@ -59,7 +59,9 @@ class CancelRequest(NamedTuple):
 
 
 class LendRequest(NamedTuple):
-    """Asks to call on the connection of the session (:mod:`mcp_tui.live.lending`)."""
+    """Asks to call on the connection of the session (:mod:`mcp_tui.live.lending`); in the form of before, if ``is_old``."""
+
+    is_old: bool = False
 
 
 LIST: Final = {"ask": "list", "version": VERSION}
@@ -84,6 +86,8 @@ def read_request(line: bytes | bytearray) -> ListRequest | CancelRequest | LendR
         match asked["ask"]:
             case "list":
                 return ListRequest()
+            case "lend" if asked.get("version", 0) == 0:
+                return LendRequest(is_old=True)
             case "lend":
                 return LendRequest()
             case "cancel":
@@ -162,6 +166,9 @@ class CancelAnswer(NamedTuple):
         return {"version": VERSION, **{name: value for name, value in self._asdict().items() if value}}
 
 
+NOT_LENT: Final = CancelAnswer(refused="It is of a later version of mcp-tui")
+"""The answer to an old :class:`LendRequest`: who asks reads it as the reason why nothing is lent."""
+
 NOT_KNOWN: Final = CancelAnswer(refused="this session does not know how to do that")
 """The answer to a request that is not understood."""
 
@@ -183,54 +190,54 @@ def read_cancel(line: bytes | bytearray) -> CancelAnswer | Problem:
     return _read(line, _cancel_answer)
 
 
-def _summary(told: dict[str, Any]) -> Summary:
-    requests = told["requests"]
+def _summary(members: dict[str, Any]) -> Summary:
+    requests = members["requests"]
     if type(requests) is not list:
         raise TypeError
-    recording = _text(told["recording"])
+    recording = _text(members["recording"])
     if recording and (recording[0] != "/" or recording[-1] == "/" or "\0" in recording):
         raise ValueError
     recording.encode("utf-8", "surrogateescape")  # else no file can have this name
     return Summary(
-        kind=_text(told["kind"]),
-        client=_text(told["client"]),
-        server=_text(told["name"]),
-        pid=_pid(told["pid"]),
+        kind=_text(members["kind"]),
+        client=_text(members["client"]),
+        server=_text(members["name"]),
+        pid=_pid(members["pid"]),
         recording=recording,
         requests=tuple(map(_in_flight, cast("list[Any]", requests))),
-        client_pid=_maybe(_pid, told.get("client_pid")),
-        client_folder=_text(told.get("client_folder", "")),
+        client_pid=_maybe(_pid, members.get("client_pid")),
+        client_folder=_text(members.get("client_folder", "")),
     )
 
 
-def _in_flight(told: dict[str, Any]) -> InFlight:
+def _in_flight(members: dict[str, Any]) -> InFlight:
     return InFlight(
-        id=_id(told["id"]),
-        method=_text(told["method"]),
-        name=_text(told["name"]),
-        state=_text(told["state"]),
-        elapsed=_seconds(told["elapsed"]),
-        timeout=_maybe(_seconds, told["timeout"]),
-        max_timeout=_maybe(_seconds, told["max_timeout"]),
-        progress=_maybe(_number, told["progress"]),
-        total=_maybe(_number, told["total"]),
-        message=_maybe(_text, told["message"]) or "",
+        id=_id(members["id"]),
+        method=_text(members["method"]),
+        name=_text(members["name"]),
+        state=_text(members["state"]),
+        elapsed=_seconds(members["elapsed"]),
+        timeout=_maybe(_seconds, members["timeout"]),
+        max_timeout=_maybe(_seconds, members["max_timeout"]),
+        progress=_maybe(_number, members["progress"]),
+        total=_maybe(_number, members["total"]),
+        message=_maybe(_text, members["message"]) or "",
     )
 
 
-def _cancel_answer(told: dict[str, Any]) -> CancelAnswer:
+def _cancel_answer(members: dict[str, Any]) -> CancelAnswer:
     # What says that nothing was done comes first: "Cancelled" must not be said of an answer that says two things.
-    if "unknown" in told:
+    if "unknown" in members:
         return CancelAnswer(unknown=True)
-    made = CancelAnswer(already=told.get("already") is True)
-    if "refused" in told:
-        return made._replace(refused=_text(told["refused"]) or "no reason given")
-    if "over" in told:
-        return made._replace(over=_text(told["over"]) or "over")
-    if "unsent" in told:
-        unsent = _text(told["unsent"])
-        return made._replace(unsent=unsent if "version" in told else f"not sent: {unsent}")
-    if (signal := _text(told["signal"])) not in SIGNALS:
+    made = CancelAnswer(already=members.get("already") is True)
+    if "refused" in members:
+        return made._replace(refused=_text(members["refused"]) or "no reason given")
+    if "over" in members:
+        return made._replace(over=_text(members["over"]) or "over")
+    if "unsent" in members:
+        unsent = _text(members["unsent"])
+        return made._replace(unsent=unsent if "version" in members else f"not sent: {unsent}")
+    if (signal := _text(members["signal"])) not in SIGNALS:
         raise ValueError
     return made._replace(signal=signal)
 
@@ -243,11 +250,11 @@ UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowEr
 
 def _read(line: bytes | bytearray, made: Callable[[dict[str, Any]], Record]) -> Record | Problem:
     try:
-        told = _object(line)
-        version = told.get("version", 0)
+        members = _object(line)
+        version = members.get("version", 0)
         if type(version) is int and version > VERSION:
             return Problem.OTHER_VERSION
-        return made(told)
+        return made(members)
     except UNREADABLE:
         return Problem.NOT_UNDERSTOOD
 

@@ -190,7 +190,7 @@ class BorrowedClient:
             raise TransportError(f"{whose} does not answer. It may have ended.") from None
         if not line:
             raise TransportError(f"{whose} does not answer. It may have ended.")
-        event, capabilities = _lent(whose, line)
+        event, capabilities = _read_connection(whose, line)
         self.info = ServerInfo(
             transport=event.transport,
             revision=REVISIONS[event.revision],
@@ -325,10 +325,12 @@ class BorrowedClient:
             row = self._row(id_)
             self._begun.popleft().set_result(row.id)
         elif "answer" in told:
-            of = told.get("of")
+            answer = told["answer"]
+            # The first version made one request at a time, and did not say which it answered.
+            of = told.get("of", as_object(answer).get("id", self.book.order[-1].id))
             if not messages.is_request_id(of):
                 raise ValueError("an answer to no request")
-            row, answer = self._row(of), told["answer"]
+            row = self._row(of)
             if isinstance(status := told.get("status"), int) and status:
                 self.refusals[row.id] = RefusedResponse(status)
             frame = None if answer is None else messages.response_in(messages.encode(answer), row.id)
@@ -355,7 +357,7 @@ class BorrowedClient:
                 answer.set_result(None)
 
 
-def _lent(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:
+def _read_connection(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:
     """Returns the connection that a session lends, and what its server can do.
 
     Raises:

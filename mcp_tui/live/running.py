@@ -1,4 +1,4 @@
-"""The running sessions of this user, as each tells of itself, and those that tell nothing that can be read."""
+"""The running sessions of this user: those whose answers can be read, and the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_tui.live.doors import ANSWER_SECONDS, LIST_SECONDS, Answer, ask, doors
 
 
 class Running(NamedTuple):
-    """A running session: its name, its socket, and what it tells of itself. Texts of its client and server are hostile."""
+    """A running session: its name, its socket, and its answer. Texts of its client and server are hostile."""
 
     name: str
     door: Path
@@ -26,7 +26,7 @@ class Running(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A session that told nothing that can be read. ``why`` says so, as the rest of a sentence about it."""
+    """A session without an answer that can be read. ``why`` is the rest of a sentence about it, and what to do."""
 
     name: str
     problem: Problem
@@ -40,12 +40,12 @@ def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], li
     running: list[Running] = []
     unknown: list[Unknown] = []
     for name, answer in answers.items():
-        told = control.read_summary(answer.line) if answer.whole else Problem.SILENT
-        if isinstance(told, Problem):
+        read = control.read_summary(answer.line) if answer.whole else Problem.SILENT
+        if isinstance(read, Problem):
             if answer.pid != os.getpid():
-                unknown.append(_unknown(name, told, answer))
-        elif told.pid != os.getpid():
-            running.append(Running(name, found[name], told))
+                unknown.append(_unknown(name, read, answer))
+        elif read.pid != os.getpid():
+            running.append(Running(name, found[name], read))
     return running, unknown
 
 
@@ -58,8 +58,8 @@ def cancel(
     """
     wanted = control.cancel_line(id, reason, exact=exact)
     for answer in ask({name: door}, wanted, ANSWER_SECONDS).values():
-        told = control.read_cancel(answer.line) if answer.whole else Problem.SILENT
-        return _unknown(name, told, answer) if isinstance(told, Problem) else told
+        read = control.read_cancel(answer.line) if answer.whole else Problem.SILENT
+        return _unknown(name, read, answer) if isinstance(read, Problem) else read
     return None
 
 

@@ -56,7 +56,7 @@ class Loop(Protocol):
 class ControlSocket:
     """The control socket of a session, open until :meth:`close`. :meth:`event` has to be called with each of its events.
 
-    ``told`` returns what is in flight there, and ``cancel`` cancels a request for a person. ``certain`` calls when it is
+    ``summary`` returns what is in flight there, and ``cancel`` cancels a request for a person. ``certain`` calls when it is
     certain which requests were answered. ``lend`` gets a connection that wants to call on that of the session. ``door`` is
     the socket, if it is open already.
 
@@ -69,7 +69,7 @@ class ControlSocket:
         loop: Loop,
         ledger: Ledger,
         *,
-        told: Callable[[], Summary],
+        summary: Callable[[], Summary],
         cancel: Callable[[RequestId, str], CancelOutcome],
         certain: Callable[[Callable[[], object]], object] = lambda call: call(),
         lend: Callable[[socket.socket], object] | None = None,
@@ -77,7 +77,7 @@ class ControlSocket:
     ) -> None:
         self._loop = loop
         self._ledger = ledger
-        self._told = told
+        self._summary = summary
         self._cancel = cancel
         self._certain = certain
         self._lend = lend
@@ -89,7 +89,7 @@ class ControlSocket:
         loop.add_reader(self._door.socket, self._accept)
 
     def close(self) -> None:
-        """Closes it for good. Who waits is told what is known."""
+        """Closes it for good. Who waits gets the answer that is known."""
         self._door.close()
         with suppress(RuntimeError):  # the workbench closes when its loop is over
             self._loop.remove_reader(self._door.socket)
@@ -125,9 +125,11 @@ class ControlSocket:
         del self._reading[link]
         match control.read_request(line or b""):
             case ListRequest():
-                answer(link, control.summary_line(self._told()))
+                answer(link, control.summary_line(self._summary()))
             case CancelRequest() as asked:
                 self._cancel_for(link, asked)
+            case LendRequest(is_old=True) if self._lend is not None:
+                answer(link, control.NOT_LENT.line())
             case LendRequest() if self._lend is not None:
                 self._lend(link)
             case _:
@@ -308,7 +310,7 @@ class Doorkeeper:
                 self._socket = ControlSocket(
                     self._loop,
                     self._client.ledger,
-                    told=self._summary,
+                    summary=self._summary,
                     cancel=self._cancel,
                     lend=None if self._lends is None else self._lend,
                 )

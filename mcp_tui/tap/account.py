@@ -120,7 +120,7 @@ class Account(Onlooker, ABC):
             self._socket = ControlSocket(
                 self.desk,
                 self.ledger,
-                told=self._summary,
+                summary=self._summary,
                 cancel=self._cancel,
                 certain=self.desk.certain,
                 door=door,

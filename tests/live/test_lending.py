@@ -16,7 +16,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.journal.records import encode_event
 from mcp_tui.live.control import Summary
-from mcp_tui.live.doors import doors
+from mcp_tui.live.doors import ask, doors
 from mcp_tui.live.lending import BorrowedClient, lend
 from mcp_tui.live.running import Running
 from mcp_tui.live.serving import Doorkeeper
@@ -226,7 +226,19 @@ async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
             with suppress(TransportError):
                 assert await _called(name) is None, what
     news = _told(ev.Note(at=1.0, text="x")) + _line({"told": {"event": "novel"}})
-    with answering({"whole": LENT + news + CALLED + ID + DONE + ANSWER}) as names:
-        row = await _called(names["whole"])
-        assert row is not None
-        assert row.state is State.COMPLETED
+    old = _line(
+        {"answer": {"jsonrpc": "2.0", "id": 5, "result": {}}, "status": 0}
+    )  # before answers had a version
+    whole = {"": LENT + news + CALLED + ID + DONE + ANSWER, "old": LENT + CALLED + ID + DONE + old}
+    with answering(whole) as names:
+        for name in names.values():
+            row = await _called(name)
+            assert row is not None
+            assert row.state is State.COMPLETED
+
+
+async def test_a_command_of_before_learns_that_the_session_is_of_a_later_version(control: Control):
+    async with _lent(control):
+        answers = await asyncio.to_thread(ask, doors(), {"ask": "lend"}, HANG)
+    said = [messages.as_object(messages.read_json(each.line))["refused"] for each in answers.values()]
+    assert said == ["It is of a later version of mcp-tui"]
