@@ -39,7 +39,7 @@ def test_what_starts_a_module_of_ours_takes_none_from_the_working_directory():
         for path in PACKAGE.rglob("*.py")
         for flag in re.findall(r'("-P", )?"-m", "mcp_tui[\w.]*", ?[^\]]', path.read_text(encoding="utf-8"))
     ]
-    assert len(starts) > 1
+    assert starts
     assert all(flag for _, flag in starts), "a file there may have the name of a module"
 
 

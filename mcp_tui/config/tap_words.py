@@ -6,7 +6,18 @@ Imports nothing of ours: it is read at each start of a server behind a tap.
 from __future__ import annotations
 
 VALUED = frozenset(
-    ("--timeout", "--max-timeout", "--name", "--record", "--otlp", "--http", "--client-cert", "--client-key")
+    (
+        "--timeout",
+        "--max-timeout",
+        "--name",
+        "--record",
+        "--otlp",
+        "--http",
+        "--client-cert",
+        "--client-key",
+        "--allow-origin",
+        "--allow-host",
+    )
 )
 """The options of a tap that take a value."""
 

@@ -7,7 +7,6 @@ and a limit is judged only when all that was read before it has been handled.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncIterable
 from typing import Final, cast
@@ -19,7 +18,7 @@ AHEAD_BYTES: Final = 4 * 1024 * 1024
 
 
 class Unhandled:
-    """The pieces of one stream that were read and are not handled yet, each with its time in monotonic seconds."""
+    """The pieces of one stream that were read and are not handled yet, each with its time on the clock of the event loop."""
 
     def __init__(self) -> None:
         self.since: float | None = None
@@ -35,7 +34,7 @@ class Unhandled:
 
     def add(self, data: bytes) -> None:
         """Adds a piece that was read just now."""
-        self.read_at = at = time.monotonic()
+        self.read_at = at = asyncio.get_running_loop().time()
         self._pieces.append((at, data))
         self._bytes += len(data)
         self.is_full = self._bytes > AHEAD_BYTES

@@ -256,7 +256,15 @@ def test_the_rules_for_clients_are_listed_with_the_experiments():
 def test_a_judged_client_has_the_reports_and_the_exit_status_of_a_server(files: Path):
     words = ("--each", "limit", "--timeout", "0.5", "--junit", str(files / "c.xml"), "--json")
     ran = run(
-        "probe", "--client", *words, "--", sys.executable, "-S", str(SERVERS / "judged_client.py"), "K-03"
+        "probe",
+        "--client",
+        *words,
+        "--",
+        sys.executable,
+        "-S",
+        str(SERVERS / "judged_client.py"),
+        "K-03",
+        "another kind",
     )
     schema = json.loads((Path(__file__).parents[2] / "docs" / "probe.schema.json").read_text())
     made = report(ran)

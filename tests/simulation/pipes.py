@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.launching import Launch
+from mcp_tui.transport.read_ahead import PipeReader
 from mcp_tui.transport.targets import StdioTarget
 from tests.simulation.servers import Server
 from tests.simulation.world import TICK, World, here
@@ -172,10 +173,9 @@ class Process:
         self.running = True
         self._world = world
         self.stdin = StdinPipe(world, stdin, self)
-        self.stdout = asyncio.StreamReader()
-        self.stderr = asyncio.StreamReader()
-        self.out = OutPipe(world, asyncio.StreamReaderProtocol(self.stdout))
-        self.err = OutPipe(world, asyncio.StreamReaderProtocol(self.stderr))
+        self.stdout, self.stderr = PipeReader(), PipeReader()
+        self.out = OutPipe(world, self.stdout)
+        self.err = OutPipe(world, self.stderr)
         self.server = Server(world)
         world.server = self.server
         self.server.process = self

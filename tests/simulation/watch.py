@@ -55,6 +55,7 @@ class Seen:
     heard_at: float = 0.0
     progress: float | None = None
     cancelled_at: float | None = None
+    signalled_at: float | None = None
     ended_at: float | None = None
     exact: bool = True
     written: bool = False
@@ -332,6 +333,8 @@ class Watch:
     def _lagged(self, event: ev.Late, seen: Seen) -> None:
         self.expect(4, seen.ended_at is not None, "{} was not given up, and something was late", event.id)
         since = event.at if seen.ended_at is None else seen.ended_at
+        if seen.cancelled_at is not None and seen.signalled_at is not None:
+            since = seen.signalled_at  # counted from the writing of the cancel
         self.expect(9, abs(event.after - (event.at - since)) < SLACK, "a lag of {}", event.after)
 
     def _progressed(self, event: ev.Progress, seen: Seen) -> None:
@@ -368,6 +371,7 @@ class Watch:
             self.expect(3, event.at >= due - SLACK, "{} was ended {:.3f} s too early", row.id, due - event.at)
 
     def _signalled(self, event: ev.CancelSignalled, seen: Seen) -> None:
+        seen.signalled_at = event.at
         if event.signal in (Signal.NONE, Signal.TASKS_CANCEL):
             return
         way = Signal.STREAM_CLOSED if self._closes_streams() else Signal.NOTIFICATION
