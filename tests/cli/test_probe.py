@@ -263,8 +263,7 @@ def test_a_judged_client_has_the_reports_and_the_exit_status_of_a_server(files: 
         sys.executable,
         "-S",
         str(SERVERS / "judged_client.py"),
-        "K-03",
-        "another kind",
+        "K-03 another kind",
     )
     schema = json.loads((Path(__file__).parents[2] / "docs" / "probe.schema.json").read_text())
     made = report(ran)

@@ -282,7 +282,8 @@ def bad(run: Run, verdict: str) -> list[str]:
 
 def cells(run: Run, rules: Iterator[str]) -> Iterator[str]:
     found = {rule["id"]: rule["verdict"] for rule in run["rules"]}
-    return (f"[{GLYPHS[found[rule]]}]({place(run, rule)})" for rule in rules)
+    # A rule that is newer than the run has no verdict until the next one.
+    return (f"[{GLYPHS[found[rule]]}]({place(run, rule)})" if rule in found else "" for rule in rules)
 
 
 def short(runs: list[Run]) -> Iterator[str]:

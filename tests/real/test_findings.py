@@ -26,7 +26,8 @@ def test_every_server_has_its_row_or_is_named_as_not_judged():
         assert (run is not None) is not told, f"{job.key}: run make findings"
         if run is not None:
             assert run["title"] == job.title, "run make findings"
-            assert [rule["id"] for rule in run["rules"]] == [*RULES]
+            judged = [rule["id"] for rule in run["rules"]]
+            assert judged == [*RULES][: len(judged)], "rules that are newer than the run stand at the end"
 
 
 def test_every_link_leads_somewhere():
