@@ -15,6 +15,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.view.badges import GOING_ON, badge
 from tests.cli.keeping import tell
@@ -73,6 +74,7 @@ def test_a_server_that_works_on_is_still_progressing_in_every_view(
         scene = RecordedScene(Recording.read(path))
         scene.seek(scene.events)
         replayed = scene.cancellations.item(0)
+        assert isinstance(replayed, Request)
         assert badge(replayed, scene.now()) is GOING_ON
         assert evidence.summary_words(replayed, scene.now()) == words
     logged = json.loads(tell(capfd, "log", "--json").out)

@@ -541,7 +541,8 @@ def work_in_a_child(seconds: float, beats: bool = True) -> None:
     """Works on in a process of its own, which nothing ties to the server but its process group."""
     if os.fork():
         return
-    os.close(0), os.close(1), os.close(2)
+    for stream in range(3):
+        os.close(stream)
     for _ in range(int(seconds / 0.08) + 1):
         time.sleep(0.08)
         if beats:

@@ -51,7 +51,8 @@ async def opened(driven: Driven) -> HistoryScreen:
 def ids(screen: HistoryScreen) -> list[RequestId]:
     """The ids that are listed, the newest first."""
     lines = screen._lines  # pyright: ignore[reportPrivateUsage]
-    return [entry.row.id for entry in screen.entries][::-1][: lines.shown]
+    rows = [entry for entry in screen.entries if not isinstance(entry, index.LoggedViolation)]
+    return [entry.row.id for entry in rows][::-1][: lines.shown]
 
 
 async def test_what_is_typed_narrows_it_and_what_is_wrong_is_said() -> None:
