@@ -315,8 +315,17 @@ def test_mcp_tui_draws_no_complaint(tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.clock("a client has limits, and a server is left behind after seconds")
 @pytest.mark.timeout(600)
-def test_mcp_tui_passes_every_rule_that_it_has_a_part_in():
-    report = judged((sys.executable, str(SERVERS / "mcp_tui_client.py")), maximum=6.0)
+@pytest.mark.parametrize(
+    ("transport", "revision", "absent"),
+    [
+        ("stdio", "2025-11-25", set[str]()),
+        ("stdio", "2026-07-28", {"K-05", "K-10"}),
+        ("http", "2025-11-25", {"K-05", "K-15"}),
+        ("http", "2026-07-28", {"K-04", "K-05", "K-07", "K-08", "K-09", "K-10", "K-14", "K-15", "K-17"}),
+    ],
+)
+def test_mcp_tui_passes_every_rule_that_a_cell_has(transport: str, revision: str, absent: set[str]):
+    command = (sys.executable, str(SERVERS / "mcp_tui_client.py"), revision)
+    report = judged(command, maximum=6.0, transport=transport)
     passed = {rule for rule, found in report.findings.items() if found.verdict is Verdict.PASS}
-    # this script answers no questions
-    assert passed == {*CLIENT_RULES} - {"K-10"}, report.findings
+    assert passed == {*CLIENT_RULES} - absent, report.findings

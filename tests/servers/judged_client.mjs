@@ -212,8 +212,8 @@ async function connect() {
   if (!(await request('initialize', opening, limit, { id }))) {
     if (RULE === 'K-05') {
       await notify('notifications/cancelled', { requestId: id, ...(FAULT === 'with a reason' && { reason: 'no answer' }) });
-      if (FAULT !== 'and ends') await sleep(1000);
     }
+    if (!planted('K-05', 'and ends')) await sleep(1500);
     await transport.end();
     process.exit(4);
   }

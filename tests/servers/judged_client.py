@@ -368,7 +368,9 @@ class Client:
             if RULE == "K-05":
                 reason = {"reason": "no answer"} if FAULT == "with a reason" else {}
                 self.notify("notifications/cancelled", {"requestId": id, **reason})
-                time.sleep(0 if FAULT == "and ends" else 1)
+            time.sleep(
+                0 if planted("K-05", "and ends") else 1.5
+            )  # what it sent last is not lost with its connection
             self.transport.end()
             os._exit(4)
         self.notify("notifications/initialized")

@@ -123,7 +123,7 @@ JUDGED: Final = (
     Client("mcp", f"2.x Client, {_OLD}", MCP2, _python(MCP2, "client2"), speaks=_OLD),
     Client("fastmcp", "", CLIENT_FASTMCP, _python(CLIENT_FASTMCP, "fastmcp"), earlier=_SENDS),
     Client("fastmcp", _OLD, CLIENT_FASTMCP, _python(CLIENT_FASTMCP, "fastmcp"), speaks=_OLD),
-    Client("pydantic-ai-slim", "", CLIENT_PYDANTIC, _python(CLIENT_PYDANTIC, "pydantic"),
+    Client("pydantic-ai-slim", "", CLIENT_PYDANTIC, _python(CLIENT_PYDANTIC, "pydantic"), limit=5,
            earlier="2026-07-28 | n | n | ✓ | ✓ | – | n | – | stream"),
     Client("openai-agents", "", CLIENT_AGENTS, _python(CLIENT_AGENTS, "agents"), limit=5, earlier=_SENDS),
     Client("openai-agents", _OLD, CLIENT_AGENTS, _python(CLIENT_AGENTS, "agents"), limit=5, speaks=_OLD),
