@@ -141,7 +141,17 @@ NOT_IN: Final = {
     ("stdio", "legacy"): _NO_STREAMS,
     ("http", "legacy"): {*_NO_STREAMS, "K-14 kills", "K-15"},
     ("stdio", "modern"): {*_NO_STREAMS, *_NO_QUESTIONS},
-    ("http", "modern"): {*_NO_QUESTIONS, "K-04", "K-07", "K-08", "K-09", "K-14", "K-15", "K-17"},
+    ("http", "modern"): {
+        *_NO_QUESTIONS,
+        "K-04",
+        "K-07",
+        "K-08",
+        "K-09",
+        "K-11 starts",
+        "K-14",
+        "K-15",
+        "K-17",
+    },
 }
 """What a transport and an era do not have."""
 

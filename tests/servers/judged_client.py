@@ -431,7 +431,7 @@ class Client:
     def end(self) -> None:
         self.transport.end()
 
-    def interrupted(self, number: int, frame: object) -> None:
+    def interrupted(self, number: int) -> None:
         name = signal.Signals(number).name
         if RULE == "K-16" and FAULT in (name, "forgets"):
             if FAULT == "forgets":
@@ -443,10 +443,19 @@ class Client:
         os._exit(128 + number)
 
 
+def ignore(number: int, frame: object) -> None:
+    """Lets a signal wake the thread that handles it, and nothing else."""
+
+
 def main() -> None:
     client = Client()
+    # A handler would run within whatever this thread does just then, the start of another one included.
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, client.interrupted)
+        signal.signal(number, ignore)
+    threading.Thread(target=lambda: client.interrupted(os.read(woken, 1)[0]), daemon=True).start()
     client.run()
 
 
