@@ -169,7 +169,7 @@ def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an eve
                 pass  # nobody listened
             case ev.Dropped():
                 facts.dropped = event
-            case ev.CancelledByServer():
+            case ev.CancelledByServer() if facts.cancelled_by_server_at is None:  # a repeated one says nothing new
                 facts.cancelled_by_server_at = event.at
             case ev.Rejected():
                 facts.rejected = facts.rejected or event
@@ -182,7 +182,10 @@ def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an eve
                 facts.unwatched_at = event.at if facts.unwatched_at is None else facts.unwatched_at
                 facts.details.add(event.detail)
                 if event.disconnected:
-                    facts.lost_at, facts.lost = event.at, event.detail
+                    # "closed its stdout but is still running" happened when its stdout was closed; an exit is another thing.
+                    if facts.lost_at is None or not event.detail.startswith(facts.lost):
+                        facts.lost_at = event.at
+                    facts.lost = event.detail
             case ev.Settled():
                 facts.over = True
                 facts.details.add(event.detail)
