@@ -29,6 +29,7 @@ from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, t
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.transport.base import NO_ANSWER
+from mcp_tui.transport.errors import sentence
 from mcp_tui.transport.standstill import Alarm, Limit
 
 if TYPE_CHECKING:
@@ -147,13 +148,22 @@ def _check_names(schema: dict[str, Json], given: Collection[str]) -> None:
 
 
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
-    """Returns the tool, prompt, or resource template as the server lists it; empty if it does not."""
+    """Returns the tool, prompt, or resource template as the server lists it; empty if it does not.
+
+    Raises:
+        Failure: the template that was named cannot be looked up.
+    """
     what = wanted.lists
     if not what or not offers(session.requester, what):
         return {}
     try:
         entries = await session.requester.every(what)
-    except ListFailed:
+    except ListFailed as failed:
+        if what != "templates":
+            doing = "Calling the tool" if what == "tools" else "Getting the prompt"
+            session.printer.say(f"mcp-tui: {sentence(str(failed))} {doing} without its definition.")
+        elif "{" not in wanted.subject:
+            raise Failure(f"Template {wanted.subject!r} not found: {failed}.", Exit.SERVER_ERROR) from None
         return {}
     for entry in entries:
         if wanted.subject in (entry.get("name"), entry.get("uriTemplate")):

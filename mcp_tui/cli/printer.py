@@ -76,9 +76,7 @@ def summary(row: Request, now: float) -> str:
     if state == "completed":
         return f"completed {after}, but the tool reports an error" if row.is_error else f"completed {after}"
     if state == "failed":
-        told = row.code is None or str(row.code) in row.error  # several SDKs write it into the message
-        code = "" if told else f" (error {row.code})"
-        return f"failed {after}: {row.error or 'the server does not say why'}{code}"
+        return f"failed {after}: {evidence.failure(row)}"
     if state == "lost":
         return f"lost {after}: {row.error}"
     if row.sent_at is None:

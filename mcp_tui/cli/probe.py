@@ -22,7 +22,7 @@ from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.report import Finding, Report, Verdict, is_broken
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.probe.run import Probe
-from mcp_tui.probe.tools import NamedTool, Unsuitable
+from mcp_tui.probe.tools import ListUnreadable, NamedTool, Unsuitable
 from mcp_tui.transport.errors import TransportError, sentence
 from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.text import TO_ASCII
@@ -103,7 +103,7 @@ async def _run(
     )
     try:
         return await reported(command, probe.run(), "Running calls were cancelled and the servers stopped.")
-    except Unprepared as error:
+    except (Unprepared, ListUnreadable) as error:
         raise Failure(sentence(str(error)), Exit.SERVER_ERROR) from None
     except TransportError as error:
         raise failure(error, where) from None
@@ -133,6 +133,8 @@ def status(report: Report, *, strict: bool) -> Exit:
         return Exit.LOST
     if report.unjudged(strict=strict):
         return Exit.TIMED_OUT
+    if report.unlisted:
+        return Exit.SERVER_ERROR
     return Exit.USAGE if report.no_tool else Exit.COMPLETED
 
 

@@ -13,6 +13,7 @@ from mcp_tui.client.connection import InvalidAnnotation, header_annotations
 from mcp_tui.client.ports import Requester
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.errors import McpError
+from mcp_tui.protocol.evidence import ended, failure
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_list, as_object, number
 from mcp_tui.protocol.requests import Request
 
@@ -38,10 +39,15 @@ PAGES: Final = 1000
 
 
 class ListFailed(McpError):
-    """A page that failed. ``row`` is its request; ``why`` says what its answer lacks."""
+    """A page that failed: ``tools/list failed: database is down (error -32603)``.
+
+    ``row`` is its request; ``why`` says what its answer lacks. A list that failed is not an empty one.
+    """
 
     def __init__(self, row: Request, why: str = "") -> None:
-        super().__init__(why or row.error or row.reason or row.state.value)
+        state = ended(row)
+        said = failure(row) if state == "failed" else row.error or row.reason
+        super().__init__(why or f"{row.method} {state.replace('_', ' ')}{f': {said}' if said else ''}")
         self.row = row
         self.why = why
 

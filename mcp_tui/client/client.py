@@ -641,7 +641,7 @@ class Client:
         try:
             await catalogue.every(self, "tools")
         except catalogue.ListFailed as error:
-            text = f"the server requires other headers, and tools/list does not name them: {error}"
+            text = f"the server requires other headers, which tools/list would name: {error}"
             self.ledger.rounds.give_up(id, text, at=self.now())
         else:
             self.ledger.rounds.resend(id)

@@ -99,9 +99,10 @@ class Report:
     ``probe`` is the version of mcp-tui, ``date`` is the start of the run (UTC), ``command`` the server's command line or URL
     without secrets. ``duration`` is the seconds that the tool took uncancelled, ``None`` if it did not end or there is none.
     ``no_tool`` is the reason why no slow tool was used, with the way out in the same sentence; empty if one was used.
-    ``passed_over`` are the best candidates then. ``lost`` is the reason why no experiment could connect after the control
-    run. ``notes`` are sentences about the run, among them the ``violations``: what the server sent against the protocol and
-    no rule is about. ``not_run`` are the rules that were not judged because time was over.
+    ``passed_over`` are the best candidates then. ``unlisted``: no tool is known, because ``tools/list`` failed. ``lost`` is
+    the reason why no experiment could connect after the control run. ``notes`` are sentences about the run, among them the
+    ``violations``: what the server sent against the protocol and no rule is about. ``not_run`` are the rules that were not
+    judged because time was over.
     """
 
     party: ClassVar = "server"
@@ -121,6 +122,7 @@ class Report:
     notes: list[str] = field(default_factory=list[str])
     violations: list[str] = field(default_factory=list[str])
     no_tool: str = ""
+    unlisted: bool = False
     passed_over: tuple[PassedOver, ...] = ()
     lost: str = ""
     not_run: list[str] = field(default_factory=list[str])

@@ -53,6 +53,7 @@ from mcp_tui.probe.report import (
 from mcp_tui.probe.rules import CANCELLED_AS_USUAL, RULES, SURVIVES
 from mcp_tui.probe.tools import (
     Choice,
+    ListUnreadable,
     NamedTool,
     candidates,
     no_tasks,
@@ -60,7 +61,7 @@ from mcp_tui.probe.tools import (
     rated,
     task_choice,
 )
-from mcp_tui.probe.trial import NEEDS_TOOL, TOO_QUICK, Trial, foreign_token
+from mcp_tui.probe.trial import TOO_QUICK, Trial, foreign_token
 from mcp_tui.protocol.events import Pollution
 from mcp_tui.transport.base import TransportError, spawn
 from mcp_tui.transport.standstill import LATE_SECONDS
@@ -148,7 +149,7 @@ class Probe:
 
         Raises:
             TransportError: no connection could be made.
-            Unsuitable: a named tool cannot be called.
+            Unsuitable: a named tool cannot be called, or looked up (:class:`ListUnreadable`).
             Unprepared: a tool to call first failed.
         """
         self._began = time.monotonic()
@@ -231,9 +232,9 @@ class Probe:
     async def _negotiate(self) -> None:
         """Connects once as every client does, to learn the revision, the transport, and the tools."""
         self.tell("connecting")
-        date, notes = utc_stamp(wall()), list[str]()
+        date = utc_stamp(wall())
         client = Client(self.target, self.settings, store=self.store("connect"), tokens=self.tokens)
-        tools, lists = list[dict[str, Any]](), False
+        tools, lists, unlisted = list[dict[str, Any]](), False, ""
         try:
             info = await client.connect()
             connecting = time.monotonic() - self._began
@@ -241,7 +242,7 @@ class Probe:
                 try:
                     tools, lists = await every(client, "tools"), True
                 except ListFailed as error:
-                    notes.append(f"The tools could not be listed: {error}")
+                    unlisted = str(error)
             transport = client.transport
             # The DELETE of a session comes last of all (P-28): some server dies of it, before the first experiment here.
             if transport is not None and info.transport == "http":
@@ -258,6 +259,7 @@ class Probe:
             connect=self._connection,
             tools=tools,
             lists=lists,
+            unlisted=unlisted,
             noise=[Arrival(each.at, "noise", each.line[:EXCERPT_CHARACTERS]) for each in noise],
             connecting=connecting,
         )
@@ -267,13 +269,15 @@ class Probe:
             date=date,
             command=shown(self.target),
             findings=self.server.findings,
-            notes=notes,
+            unlisted=bool(unlisted),
         )
 
     async def _prepare(self) -> None:
         """Connects, chooses the tool, and runs it once uncancelled, in a session of its own."""
         await self._negotiate()
         server = self.server
+        if server.unlisted and (named := [each.tool for each in (*self.before, self.wish) if each.tool]):
+            raise ListUnreadable(f"{server.unlisted}; whether there is a tool {named[0]!r} is not known")
         server.before = tuple(preparing_tool(each, server.tools) for each in self.before)
         wanted = candidates(server.tools, self.wish)
         for choice in (*server.before, *wanted):
@@ -283,7 +287,7 @@ class Probe:
                 self.tell(text)
         connection = await self._choose(wanted)
         server.task = task_choice(server.tools, server.choice, self.wish)
-        server.no_tasks = no_tasks(self.report.info, server.task)
+        server.no_tasks = no_tasks(self.report.info, server.task, server.unlisted)
         await self._try_briefly(connection)
         if self._applies("P-09"):
             self._found(*await Trial(connection).make(after_completion))
@@ -371,6 +375,8 @@ class Probe:
     def _no_tool_reason(self, useless: list[PassedOver]) -> str:
         if useless:
             return f"{'; '.join(f'{each.tool} {each.why}' for each in useless)}: {WAY_OUT}"
+        if self.server.unlisted:
+            return self.server.unlisted
         if not self.server.tools:
             return "the server offers no tools, so no call can be cancelled"
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
@@ -448,7 +454,7 @@ class Probe:
     def _obstacle(self, experiment: Experiment) -> str:
         """Returns the reason why an experiment cannot be run with this tool, or an empty string."""
         if experiment.tool and self.server.choice is None:
-            return NEEDS_TOOL
+            return self.server.needs_tool
         lost = self.server.control.lost
         if experiment.tool and experiment.spares and lost:
             return f"the tool ends the connection without any cancel: {lost}"

@@ -9,7 +9,7 @@ from typing import Final
 from mcp_tui.probe import judging
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.tools import AIM_SECONDS
-from mcp_tui.probe.trial import MID, NEEDS_TOOL, Trial
+from mcp_tui.probe.trial import MID, Trial
 from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.revisions import META_CAPABILITIES
 from mcp_tui.protocol.tasks import EXTENSION
@@ -65,7 +65,7 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
     bad = Verdict.WARNING if modern else Verdict.FAIL
     choice = (server.choice or server.task) if modern else server.task
     if choice is None:
-        return Verdict.NOT_OBSERVABLE, NEEDS_TOOL
+        return Verdict.NOT_OBSERVABLE, server.needs_tool
     # the duration of a tool that only runs as a task is unknown, so it is cancelled soon
     known = server.choice == choice
     length = server.control.length if known else AIM_SECONDS

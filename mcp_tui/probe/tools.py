@@ -79,6 +79,10 @@ class Unsuitable(ValueError):
     """A tool cannot be used. The text is one sentence with the reason and what to do."""
 
 
+class ListUnreadable(Unsuitable):
+    """A tool cannot be looked up, because ``tools/list`` failed."""
+
+
 @frozen
 class Choice:
     """A tool and the arguments to call it with.
@@ -215,8 +219,11 @@ def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: N
     return likely[0] if likely else None
 
 
-def no_tasks(info: ServerInfo, task: Choice | None) -> str:
-    """Returns the reason why there is no task to cancel, or an empty string."""
+def no_tasks(info: ServerInfo, task: Choice | None, unlisted: str) -> str:
+    """Returns the reason why there is no task to cancel, or an empty string.
+
+    ``unlisted`` is the reason why the tools are not known: then nobody knows whether one takes tasks.
+    """
     if info.revision.modern:
         extensions = as_object(info.capabilities.get("extensions"))
         return "" if EXTENSION in extensions else "the server offers no tasks"
@@ -226,7 +233,7 @@ def no_tasks(info: ServerInfo, task: Choice | None) -> str:
         return "the server offers no tasks"
     if "cancel" not in tasks:
         return "the server offers tasks, but no tasks/cancel"
-    return "" if task is not None else "no tool of the server takes tasks"
+    return "" if task is not None or unlisted else "no tool of the server takes tasks"
 
 
 def task_support(tool: dict[str, Json]) -> str:

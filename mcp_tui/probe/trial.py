@@ -27,9 +27,6 @@ MID: Final = 0.4
 TOO_QUICK: Final = 0.3
 """Seconds below which a call cannot be cancelled in the middle of its work."""
 
-NEEDS_TOOL: Final = "needs a slow tool; none found"
-"""The reason why an experiment is not run without one."""
-
 HARM: Final = "calls of this tool fare so without any cancel, too"
 """The reason why the harm of a call that nobody cancelled shows nothing."""
 

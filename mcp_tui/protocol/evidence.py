@@ -121,6 +121,12 @@ def ended(row: Request) -> str:
     return "timed_out" if row.cause in TIMEOUTS else "cancelled"
 
 
+def failure(row: Request) -> str:
+    """Returns why a request failed, in the server's words with the code: ``database is down (error -32603)``."""
+    told = row.code is None or str(row.code) in row.error  # several SDKs write it into the message
+    return (row.error or "the server does not say why") + ("" if told else f" (error {row.code})")
+
+
 def late_answer(row: Request) -> Evidence | None:
     """Returns the worst response that came after a request was cancelled or lost: a late error hides no late result."""
     return min(late_answers(row), key=lambda each: WORST_FIRST[LATE_BY_KIND[each.kind]], default=None)

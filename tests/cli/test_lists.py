@@ -30,6 +30,37 @@ def test_arguments_of_branches_and_of_prompts_are_listed_with_optional_ones_in_b
     assert asked({"prompts/list": {"prompts": PROMPTS}}, "prompts").out == "review code [language]\n"
 
 
+DOWN = {"error": {"code": -32603, "message": "database is down"}}
+FAILING = {"tools/list": DOWN, "prompts/list": DOWN, "resources/list": DOWN, "resources/templates/list": DOWN}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("call hello", Exit.COMPLETED, "Calling the tool without its definition."),
+        ("prompt hello", Exit.COMPLETED, "Getting the prompt without its definition."),
+        ("read hello name=x", Exit.SERVER_ERROR, "mcp-tui: Template 'hello' not found: "),
+        ("probe --tool hello", Exit.SERVER_ERROR, "whether there is a tool 'hello' is not known."),
+        ("probe --tool x --before hello", Exit.SERVER_ERROR, "whether there is a tool 'hello' is not known."),
+        ("doctor", Exit.BROKEN_RULE, "stops when told to: not observable, "),
+        pytest.param("probe", Exit.SERVER_ERROR, "needs a slow tool; ", marks=pytest.mark.slow),
+    ],
+)
+def test_a_list_that_failed_is_no_empty_list(words: str, status: Exit, said: str):
+    command, *rest = words.split()
+    method = {"prompt": "prompts/list", "read": "resources/templates/list"}.get(command, "tools/list")
+    got: dict[str, Any] = (
+        {"messages": []} if method == "prompts/list" else {"content": [{"type": "text", "text": "hello"}]}
+    )
+    ran = asked({**FAILING, "hello": got}, command, *rest)
+    told = ran.out + ran.err
+    assert f"{method} failed: database is down (error -32603)" in told, told
+    assert said in told, told
+    assert "no tool" not in told, told
+    assert "none found" not in told, told
+    assert ran.status == status, told
+
+
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_what_a_list_lacks_is_told_on_stderr(options: tuple[str, ...]):
     page = {"tools": [{"name": "a"}, 5], "nextCursor": "again"}

@@ -1,6 +1,7 @@
 """An MCP server of 2025-11-25 on stdio that answers what it is told to: ``results_server.py RESULTS``.
 
-They are a JSON object of results by method; that of a call may stand under the name of its tool.
+They are a JSON object of results by method; that of a call may stand under the name of its tool, and ``{"error": …}`` in
+the place of a result.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ for line in sys.stdin:
         continue
     method, params = message["method"], message.get("params", {})
     result = SHAKEN if method == "initialize" else RESULTS.get(params.get("name"), RESULTS.get(method))
-    answer: dict[str, Any] = (
-        {"error": {"code": -32601, "message": "no such method"}} if result is None else {"result": result}
-    )
+    missing = {"error": {"code": -32601, "message": "no such method"}}
+    answer = missing if result is None else result if "error" in result else {"result": result}
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}) + "\n")
     sys.stdout.flush()

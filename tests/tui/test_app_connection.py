@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
-from mcp_tui.client.settings import ClientSettings, HttpTarget
+from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.view.server_bar import Link
+from tests.cli.running import SERVERS
 from tests.client.connected import scripted
 from tests.client.test_bars import MODERN
 from tests.client.test_reconnecting import Sessions
@@ -96,6 +100,20 @@ async def test_c08_a_server_that_does_not_read_is_offered_to_be_terminated():
         await driven.until(lambda: driven.session.link is Link.LOST)
         assert "Server was terminated by signal 15 (SIGTERM)" in str(driven.session.trouble)
         assert (row.state, row.settled) == (State.CANCELLED, "server was terminated by signal 15 (SIGTERM)")
+
+
+async def test_a_list_of_tools_that_failed_is_read_again_by_n_and_no_empty_list():
+    down = {"error": {"code": -32603, "message": "database is down"}}
+    command = (sys.executable, "-S", str(SERVERS / "results_server.py"), json.dumps({"tools/list": down}))
+    async with driving(StdioTarget(command=command), settings=HANDSHAKE) as driven:
+        await driven.until(lambda: "tools" in driven.session.catalogue.entries)
+        await driven.press("n")
+        assert "tools/list failed: database is down (error -32603)" in driven.inside("keys")
+        book = driven.session.client.book
+        await driven.until(lambda: [row.method for row in book.order].count("tools/list") == 2)
+        driven.app.guard.release()
+        await driven.press("P")
+        assert "(error -32603). The probe" in driven.inside("keys")
 
 
 # -- a server that is gone -------------------------------------------------------------------------------------

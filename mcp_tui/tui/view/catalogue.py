@@ -168,7 +168,8 @@ class Catalogue:
         self.entries: dict[str, list[Entry]] = {}
         self._rows: dict[int, Entry | str] = {}
         self._known: dict[tuple[str, str, int], int] = {}
-        self._problems: dict[str, SafeText] = {}
+        self.problems: dict[str, SafeText] = {}
+        """Why a list could not be read, by its kind; empty for one that was read."""
         self.longest = 0
         """Cells of the longest name, 28 at most."""
         self._passes: Callable[[Entry], bool] | None = None
@@ -202,13 +203,13 @@ class Catalogue:
     def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = NOTHING) -> None:
         """Replaces the entries of one kind; ``problem`` says why there are none."""
         self.entries[kind] = [Entry(kind, each) for each in raw]
-        self._problems[kind] = problem
+        self.problems[kind] = problem
         self._lay_out()
 
     def clear(self) -> None:
         """Removes everything."""
         self.entries.clear()
-        self._problems.clear()
+        self.problems.clear()
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -217,7 +218,7 @@ class Catalogue:
             entries = self.entries.get(kind, [])
             if self._passes is not None:
                 entries = list(filter(self._passes, entries))
-            if entries or (self._problems.get(kind) and self._passes is None):
+            if entries or (self.problems.get(kind) and self._passes is None):
                 self._rows[self._number(kind, "", -1)] = kind
             seen = Counter[str]()
             for entry in entries:
@@ -237,8 +238,8 @@ class Catalogue:
         if row is None:
             return EMPTY
         if isinstance(row, str):
-            count = safe(" {:,}", len(self.entries.get(row, ())))
-            problem = self._problems.get(row) or NOTHING
+            problem = self.problems.get(row) or NOTHING
+            count = NOTHING if problem else safe(" {:,}", len(self.entries.get(row, ())))
             said = safe("  {}", problem) if problem else NOTHING
             return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
         if room - 4 - self.longest < HINT_CELLS:

@@ -90,7 +90,12 @@ class Calling:
         if not connecting and not self._connection.connected():
             return
         if not tools and not connecting and "tools" in self._session.catalogue.entries:
-            self._screen.refuse(words("This server has no tools"))
+            if problem := self._session.catalogue.problems.get("tools"):
+                again = self._session.read({"tools"})
+                self._screen.app.run_worker(again, group="catalogue", exit_on_error=False)
+                self._screen.refuse(safe("{}. Reading the list again.", problem), "error")
+            else:
+                self._screen.refuse(words("This server has no tools"))
             return
 
         named = (each for each in tools if each.name == name)

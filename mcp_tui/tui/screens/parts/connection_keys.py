@@ -126,7 +126,11 @@ class ConnectionKeys:
         client = self._session.client
         journal = bool(client.store.writers)
         wish = NamedTool(entry.name if entry is not None and entry.kind == "tools" else "")
-        tools = self._session.catalogue.entries.get("tools")
+        catalogue = self._session.catalogue
+        tools, problem = catalogue.entries.get("tools"), catalogue.problems.get("tools")
+        if problem:
+            self._screen.refuse(safe("{}. The probe needs the list of tools.", problem), "error")
+            return
         try:
             choices = None if tools is None else candidates([each.raw for each in tools], wish)
         except Unsuitable as error:
