@@ -91,7 +91,7 @@ def read_lock(name: str) -> LockFile:
         Failure: it cannot be read, or is none.
     """
     try:
-        value = as_object(parse_json(Path(name).read_text(encoding="utf-8")))
+        value = as_object(parse_json(Path(name).read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise Failure(f"Cannot read {name!r} (--catalogue): {why(error)}.") from None
     except ValueError:

@@ -40,6 +40,7 @@ from mcp_tui.journal.spans import SpanMaker, TraceSpan, otlp_lines
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.events import Kind
+from mcp_tui.protocol.framing import BOM
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.values import frozen
@@ -183,7 +184,7 @@ def _lines(session: _ChosenSession) -> Iterator[str]:
         elif sys.stdout.isatty():  # everything but ASCII is escaped
             yield json.dumps(record) + "\n"
         else:
-            yield line.decode(errors="replace").rstrip("\r\n") + "\n"
+            yield line.removeprefix(BOM).decode(errors="replace").rstrip("\r\n") + "\n"
 
 
 def _records(recording: Recording, rows: list[Request] | None) -> Iterator[tuple[dict[str, Json], bytes]]:

@@ -37,6 +37,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, name_of
 from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.framing import BOM
 from mcp_tui.protocol.messages import Json, is_request_id, number
 from mcp_tui.protocol.values import fact
 
@@ -118,7 +119,8 @@ PEEK_BYTES: Final = 4096
 
 
 def parse_json(raw: bytes) -> Json:
-    """Parses JSON, which may contain lone surrogates, escaped or as bytes; returns ``None`` if it is not JSON."""
+    """Parses JSON, with or without a BOM; returns ``None`` if it is not JSON. Lone surrogates are allowed."""
+    raw = raw.removeprefix(BOM)
     try:
         return from_json(raw)
     except ValueError:

@@ -36,6 +36,23 @@ from mcp_tui.protocol.states import LOG_LEVELS
 NAMED: Final = 8
 """Recorded requests that an error names."""
 
+EMPTY_RESULTS: Final[dict[str, Object]] = {
+    "ping": {},
+    "logging/setLevel": {},
+    "tools/list": {"tools": []},
+    "prompts/list": {"prompts": []},
+    "resources/list": {"resources": []},
+    "resources/templates/list": {"resourceTemplates": []},
+    "tasks/list": {"tasks": []},
+    "completion/complete": {"completion": {"values": []}},
+    "resources/subscribe": {},
+    "resources/unsubscribe": {},
+}
+"""Results of methods that capabilities announce, for what the recorded client did not ask for."""
+
+_ALWAYS: Final = frozenset({"ping", "logging/setLevel"})
+"""Methods that have an empty result in strict mode, too."""
+
 
 class Mock:
     """What all conversations of a mock share. ``speed`` is ``None`` for no delays; ``refused`` counts requests."""
@@ -70,6 +87,18 @@ class Mock:
         params = as_object(frame.get("params")) or {}
         runs = self.runs.find(str(frame.get("method")), params)
         return frame.get("method") in WORKING or any(not each.is_answer for run in runs for each in run.steps)
+
+    def unrecorded(self, method: str, params: Object, caller: DemoCaller) -> Object | None:
+        """Returns the result of a request without runs, if there is one: what is announced exists, and a list has an end."""
+        if method == "server/discover":
+            return capabilities(self.told, caller) | {"supportedVersions": supported(frames.MODERN)}
+        announced = as_object(self.told.get("capabilities")) or {}
+        capability = method.partition("/")[0].replace("completion", "completions")
+        known = [run.result.get("nextCursor") for run in self.runs.all if run.method == method]
+        is_empty = (
+            not self.strict and capability in announced and (not known or params.get("cursor") in known)
+        )
+        return EMPTY_RESULTS.get(method) if is_empty or method in _ALWAYS else None
 
     def refusal(self, method: str, params: Object, why: str = "Not recorded") -> DemoRefusal:
         """Returns the error for a request that has no run, and tells it on stderr too."""
@@ -118,10 +147,10 @@ class MockConversation(Conversation):
         made = None
         if method == "initialize":
             runs, made = self._agree(runs, params)
-        elif method == "server/discover" and not runs:
-            made = capabilities(self._mock.told, caller) | {"supportedVersions": supported(frames.MODERN)}
-        elif method in {"ping", "logging/setLevel"} and not runs:
-            made = {}
+        elif not runs:
+            made = self._mock.unrecorded(method, params, caller)
+        if not runs and method == "subscriptions/listen" and caller.modern and not self._mock.strict:
+            return self._begin(frame, caller, channel)  # nothing ever changes here
         if made is not None and not runs:
             run = Run(0.0, method, {})
             result = adapted(run, made, caller, self._mock.server)

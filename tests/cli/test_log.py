@@ -50,6 +50,22 @@ def test_the_log_says_what_the_screen_says(capfd: Capture):
     ]
 
 
+def test_a_recording_with_a_bom_is_read_as_without_it(capfd: Capture, tmp_path: Path):
+    kept()
+    plain, marked = (tmp_path / name / "r.jsonl" for name in ("plain", "marked"))
+    for path, bom in ((plain, b""), (marked, b"\xef\xbb\xbf")):
+        path.parent.mkdir()
+        path.write_bytes(bom + (journal_folder() / f"{ONE}.jsonl").read_bytes())
+    for words in (
+        ["log"],
+        ["export", "--format", "csv"],
+        ["export", "--format", "jsonl"],
+        ["check", "--expect", "name:count"],
+    ):
+        ran, same = (tell(capfd, words[0], str(path), *words[1:]) for path in (marked, plain))
+        assert (ran.status, ran.err, ran.out.replace("marked", "plain")) == (0, same.err, same.out)
+
+
 def test_sums_by_tool(capfd: Capture):
     kept()
     assert tell(capfd, "log", "--sums").out.splitlines() == [

@@ -39,6 +39,49 @@ def test_an_unknown_call_is_refused_with_what_is_recorded_or_gets_the_nearest(re
     assert ran.outcome["result"]["content"][0]["text"] == "hi"
 
 
+ANNOUNCED: Frame = {
+    "tools": {},
+    "prompts": {},
+    "resources": {"subscribe": True},
+    "completions": {},
+    "logging": {},
+}
+WANTED: list[tuple[str, Frame]] = [
+    ("initialize", {"protocolVersion": "2025-11-25"}),
+    ("tools/list", {}),
+    ("tools/list", {"cursor": "2"}),
+    ("tools/list", {"cursor": "3"}),
+    ("prompts/list", {}),
+    ("resources/list", {}),
+    ("resources/templates/list", {}),
+    ("resources/subscribe", {"uri": "x:y"}),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}),
+    ("logging/setLevel", {"level": "info"}),
+    ("tasks/list", {}),
+]
+
+
+def test_what_was_announced_and_not_asked_for_is_empty_but_not_with_strict(tmp_path: Path):
+    start = call(1, 0, {"protocolVersion": "2025-11-25"}, "initialize")
+    told: Frame = {"protocolVersion": "2025-11-25", "capabilities": ANNOUNCED, "serverInfo": {"name": "x"}}
+    page: Frame = {"tools": [{"name": "count"}], "nextCursor": "2"}
+    results = [
+        (0.1, "in", {"jsonrpc": "2.0", "id": id_, "result": each}) for id_, each in ((1, told), (2, page))
+    ]
+    path = written(tmp_path, session(start, results[0], call(2, 0.1, {}, "tools/list"), results[1]))
+    asked = [{"jsonrpc": "2.0", "id": id_, "method": m, "params": p} for id_, (m, p) in enumerate(WANTED)]
+    for options, refused in (((), {3, 10}), (("--strict",), {*range(2, 9), 10})):
+        ran = run("mock", str(path), *options, input="".join(f"{json.dumps(each)}\n" for each in asked))
+        answers = {each["id"]: each for each in map(json.loads, ran.out.splitlines())}
+        assert {id_ for id_, each in answers.items() if "error" in each} == refused
+
+
+@pytest.mark.slow
+def test_the_doctor_finds_no_fault_in_a_mock(recording: Path):
+    ran = run("doctor", "--no-journal", "--", *MCP_TUI, "mock", str(recording))
+    assert (ran.status, "resources  ✓ pass" in ran.out) == (0, True), ran
+
+
 def test_strict_answers_once_and_fails_in_the_end(tmp_path: Path):
     path = written(tmp_path, session(call(1, 0, method="x/y"), answer(1, 0.01)))
     asked = [

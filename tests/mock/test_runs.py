@@ -19,7 +19,9 @@ def shape(run: Run) -> list[tuple[float, str]]:
 
 def test_torn_lines_several_sessions_and_ids_used_again_are_read(tmp_path: Path):
     first = session(call(1, 1), progress(1, 1.5, 1), answer(1, 2), call(1, 5), answer(1, 5.5))
-    found = runs(tmp_path, first, "not JSON\n", session(call(1, 0), answer(1, 3)), '{"record":"fra')
+    found = runs(
+        tmp_path, f"\ufeff{first}", "not JSON\n", session(call(1, 0), answer(1, 3)), '{"record":"fra'
+    )
     assert [shape(each) for each in found.find("tools/call", COUNT)] == [
         [(0.5, "notifications/progress"), (1.0, "answer")],
         [(0.5, "answer")],

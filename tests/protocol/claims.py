@@ -169,7 +169,9 @@ def gather(events: Sequence[ev.Event]) -> Facts:  # noqa: C901 - one case an eve
                 pass  # nobody listened
             case ev.Dropped():
                 facts.dropped = event
-            case ev.CancelledByServer() if facts.cancelled_by_server_at is None:  # a repeated one says nothing new
+            case ev.CancelledByServer() if (
+                facts.cancelled_by_server_at is None
+            ):  # a repeated one says nothing new
                 facts.cancelled_by_server_at = event.at
             case ev.Rejected():
                 facts.rejected = facts.rejected or event
