@@ -56,7 +56,9 @@ def collector(text: str) -> str:
     except ValueError:
         sound = False
     if not sound:
-        raise _unfit(f"{text!r} is not a URL such as http://127.0.0.1:4318")
+        from mcp_tui.journal.masks import mask_url
+
+        raise _unfit(f"{mask_url(text)!r} is not a URL such as http://127.0.0.1:4318")
     try:
         installed = find_spec("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     except ModuleNotFoundError:

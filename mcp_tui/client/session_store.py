@@ -78,7 +78,10 @@ def open_store(
     if otlp is not None:
         from mcp_tui.journal.otlp import SpanSender
 
-        followers.append(SpanSender(otlp, header, redactor))
+        try:
+            followers.append(SpanSender(otlp, header, redactor))
+        except ValueError as error:
+            notes.append(f"no spans are sent: {error}")
     store = Store(*writers, soon=soon, followers=followers, unseen=unseen)
     for text in notes:
         store.event(Note(at=time.monotonic(), text=text))

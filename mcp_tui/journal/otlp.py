@@ -1,57 +1,90 @@
 """Sending the spans of a session to a collector, by the official OpenTelemetry SDK (extra ``otlp``).
 
 The SDK sends from a thread of its own and drops spans rather than wait, so the session never stands still for a collector.
+Its environment variables hold: resource, sampler, limits, batches, headers, certificates, compression, and time limit.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    NoOpTracer,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
 
 from mcp_tui import __version__
 from mcp_tui.journal import spans
+from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.journal.writer import Record
 
 QUEUED_SPANS: Final = 16_384
-"""Spans that may wait to be sent."""
+"""Spans that may wait to be sent, unless ``OTEL_BSP_MAX_QUEUE_SIZE`` says so."""
 
-CLOSE_SECONDS: Final = 2.0
+CLOSE_SECONDS: Final = 0.5
 """Seconds that the last spans may take to be sent."""
 
 RECORDS_IN_A_TURN: Final = 250
 """Records after which the event loop gets its turn."""
 
 _SPAN_KINDS: Final = {"client": SpanKind.CLIENT, "server": SpanKind.SERVER, "internal": SpanKind.INTERNAL}
+_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 
 class SpanSender:
     """Sends the spans of the session that ``header`` begins to ``url``, which is that of the collector, or of its traces.
 
-    Headers, certificates, and the time limit are taken from the SDK's environment variables. ``news`` are sentences for
-    the user: that spans do not arrive.
+    ``news`` are sentences for the user: that spans do not arrive, and why.
+
+    Raises:
+        ValueError: a variable of the SDK has an impossible value.
     """
 
     def __init__(self, url: str, header: Header, redactor: Redactor) -> None:
         self.news: deque[str] = deque()
-        self._url = url
+        self._shown = mask_url(url)
         self._spans = spans.SpanMaker(header, hold=spans.HOLD_SECONDS, redact=redactor.text)
-        self._resource = Resource(spans.resource_of(header))
-        self._scope = InstrumentationScope("mcp-tui", __version__)
-        self._exporter = _Counting(OTLPSpanExporter(endpoint=_traces(url)), self._failed)
-        self._processor = BatchSpanProcessor(self._exporter, max_queue_size=QUEUED_SPANS)
+        self._ids = _GivenIds()
+        # what the SDK logs would be written over the screen
+        log = logging.getLogger("opentelemetry")
+        log.handlers[:], log.propagate = [logging.NullHandler()], False
+        resource = Resource.create(spans.resource_of(header)).merge(OTELResourceDetector().detect())
+        provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
+        self._tracer = provider.get_tracer("mcp-tui", __version__)
+        self._session = _Session()
+        exporter = OTLPSpanExporter(endpoint=_traces(url), session=self._session)
+        self._exporter = _Counting(exporter, self._failed)
+        room = None if "OTEL_BSP_MAX_QUEUE_SIZE" in os.environ else QUEUED_SPANS
+        self._processor = BatchSpanProcessor(self._exporter, room)
+        provider.add_span_processor(self._processor)
         self._made = 0
+        self._closing = False
+        if isinstance(self._tracer, NoOpTracer):
+            self.news.append("no spans are sent, because OTEL_SDK_DISABLED is set")
+        for name in _PROTOCOLS:
+            if (protocol := os.environ.get(name, "")) not in {"", "http/protobuf"}:
+                self.news.append(f"{name}={protocol} is not supported: spans are sent by http/protobuf")
 
     def write(self, wanted: Iterable[Record]) -> Iterator[None]:
         """Takes in records, in order."""
@@ -63,62 +96,116 @@ class SpanSender:
     def close(self) -> None:
         """Sends the last spans, and waits for that at most :data:`CLOSE_SECONDS`."""
         self._send(self._spans.rest())
+        self._session.over.clear()
+        self._closing = True
         # a thread, because the SDK waits for half a minute
-        closing = threading.Thread(target=self._processor.shutdown, daemon=True)
-        closing.start()
-        closing.join(CLOSE_SECONDS)
+        threading.Thread(target=self._shut, daemon=True).start()
+        in_time = self._session.over.wait(CLOSE_SECONDS)
+        self._exporter.shutdown()  # the second time does nothing; the first ends the wait between two attempts
         lost = self._made - self._exporter.sent
         if lost:
-            self.news.append(f"{lost:,} span{'s'[: lost > 1]} did not reach {self._url}")
+            why = self._session.why or (
+                "they were dropped" if in_time else f"no answer in {CLOSE_SECONDS:g} s"
+            )
+            self.news.append(f"{lost:,} span{'s'[: lost > 1]} did not reach {self._shown}: {why}")
+
+    def _shut(self) -> None:
+        self._processor.shutdown()
+        self._session.over.set()
+
+    def _failed(self) -> None:
+        if not self._closing:  # else the count at the end says it
+            why = self._session.why or "they could not be encoded"
+            self.news.append(f"spans do not reach {self._shown}: {why}")
 
     def _send(self, made: Iterable[spans.TraceSpan]) -> None:
         for span in made:
+            self._ids.given = span.context
+            parent = (
+                set_span_in_context(NonRecordingSpan(_context(span.parent, is_remote=True)))
+                if span.parent
+                else None
+            )
+            sent = self._tracer.start_span(
+                span.name,
+                parent,
+                kind=_SPAN_KINDS[span.kind],
+                attributes=span.attributes,
+                links=[Link(_context(each)) for each in span.links],
+                start_time=spans.nanoseconds(span.began),
+            )
+            if not sent.is_recording():  # disabled, or not in the sample
+                continue
             self._made += 1
-            self._processor.on_end(self._readable(span))
+            for each in span.events:
+                sent.add_event(each.name, each.attributes, spans.nanoseconds(each.at))
+            if span.error:
+                sent.set_status(Status(StatusCode.ERROR, span.error))
+            sent.end(spans.nanoseconds(span.ended))
 
-    def _failed(self, why: str) -> None:
-        self.news.append(
-            f"spans do not reach {self._url}: {why}" if why else f"spans do not reach {self._url}"
-        )
 
-    def _readable(self, span: spans.TraceSpan) -> ReadableSpan:
-        return ReadableSpan(
-            name=span.name,
-            context=_context(span.context),
-            parent=None if span.parent is None else _context(span.parent, is_remote=True),
-            resource=self._resource,
-            attributes=span.attributes,
-            events=[Event(each.name, each.attributes, spans.nanoseconds(each.at)) for each in span.events],
-            links=[Link(_context(each)) for each in span.links],
-            kind=_SPAN_KINDS[span.kind],
-            status=Status(StatusCode.ERROR, span.error) if span.error else Status(),
-            start_time=spans.nanoseconds(span.began),
-            end_time=spans.nanoseconds(span.ended),
-            instrumentation_scope=self._scope,
-        )
+class _GivenIds(IdGenerator):
+    """Gives the next span the ids that were made for it, which are the same whenever the session is read."""
+
+    given = spans.SpanContext("1", "1")
+
+    def generate_span_id(self) -> int:
+        return int(self.given.span, 16)
+
+    def generate_trace_id(self) -> int:
+        return int(self.given.trace, 16)
+
+
+class _Session(requests.Session):
+    """Keeps why the last request failed, in a few words. A redirect is not followed, and is a failure.
+
+    ``over`` is set when all is sent, or cannot be for now: the SDK repeats a lost connection once, and then pauses.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = threading.Event()
+        self.why = ""
+        self._lost = False
+
+    def send(self, request: requests.PreparedRequest, **settings: Any) -> requests.Response:
+        """Sends a request; see :meth:`requests.Session.send`."""
+        try:
+            response = super().send(request, **{**settings, "allow_redirects": False})
+        except (OSError, ValueError) as error:
+            from mcp_tui.transport.http_errors import cause  # with httpx, which takes time to load
+
+            text = "no answer in time" if isinstance(error, requests.Timeout) else cause(error)
+            self.why = text.partition(". ")[0]  # without advice about a server
+            if self._lost:
+                self.over.set()
+            self._lost = True
+            raise
+        self.why, self._lost = "", False
+        if response.status_code >= 300:
+            self.why = f"HTTP {response.status_code} {response.reason}".strip()
+            self.over.set()
+        if 300 <= response.status_code < 400:  # which the SDK takes for a success
+            raise requests.RequestException(self.why)
+        return response
 
 
 class _Counting(SpanExporter):
     """Counts the spans that were sent, and reports the first failure, and the first after a success."""
 
-    def __init__(self, exporter: SpanExporter, failed: Callable[[str], None]) -> None:
+    def __init__(self, exporter: SpanExporter, failed: Callable[[], None]) -> None:
         self.sent = 0
         self._exporter = exporter
         self._failed = failed
         self._fails = False
-        self._said = _LastWords()
-        # what the SDK logs would be written over the screen
-        log = logging.getLogger("opentelemetry")
-        log.handlers[:], log.propagate = [self._said], False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Sends spans; returns whether that succeeded."""
-        self._said.text = ""
         result = self._exporter.export(spans)
         if result is SpanExportResult.SUCCESS:
             self.sent += len(spans)
         elif not self._fails:
-            self._failed(self._said.text)
+            self._failed()
         self._fails = result is not SpanExportResult.SUCCESS
         return result
 
@@ -127,19 +214,11 @@ class _Counting(SpanExporter):
         self._exporter.shutdown()
 
 
-class _LastWords(logging.Handler):
-    """Keeps what was logged last."""
-
-    text = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.text = record.getMessage()[:300]
-
-
 def _traces(url: str) -> str:
-    """Returns the URL of a collector's traces: of a URL without a path, that of the specification."""
-    base = url.rstrip("/")
-    return f"{base}/v1/traces" if base.count("/") < 3 else url
+    """Returns the URL of a collector's traces."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    return urlunsplit(parts._replace(path=path if path.endswith("/v1/traces") else f"{path}/v1/traces"))
 
 
 def _context(ids: spans.SpanContext, *, is_remote: bool = False) -> SpanContext:
