@@ -19,7 +19,7 @@ from mcp_tui.cli.probe import fitted, probe_for
 from mcp_tui.cli.session import Headless, HeadlessSession
 from mcp_tui.cli.target import required
 from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
-from mcp_tui.client.connection import ServerInfo
+from mcp_tui.client.connection import INITIALIZED, ServerInfo
 from mcp_tui.client.lint import LINT_RULES, lint
 from mcp_tui.client.settings import Target
 from mcp_tui.config.programs import tap_problem
@@ -30,6 +30,7 @@ from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Unsuitable
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
+from mcp_tui.protocol.events import Violation
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.values import frozen
@@ -102,8 +103,11 @@ def _taps(given: Words) -> Iterator[Row]:
 async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator[Row]:
     """Yields what one connection shows."""
     client, started = session.client, started_after(session)
-    verdict = Verdict.WARNING if started > SLOW_START_SECONDS else Verdict.PASS
-    yield Row("start", verdict, f"ready after {started:.2f} s")
+    said = [
+        each.detail for each in client.store.log if isinstance(each, Violation) and INITIALIZED in each.detail
+    ]
+    verdict = Verdict.WARNING if said or started > SLOW_START_SECONDS else Verdict.PASS
+    yield Row("start", verdict, "; ".join((f"ready after {started:.2f} s", *said)))
     tools: list[dict[str, Json]] = []
     for kind in filter(lambda kind: offers(client, kind), LISTS):
         method, before = LISTS[kind][0], len(client.book.order)

@@ -476,7 +476,8 @@ class Client:
     def accepted(self, *, message: base.Outgoing) -> None:
         """Tells the ledger that the server accepted a cancel."""
         if message.cancels is not None:
-            self.ledger.signal_accepted(message.cancels, at=self.now())
+            session = getattr(self.transport, "session_id", None) is not None
+            self.ledger.signal_accepted(message.cancels, at=self.now(), session=session)
             self.drain()
 
     def replied(self, *, message: base.Outgoing, raw: bytes, status: int) -> None:
@@ -506,13 +507,24 @@ class Client:
         if message.cancels is not None:
             self.ledger.signal_failed(message.cancels, detail, at=at, refused=bool(refusal.status))
         elif id is None:
-            self.note(f"{message.method} was not delivered: {detail}")
+            self._notification_failed(message.method, detail, refusal.status)
         else:
             seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
             if challenge is None or not self.held.holds(id, challenge, detail):
                 self._refused_with(id, replace(refusal, body=b""))
                 self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
+
+    def _notification_failed(self, method: str, detail: str, status: int) -> None:
+        """Reports that a notification, or an answer, was not delivered, or that the server refused it."""
+        at = self.now()
+        if 200 <= status < 300:
+            text = f"HTTP {status} with {detail} in answer to {method}, where 202 without a body is due"
+            self.tell(ev.Violation(at=at, rule="notification-body", detail=text))
+        elif status and self.connected:
+            self.tell(ev.Degraded(at=at, detail=f"{method} was refused: {detail}"))
+        elif not status:
+            self.note(f"{method} was not delivered: {detail}")
 
     def _refused_with(self, stream: RequestId, refusal: base.RefusedResponse) -> None:
         if not self.connected or refusal.status in (401, 403):

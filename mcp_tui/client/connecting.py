@@ -373,11 +373,13 @@ class _Attempt:
         connection.transport.negotiated(revision)
         if not revision.modern:
             self._step("sending notifications/initialized")
-            with contextlib.suppress(TransportError):
+            try:
+                await connection.initialized()
+            except Unauthorized as error:
                 # One token at most: if it is refused with that as well, nothing would use the next.
-                refused = await connection.initialized()
-                if refused is not None and await client.held.authorized(refused):
-                    await connection.initialized()
+                if error.challenge is None or not await client.held.authorized(error.challenge):
+                    raise
+                await connection.initialized()
             if client.connection is not connection:
                 raise ConnectError(f"the connection closed during the handshake: {client.last_words}")
             self._forgive()

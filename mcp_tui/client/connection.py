@@ -86,10 +86,15 @@ class Connection:
                     made.update(param_headers(mirrored, params.get("arguments")))
         return base.Outgoing(raw=messages.encode(message), method=method, id=id_, headers=made)
 
-    async def initialized(self) -> base.Challenge | None:
-        """Ends the handshake of the revisions that have one; returns the 401 or 403 that refused that."""
-        message = self.outgoing(messages.notification(INITIALIZED), INITIALIZED, None, {})
-        return await self.transport.initialized(message)
+    async def initialized(self) -> None:
+        """Ends the handshake of the revisions that have one.
+
+        Raises:
+            TransportError: the server refused that.
+        """
+        await self.transport.initialized(
+            self.outgoing(messages.notification(INITIALIZED), INITIALIZED, None, {})
+        )
 
 
 # -- headers ---------------------------------------------------------------------------------------------------

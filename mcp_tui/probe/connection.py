@@ -376,7 +376,12 @@ class ProbeConnection(base.Silence):
             self.traces[message.id].end(detail)
         elif method == CANCEL_METHOD:
             self.refusals.append(detail)
-        self.store.event(ev.Note(at=self.now(), text=f"{method} was not delivered: {detail}"))
+        self.store.event(
+            ev.Note(
+                at=self.now(),
+                text=f"{method} was {'refused' if refusal.status else 'not delivered'}: {detail}",
+            )
+        )
         self._news.set()
 
     def stderr_line(self, *, text: str, cut: bool = False, at: float | None = None) -> None:

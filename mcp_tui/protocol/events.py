@@ -113,10 +113,12 @@ class CancelSignalled(RequestEvent):
 class CancelAccepted(RequestEvent):
     """The server took the signal: its POST was answered with 2xx, or ``tasks/cancel`` with a result.
 
-    ``detail`` is what a task settles with after it.
+    ``detail`` is what a task settles with after it. ``sessionless``: the server gave no session, so a cancel that comes by
+    a POST of its own cannot name a call of ours.
     """
 
     detail: str = ""
+    sessionless: bool = False
 
 
 @fact

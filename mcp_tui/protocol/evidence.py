@@ -334,7 +334,7 @@ def delivery_words(row: Request, until: float) -> str:
         case Delivery.REFUSED:
             return f"sent, refused: {row.undelivered}"
         case Delivery.ACCEPTED:
-            return "sent, accepted"
+            return "sent, accepted by a server without sessions" if row.sessionless else "sent, accepted"
         case Delivery.WRITTEN:
             waits = unconfirmed(row, until)
             if row.signal is Signal.STREAM_CLOSED:

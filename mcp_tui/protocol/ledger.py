@@ -359,11 +359,12 @@ class Ledger(Core):
         """Returns the watched request whose signal was written last."""
         return next((self.row(id_) for id_ in reversed(self._watched)), None)
 
-    def signal_accepted(self, id: RequestId, *, at: float) -> None:
-        """Notes that the server answered the signal's POST with 2xx."""
+    def signal_accepted(self, id: RequestId, *, at: float, session: bool = True) -> None:
+        """Notes that the server answered the signal's POST with 2xx; ``session``: it gave a session, if it speaks HTTP."""
         row = self.current(id)
         if row is not None and row.answer_owed and row.accepted_at is None and not row.refused:
-            self.emit(ev.CancelAccepted(at=at, id=row.id))
+            sessionless = not session and self.negotiated.transport == "http"
+            self.emit(ev.CancelAccepted(at=at, id=row.id, sessionless=sessionless))
 
     def signal_unanswered(self, id: RequestId, detail: str, *, at: float) -> None:
         """Notes that no status can come any more for the signal's POST, which was written."""

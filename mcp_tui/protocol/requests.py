@@ -134,6 +134,7 @@ class Request:
     answer_owed: bool = False
     accepted_at: float | None = None
     cancel_answer: str = ""
+    sessionless: bool = False
     unanswered_at: float | None = None
     unanswered: str = ""
     delayed: str = ""
@@ -323,7 +324,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.signal, row.reason_delivered = event.signal, event.reason_delivered
             row.signalled_at, row.answer_owed, row.delayed = event.at, event.answered, ""
         case ev.CancelAccepted():
-            row.accepted_at, row.cancel_answer = event.at, event.detail
+            row.accepted_at, row.cancel_answer, row.sessionless = event.at, event.detail, event.sessionless
         case ev.CancelUnanswered():
             row.unanswered_at, row.unanswered = event.at, event.detail
         case ev.CancelDelayed():

@@ -452,7 +452,7 @@ def cancel_over(session: TappedSession, id_: RequestId, at: float, outcome: Any)
     """Notes what came of the POST of a cancel: its status, whether it has left, and what broke it."""
     status, has_left, why = outcome
     if 200 <= status < 300:
-        session.ledger.signal_accepted(id_, at=at)
+        session.ledger.signal_accepted(id_, at=at, session=bool(session.id))
     elif status:
         session.ledger.signal_failed(id_, f"HTTP {status}", at=at, refused=True)
     elif has_left:

@@ -289,10 +289,14 @@ class Transport(Protocol):
     def negotiated(self, revision: Revision) -> None:
         """Speaks a revision from now on (HTTP: session and the GET stream depend on it)."""
 
-    async def initialized(self, message: Outgoing) -> Challenge | None:
-        """Sends ``notifications/initialized`` and waits until the server may ask; returns the 401 or 403 that refused it.
+    async def initialized(self, message: Outgoing) -> None:
+        """Sends ``notifications/initialized`` and waits until the server may ask.
 
         Over HTTP it waits until the message was accepted or refused, and then for the server's own stream.
+
+        Raises:
+            Unauthorized: the server refused it with 401 or 403.
+            TransportError: it refused it with another status, so there is no session.
         """
         self.send(message)
 

@@ -20,7 +20,6 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.transport.base import (
     MAX_MESSAGE,
-    Challenge,
     EndpointError,
     Outgoing,
     Sink,
@@ -36,6 +35,7 @@ from mcp_tui.transport.http_errors import EXPECTED, cause
 from mcp_tui.transport.http_exchanges import Cancel, Exchange, Sending, SharedExchange
 from mcp_tui.transport.http_streams import (
     INCOMPLETE,
+    NO_SESSION_ID,
     HttpSession,
     Refused,
     listen,
@@ -153,17 +153,26 @@ class HttpTransport(HttpSession):
         if revision.modern:
             self.session_id = None
 
-    async def initialized(self, message: Outgoing) -> Challenge | None:
+    async def initialized(self, message: Outgoing) -> None:
         """POSTs ``notifications/initialized``; once it is accepted, opens the server's own stream and waits for that."""
         if not self._usable:
-            return None
+            return
         sending = self._notify(message)
         await sending.received.wait()
+        # An error with 200, and a connection that ends, are no refusal: many a server goes on all the same.
+        if sending.refusal is not None and not 200 <= (sending.refusal.said.status or 200) < 300:
+            raise self._refused_handshake(message, sending.refusal)
         if sending.refusal is None and self._stream is None and self._usable:
             answered = asyncio.Event()
             self._stream = spawn(listen(self, answered), name="the server's own stream")
             await _at_most(answered.wait(), LISTEN_SECONDS)
-        return sending.refusal and sending.refusal.challenge
+
+    def _refused_handshake(self, message: Outgoing, refusal: Refused) -> TransportError:
+        text = f"The handshake was refused at {message.method}: {refusal}"
+        if self.asks_for_session(refusal.said):
+            text += f". {NO_SESSION_ID}"
+        challenge = refusal.said.challenge
+        return TransportError(text) if challenge is None else Unauthorized(text, challenge)
 
     @property
     def _usable(self) -> bool:

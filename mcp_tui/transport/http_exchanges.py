@@ -40,6 +40,7 @@ from mcp_tui.transport.http_errors import (
 )
 from mcp_tui.transport.http_streams import (
     ATTEMPTS,
+    NO_SESSION_ID,
     Cursor,
     HttpSession,
     Refused,
@@ -74,7 +75,7 @@ class Sending:
         self.begun = False
         self.left = False
         self.received = asyncio.Event()
-        self.refusal: RefusedResponse | None = None
+        self.refusal: Refused | None = None
         self._session = session
         self._message = message
         self._closed = False
@@ -172,7 +173,7 @@ class Sending:
         self._failed(Refused(self._session.http.failure_text(failure)))
 
     def _failed(self, error: Refused) -> None:
-        self.refusal = error.said
+        self.refusal = error
         self._session.sink.not_sent(message=self._message, detail=str(error), refusal=error.said)
 
     def _session_is_over(self, said: RefusedResponse) -> bool:
@@ -198,6 +199,9 @@ class Sending:
         if self._sent_with is not None and names_lost_session(said):
             text = f"the session seems to be gone (HTTP {said.status}). {NEW_SESSION}"
             self._session.sink.degraded(detail=text)
+        # In the handshake the refusal itself says so.
+        elif self._message.id is not None and self._session.revision and self._session.asks_for_session(said):
+            self._session.sink.degraded(detail=NO_SESSION_ID)
 
 
 class SharedExchange(Sending):

@@ -42,9 +42,12 @@ from mcp_tui.transport.http_errors import (
     foreign_encoding,
     is_session_over,
     media_type,
+    names_lost_session,
     refusal,
     session_over,
 )
+
+NO_SESSION_ID: Final = "The server asks for a session id, but gave none with initialize"
 
 INCOMPLETE: Final = "an incomplete event without its final empty line"
 
@@ -221,6 +224,10 @@ class HttpSession:
             self.session_id = id
         else:
             self.sink.happened(text=f"the server's session id {readable(id, 40)!r} is invalid and ignored")
+
+    def asks_for_session(self, said: RefusedResponse) -> bool:
+        """Returns whether a refusal asks for a session id that the server never gave."""
+        return self.session_id is None and not self.modern and names_lost_session(said)
 
     def headers(self) -> dict[str, str]:
         """Returns the headers of a request that carries no message: GET and DELETE."""

@@ -14,7 +14,7 @@ from mcp_tui.client.catalogue import every
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.transport.base import Challenge
+from mcp_tui.transport.base import Challenge, TransportError, Unauthorized
 from tests.client.connected import HANG, serving
 from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, served
 from tests.waiting import until
@@ -97,7 +97,8 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
         row = made.book.get(id_)
         assert row is not None
         await until(lambda: row.accepted_at is not None)
-        seen = "sent, accepted; nothing more can be seen; its stream was closed and is not resumed"
+        accepted = "sent, accepted by a server without sessions"
+        seen = f"{accepted}; nothing more can be seen; its stream was closed and is not resumed"
         assert evidence.summary_words(row, made.now() + 9.0) == seen
         assert (
             await call(made, "other")
@@ -128,7 +129,7 @@ async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str)
         made.cancel(row.id)
         await until(lambda: bool(row.late))
         words = evidence.summary_words(row, made.now())
-        assert words.startswith("sent, accepted; late result at +")
+        assert words.startswith("sent, accepted by a server without sessions; late result at +")
 
 
 @handshaken
@@ -245,7 +246,65 @@ async def test_a_refused_end_of_the_handshake_asks_for_one_token_and_no_second_o
     async with HttpScript(script) as server:
         made = Client(HttpTarget(url=server.url), as_of("2025-11-25"))
         monkeypatch.setattr(made.held, "authorized", authorized)
-        await made.connect()
+        with pytest.raises(Unauthorized, match=r"refused at notifications/initialized: .*HTTP 401"):
+            await made.connect()
         await made.close()
     assert [call.rpc for call in server.calls].count("notifications/initialized") == 2
     assert len(asked) == 1
+
+
+MISSING = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session ID"}}'
+NO_SUCH = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (400, MISSING, "HTTP 400 .*Missing session ID.*The server asks for a session id, but gave none"),
+        (500, b"", "HTTP 500"),
+    ],
+)
+async def test_a_handshake_that_was_refused_is_no_start(status: int, body: bytes, said: str):
+    async def script(call: Call) -> None:
+        if call.rpc == "notifications/initialized":
+            await call.respond(status, body, "application/json")
+        else:
+            await served("2025-11-25", call.answer)(call)
+
+    async with HttpScript(script) as server:
+        made = Client(HttpTarget(url=server.url), as_of("2025-11-25"))
+        with pytest.raises(TransportError, match=f"refused at notifications/initialized: .*{said}"):
+            await made.connect()
+        assert made.info is None
+        await made.close()
+
+
+async def test_refused_notifications_of_a_server_without_sessions_are_said_as_that():
+    async def script(call: Call) -> None:
+        match call.rpc:
+            case "notifications/initialized":  # an error with 200, as many a server answers: it goes on
+                await call.respond(200, NO_SUCH, "application/json")
+            case "notifications/roots/list_changed" | "ping":
+                await call.respond(400, MISSING, "application/json")
+            case "tools/call":
+                await call.disconnected()
+            case _:
+                await served("2025-11-25", call.answer)(call)
+
+    async with serving(script, as_of("2025-11-25")) as (_, made, told):
+        violations = [each.detail for each in told.of(ev.Violation)]
+        (said,) = violations
+        assert said.startswith(
+            "HTTP 200 with error -32601 no such method in answer to notifications/initialized"
+        )
+        made.notify("notifications/roots/list_changed")
+        await until(lambda: bool(told.of(ev.Degraded)))
+        assert "notifications/roots/list_changed was refused: " in told.of(ev.Degraded)[0].detail
+        await made.request("ping")
+        assert "asks for a session id, but gave none" in told.of(ev.Degraded)[-1].detail
+        id_ = made.call_tool("tool", {})
+        await until(lambda: made.ledger.row(id_).sent_at is not None)
+        made.cancel(id_)
+        await until(lambda: made.ledger.row(id_).accepted_at is not None)
+        said = evidence.delivery_words(made.ledger.row(id_), made.now())
+        assert said == "sent, accepted by a server without sessions"

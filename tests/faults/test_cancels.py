@@ -79,18 +79,19 @@ def answering(answer: Answer) -> Script:
     return script
 
 
+ACCEPTED = "sent, accepted by a server without sessions"
 REFUSED = "sent, refused: error -32800 cancelled"
 ANSWERS: dict[str, tuple[Answer, str, list[str], bool]] = {
-    "202": (nothing, "sent, accepted", ["no_reply"], False),
-    "words": (text, "sent, accepted", ["no_reply"], True),
-    "an object": (json_of(lambda id: {}), "sent, accepted", ["no_reply"], True),
-    "its result": (json_of(result), "sent, accepted", ["late_result"], True),
-    "its result, as text": (json_of(lambda id: result(str(id))), "sent, accepted", ["late_result"], True),
-    "its error": (json_of(error), "sent, accepted", ["late_error"], True),
-    "its error in an array": (json_of(lambda id: [error(id)], 202), "sent, accepted", ["late_error"], True),
-    "its error as an event": (events(error), "sent, accepted", ["late_error"], True),
-    "its result on an open stream": (events(result, ends=False), "sent, accepted", ["late_result"], True),
-    "a stream with nothing": (events(), "sent, accepted", ["no_reply"], True),
+    "202": (nothing, ACCEPTED, ["no_reply"], False),
+    "words": (text, ACCEPTED, ["no_reply"], True),
+    "an object": (json_of(lambda id: {}), ACCEPTED, ["no_reply"], True),
+    "its result": (json_of(result), ACCEPTED, ["late_result"], True),
+    "its result, as text": (json_of(lambda id: result(str(id))), ACCEPTED, ["late_result"], True),
+    "its error": (json_of(error), ACCEPTED, ["late_error"], True),
+    "its error in an array": (json_of(lambda id: [error(id)], 202), ACCEPTED, ["late_error"], True),
+    "its error as an event": (events(error), ACCEPTED, ["late_error"], True),
+    "its result on an open stream": (events(result, ends=False), ACCEPTED, ["late_result"], True),
+    "a stream with nothing": (events(), ACCEPTED, ["no_reply"], True),
     "an error without an id": (json_of(lambda id: error(None)), REFUSED, ["refused"], True),
     "an error with another id": (json_of(lambda id: error("x")), REFUSED, ["refused"], True),
     "an error without an id as an event": (events(lambda id: error(None)), REFUSED, ["refused"], True),

@@ -39,7 +39,7 @@ CONTRACT = [
     ("stderr", {"line"}),
     ("cancel_requested", {"id", "cause", "reason"}),
     ("cancel_signalled", {"id", "signal", "reason_delivered"}),
-    ("cancel_accepted", {"id"}),
+    ("cancel_accepted", {"id", "sessionless"}),
     ("cancel_unanswered", {"id", "detail"}),
     ("cancel_withdrawn", {"id"}),
     ("late", {"id", "kind", "after", "code", "most", "partial", "bytes"}),
