@@ -134,11 +134,11 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
     except NoCommonRevision:
         raise  # the server has answered: its stderr does not say more
     except TransportError as error:
-        error.stderr = tuple(client.stderr)
+        error.tell(client.stderr)
         raise
     except TimeoutError:
         late = ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else ""))
-        late.stderr = tuple(client.stderr)  # without what its end adds
+        late.tell(client.stderr)  # without what its end adds
         raise late from None
     finally:
         client.held.limit = None

@@ -5,13 +5,17 @@ Where pytest runs, :mod:`mcp_tui.testing.plugin` offers all of it as fixtures.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mcp_tui.testing.sessions import McpCall, McpSession
     from mcp_tui.testing.stopping import assert_stops_when_cancelled
 
 __all__ = ["McpCall", "McpSession", "assert_stops_when_cancelled"]
+
+FIRST_ENVIRONMENT: Final = dict(os.environ)
+"""The environment before any test: a server also gets what is set later, by ``monkeypatch.setenv`` for example."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""The fixtures for pytest. It is loaded by each test run where mcp-tui is installed, so it loads nothing else.
+"""The fixtures for pytest. It is loaded by each test run where mcp-tui is installed, so it loads nothing that takes time.
 
 PYTEST_DONT_REWRITE: it asserts nothing.
 """
@@ -6,10 +6,12 @@ PYTEST_DONT_REWRITE: it asserts nothing.
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
+import sysconfig
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the setting that names the server."""
-    parser.addini("mcp_server", "the MCP server to test: its command, or its URL")
+    parser.addini("mcp_server", "the MCP server to test: its command, run in the root folder, or its URL")
 
 
 @pytest.fixture
@@ -32,16 +34,27 @@ def mcp_server(pytestconfig: pytest.Config) -> Server:
             "No MCP server. Define a fixture mcp_server, or set mcp_server in pytest's settings.",
             pytrace=False,
         )
-    return named if named.startswith(("http://", "https://")) else shlex.split(named)
+    if named.startswith(("http://", "https://")):
+        return named
+    from mcp_tui.client import StdioTarget
+
+    program, *arguments = shlex.split(named)
+    # what is installed beside pytest may not be in PATH: its virtual environment need not be active
+    own = sys.executable if program in _PYTHONS else shutil.which(program, path=sysconfig.get_path("scripts"))
+    return StdioTarget(command=(own or program, *arguments), cwd=pytestconfig.rootpath)
+
+
+_PYTHONS: Final = ("python", "python3")
 
 
 @pytest.fixture
 def mcp_session(mcp_server: Server) -> Generator[McpSession]:
-    """A connected session with the server."""
+    """A session with the server, which starts when it is first used."""
     from mcp_tui.testing.sessions import McpSession
 
-    with McpSession(mcp_server) as session:
-        yield session
+    session = McpSession(mcp_server)
+    yield session
+    session.close()
 
 
 @pytest.fixture
@@ -50,6 +63,7 @@ def assert_stops_when_cancelled(mcp_server: Server) -> Callable[..., Report]:
     from mcp_tui.testing.stopping import assert_stops_when_cancelled as check
 
     def bound(tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> Report:
+        __tracebackhide__ = True
         return check(mcp_server, tool, arguments, **options)
 
     return bound

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Limits, RequestId
+from mcp_tui.testing import FIRST_ENVIRONMENT
 
 Value = TypeVar("Value")
 
@@ -19,10 +23,14 @@ Server = Target | str | Sequence[str]
 
 
 def target_of(server: Server) -> Target:
-    """Returns the target of a server."""
+    """Returns the target of a server, with the variables that were set since the tests began."""
     if isinstance(server, str):
         return HttpTarget(url=server)
-    return server if isinstance(server, (StdioTarget, HttpTarget)) else StdioTarget(command=tuple(server))
+    if isinstance(server, HttpTarget):
+        return server
+    target = server if isinstance(server, StdioTarget) else StdioTarget(command=tuple(server))
+    later = {name: value for name, value in os.environ.items() if FIRST_ENVIRONMENT.get(name) != value}
+    return replace(target, env=later | target.env)
 
 
 class LoopThread:
@@ -36,15 +44,20 @@ class LoopThread:
     def run(self, work: Coroutine[Any, Any, Value]) -> Value:
         """Runs a coroutine there, and returns its result. An exception meanwhile, as that of ctrl+c, cancels it.
 
+        A traceback shows the test, and nothing of ours unless it is a defect.
+
         Raises:
             RuntimeError: the loop was closed.
         """
+        __tracebackhide__ = True
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("The session is closed.")
         running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return running.result()
+        except McpError as error:
+            raise error.with_traceback(None) from None
         except BaseException:
             running.cancel()
             raise
@@ -94,32 +107,50 @@ class McpCall:
         Raises:
             CallFailed, CallLost, CallTimedOut, CallCancelled: there is none.
         """
+        __tracebackhide__ = True
         return self._session.run(self._session.client.result(self.id))
 
 
 class McpSession:
-    """A connection to a server, for the length of a ``with``. ``client`` is the client, which belongs to another thread.
+    """A connection to a server, for the length of a ``with``, or from its first use until it is closed.
 
     Raises:
         TransportError: no session came about.
     """
 
     def __init__(self, server: Server, settings: ClientSettings | None = None) -> None:
-        target = target_of(server)
+        self._server = server
+        self._settings = settings
         self._thread = LoopThread("mcp session")
         self._closed = False
-        self.client = self.run(self._made(target, settings))
+        self._client: Client | None = None
 
-    async def _made(self, target: Target, settings: ClientSettings | None) -> Client:
-        return Client(target, settings)
+    @property
+    def client(self) -> Client:
+        """The client, connected. It belongs to another thread."""
+        __tracebackhide__ = True
+        if self._client is None:
+            self._client = self._thread.run(self._connected())
+        return self._client
+
+    async def _connected(self) -> Client:
+        client = Client(target_of(self._server), self._settings)
+        try:
+            await client.connect()
+        except BaseException:
+            await client.close()
+            raise
+        return client
 
     def run(self, work: Coroutine[Any, Any, Value]) -> Value:
         """Runs a coroutine beside the client, and returns what it does: ``session.run(session.client.every("tools"))``."""
+        __tracebackhide__ = True
         return self._thread.run(work)
 
     def __enter__(self) -> Self:
+        __tracebackhide__ = True
         try:
-            self.run(self.client.connect())
+            _ = self.client
         except BaseException:
             self.close()
             raise
@@ -133,7 +164,8 @@ class McpSession:
         closed, self._closed = self._closed, True
         if not closed:
             try:
-                self.run(self.client.close())
+                if self._client is not None:
+                    self.run(self._client.close())
             finally:
                 self._thread.close()
 
@@ -141,9 +173,11 @@ class McpSession:
         self, tool: str, arguments: dict[str, Json] | None = None, *, limits: Limits | None = None
     ) -> McpCall:
         """Calls a tool, and does not wait."""
+        __tracebackhide__ = True
+        client = self.client
 
         async def call() -> RequestId:
-            return self.client.call_tool(tool, arguments or {}, limits=limits)
+            return client.call_tool(tool, arguments or {}, limits=limits)
 
         return McpCall(self, self.run(call()))
 
@@ -155,6 +189,7 @@ class McpSession:
         Raises:
             CallFailed, CallLost, CallTimedOut, CallCancelled: there is none.
         """
+        __tracebackhide__ = True
         return self.start(tool, arguments, limits=limits).result()
 
     def tools(self) -> list[dict[str, Json]]:
@@ -163,4 +198,5 @@ class McpSession:
         Raises:
             ListFailed: a page failed.
         """
+        __tracebackhide__ = True
         return self.run(self.client.every("tools"))

@@ -42,6 +42,7 @@ def assert_stops_when_cancelled(
         TransportError: no session came about.
         Unsuitable: the tool cannot be called so.
     """
+    __tracebackhide__ = True
     probe = Probe(
         target_of(server),
         settings or ClientSettings(),

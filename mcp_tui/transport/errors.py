@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 
 from mcp_tui.protocol.errors import McpError
 
@@ -10,13 +11,19 @@ from mcp_tui.protocol.errors import McpError
 class TransportError(McpError):
     """An error in reaching the server. The text says in whole sentences what happened and what to do.
 
-    ``stderr`` are lines of the server's stderr that may say more, unsanitised.
+    ``stderr`` are lines of the server's stderr that may say more, unsanitised; a traceback shows them as notes.
     """
 
     stderr: tuple[str, ...] = ()
 
     def __init__(self, text: str) -> None:
         super().__init__(sentence(text))
+
+    def tell(self, stderr: Iterable[str]) -> None:
+        """Adds lines of the server's stderr."""
+        self.stderr = tuple(stderr)
+        for line in self.stderr:
+            self.add_note(f"stderr: {readable(line, 400)}")
 
 
 def readable(text: str, limit: int = 200) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run
+from tests.cli.running import SERVERS, run
 from tests.waiting import HANG
 
 pytestmark = pytest.mark.slow
@@ -48,3 +48,39 @@ def test_without_a_server_or_a_recording_the_way_out_is_named(tmp_path: Path):
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmcp_server = {sys.executable} -m mcp_tui.demo\n")
     said = pytest_in(tmp_path, "-k", "unseen")
     assert "Nothing shows whether echo stops" in said, said
+
+
+SERVER = """
+import json, os, runpy, sys
+if "BREAK" in os.environ:
+    sys.exit("the database is down")
+answer = {{"content": [{{"type": "text", "text": os.environ.get("TOKEN", "none")}}]}}
+sys.argv.append(json.dumps({{"tools/call": answer}}))
+runpy.run_path({server!r}, run_name="__main__")
+"""
+
+CHECKS = """
+import pytest
+
+def test_set(monkeypatch, mcp_session):
+    monkeypatch.setenv("TOKEN", "later")
+    assert "later" in str(mcp_session.call("any"))
+
+def test_unset(mcp_session):
+    assert "none" in str(mcp_session.call("any"))
+
+def test_broken(monkeypatch, mcp_session):
+    monkeypatch.setenv("BREAK", "1")
+    mcp_session.call("any")
+"""
+
+
+def test_the_setting_runs_in_the_root_folder_with_what_a_test_sets(tmp_path: Path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmcp_server = python server.py\n")
+    (tmp_path / "server.py").write_text(SERVER.format(server=str(SERVERS / "results_server.py")))
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "test_it.py").write_text(CHECKS)
+    said = pytest_in(tmp_path / "below")
+    assert "1 failed, 2 passed" in said, said
+    assert "ConnectError: Server exited with code 1.\nE       stderr: the database is down" in said, said
+    assert "mcp_tui/" not in said, said
