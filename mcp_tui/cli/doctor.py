@@ -19,6 +19,7 @@ from mcp_tui.cli.probe import fitted, probe_for
 from mcp_tui.cli.session import Headless, HeadlessSession
 from mcp_tui.cli.target import required
 from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
+from mcp_tui.client.client import Client
 from mcp_tui.client.connection import INITIALIZED, ServerInfo
 from mcp_tui.client.lint import LINT_RULES, lint
 from mcp_tui.client.settings import Target
@@ -85,7 +86,7 @@ def run(_name: str, given: Words) -> int:
     return Exit.COMPLETED if sound else Exit.BROKEN_RULE
 
 
-_PAGE_LINES: Final = ("tap", "start", "stdout", "stderr", *LISTS, "lint", "ping", "cancel", "exit")
+_PAGE_LINES: Final = ("tap", "start", "stdout", "stderr", *LISTS, "lint", "ping", "proxy", "cancel", "exit")
 """The lines of the page, in order."""
 
 
@@ -134,12 +135,23 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
     else:
         middle = statistics.median(row.elapsed(client.now()) for row in trips)
         yield Row("ping", Verdict.PASS, f"{trips[0].method} is answered in {middle * 1000:.1f} ms")
+    if info.revision.modern and (names := _proxies(client)):
+        said = f"answers come through {names}: a cancel closes the stream, which may not reach a tool that sends nothing"
+        advice = "mcp-tui probe --heartbeat FILE shows whether such a tool stops"
+        yield Row("proxy", Verdict.NOT_OBSERVABLE, f"{said} ({advice})")
     if info.transport == "stdio":
         if noise := pollution(session):
             yield Row("stdout", Verdict.FAIL, noise)
         newest = client.stderr.newest
         said = "no output" if newest is None else f"the last line is {str(brief(newest, 200))!r}"
         yield Row("stderr", Verdict.PASS, said)
+
+
+def _proxies(client: Client) -> str:
+    """Returns the proxies between this machine and a server behind a URL, as far as headers show them."""
+    from mcp_tui.transport.http import HttpTransport  # takes time to load
+
+    return ", ".join(client.transport.http.between) if isinstance(client.transport, HttpTransport) else ""
 
 
 async def _probed(given: Words, where: Target, began: float, rows: list[Row]) -> int:

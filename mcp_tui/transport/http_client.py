@@ -27,7 +27,7 @@ from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, sp
 from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_cookies import Cookies
 from mcp_tui.transport.http_errors import EXPECTED, REFUSED, cause, is_refused_or_reset
-from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find
+from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find, shown_proxies
 from mcp_tui.transport.targets import HttpTarget
 
 IDLE_SECONDS: Final = 4.0
@@ -132,6 +132,8 @@ class HttpClient:
         self.proxy: Proxy | None = None
         """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
         self.cookies = Cookies()
+        self.between: tuple[str, ...] = ()
+        """The proxies that the headers of the newest response show."""
 
     def open(self) -> None:
         """Prepares for requests; nothing is sent.
@@ -244,6 +246,7 @@ class HttpClient:
             # The client behind a tap keeps its own cookies.
             if exact is None:
                 self.cookies.take(url, response)
+                self.between = shown_proxies(response.headers)
             if self.tokens is not None and sent.access:
                 self.tokens.answered(sent, response.status_code, response.headers.get("dpop-nonce", ""))
             try:

@@ -1,4 +1,6 @@
-"""The proxy between this machine and a server: which one, who set it, and how its faults are told from the server's."""
+"""Proxies between this machine and a server: that of the environment, who set it, and how its faults are told from the
+server's; and those that the headers of a response show.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,41 @@ from mcp_tui.transport.errors import TransportError, readable
 from mcp_tui.transport.http_errors import RESET, cause
 
 SCHEMES: Final = ("http", "https", "socks5", "socks5h")
+
+_MARKS: Final = {
+    "x-varnish": "Varnish",
+    "cf-ray": "Cloudflare",
+    "x-amz-cf-id": "CloudFront",
+    "x-envoy-upstream-service-time": "Envoy",
+}
+"""Headers that one proxy alone adds."""
+
+_SERVERS: Final = (
+    "apache",
+    "ats",
+    "awselb",
+    "cloudflare",
+    "cloudfront",
+    "envoy",
+    "haproxy",
+    "squid",
+    "varnish",
+)
+"""How the header ``Server`` begins where a proxy wrote it."""
+
+_PROMPT: Final = ("caddy", "nginx", "openresty")
+"""Proxies that close their stream to the server at once when a client closes its own."""
+
+
+def shown_proxies(headers: httpx.Headers) -> tuple[str, ...]:
+    """Returns the proxies that the headers of a response show, but those that pass the end of a stream on at once."""
+    via = (each.strip() for each in headers.get("via", "").split(","))
+    # "1.1 name (product)": the name may be a pseudonym
+    names = [(each.partition("(")[2].rstrip(")") or each.rpartition(" ")[2]).strip() for each in via]
+    names += [name for header, name in _MARKS.items() if header in headers]
+    names += [name for name in [headers.get("server", "")] if name.lower().startswith(_SERVERS)]
+    shown = {each.partition("/")[0].lower(): readable(each, 40) for each in reversed(names) if each}
+    return tuple(name for key, name in shown.items() if not key.startswith(_PROMPT))
 
 
 @frozen

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import re
 import sys
+import threading
 from pathlib import Path
 
+import httpx
 import pytest
 
 from mcp_tui.cli.output import Exit
-from tests.cli.running import HANDSHAKE, SERVERS, run
+from tests.cli.running import HANDSHAKE, MCP_TUI, SERVERS, run
+from tests.probe.probing import serving_command
 
 HALF_LINE = """
 import runpy, sys
@@ -85,3 +89,39 @@ def test_a_tap_whose_program_is_gone_fails_the_server_behind_it(tmp_path: Path):
 
 def test_a_server_that_cannot_be_started_is_4():
     run("doctor", "--", "no-such-server").sentence(Exit.UNREACHABLE, "Command not found: no-such-server")
+
+
+class Relay(http.server.BaseHTTPRequestHandler):
+    """A proxy that names itself."""
+
+    target = ""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        kept = {name: value for name, value in self.headers.items() if name != "Host"}
+        with httpx.stream("POST", self.target, content=body, headers=kept, timeout=None) as answer:
+            self.send_response(answer.status_code)
+            self.send_header("Content-Type", answer.headers.get("Content-Type", ""))
+            self.send_header("Via", "1.1 edge (Varnish)")
+            self.end_headers()
+            for piece in answer.iter_raw():
+                self.wfile.write(piece)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.slow
+def test_a_proxy_that_may_hold_a_cancel_back_is_named():
+    with (
+        serving_command(*MCP_TUI, "demo", "--http", "0") as target,
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), Relay) as relay,
+    ):
+        Relay.target = target.url
+        thread = threading.Thread(target=relay.serve_forever)
+        thread.start()
+        ran = run("doctor", "--no-journal", "--json", f"http://127.0.0.1:{relay.server_port}/mcp")
+        relay.shutdown()
+        thread.join()
+    said = {each["check"]: each["sentence"] for each in json.loads(ran.out)["checks"]}
+    assert said["proxy"].startswith("answers come through Varnish: a cancel closes the stream"), ran

@@ -14,6 +14,7 @@ import pytest
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.http_client import MAKING, HttpClient
+from mcp_tui.transport.http_proxy import shown_proxies
 from mcp_tui.transport.targets import HttpTarget
 from tests.servers.http_scripted import (
     HANG,
@@ -236,3 +237,15 @@ async def test_a_listener_that_refuses_at_first_is_tried_again():
                 await heard.until(StreamEnded)
                 server.close()
             assert heard.names() == ["Writing", "Written", "Received", "StreamEnded"]
+
+
+def test_proxies_are_told_from_headers_but_not_those_that_pass_a_closed_stream_on():
+    for headers, shown in (
+        ({"Via": "1.1 varnish (Varnish/7.1)", "X-Varnish": "3"}, ("Varnish/7.1",)),
+        ({"Via": "1.1 Caddy, HTTP/1.1 edge-7"}, ("edge-7",)),
+        ({"Via": "1.1 abc.cloudfront.net (CloudFront)", "X-Amz-Cf-Id": "x"}, ("CloudFront",)),
+        ({"Server": "Apache/2.4.62 (Debian)"}, ("Apache/2.4.62 (Debian)",)),
+        ({"Server": "nginx/1.27"}, ()),
+        ({"Server": "uvicorn", "Via": ""}, ()),
+    ):
+        assert shown_proxies(httpx.Headers(headers)) == shown, headers
