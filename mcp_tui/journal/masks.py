@@ -110,10 +110,22 @@ def _within(value: Json, name: str, depth: int) -> Iterator[str]:
     """Yields the secrets in a value, also in JSON in a string. ``name`` is that of a secret, or empty."""
     match value:
         case dict() if depth:
-            for key, member in as_object(value).items():
-                yield from _within(member, key if is_secret_name(key) else name, depth - 1)
+            members = as_object(value)
+            # {"name": "token", "value": …}
+            named = next(
+                (each for each in members.values() if isinstance(each, str) and is_secret_name(each)), name
+            )
+            for key, member in members.items():
+                here = key if is_secret_name(key) else named if key.lower() in {"value", "val"} else name
+                yield from _within(member, here, depth - 1)
         case list() if depth:
-            for member in cast("list[Json]", value):
+            items = cast("list[Json]", value)
+            yield from (
+                word
+                for word, secret in _in_command(each for each in items if isinstance(each, str))
+                if secret
+            )
+            for member in items:
                 yield from _within(member, name, depth - 1)
         case str():
             if name and (is_strong_name(name) or _MIXED.search(value)):

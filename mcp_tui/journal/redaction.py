@@ -2,10 +2,13 @@
 
 A frame is redacted as bytes, in place, without encoding it again: all other bytes stay as they came. These are found:
 
-- values under names of secrets in JSON, and in JSON within its strings, to any depth;
+- values under names of secrets in JSON, and in JSON within its strings, to any depth; also where name and value are two
+  members (``{"name": "token", "value": …}``) or follow each other in a list (``["--token", …]``);
 - known secrets (``-e``, headers, the URL, values sent earlier under the name of one), anywhere, however JSON or a URL
   escapes them;
-- passwords in URLs, secret parameters and OAuth codes in their queries, bearer tokens, and DPoP proofs.
+- ``password=…``, ``password is …``, ``--password …`` in running text;
+- passwords in URLs, secret parameters and OAuth codes in their queries, bearer tokens, DPoP proofs, and the forms of
+  :mod:`mcp_tui.journal.secret_shapes`.
 
 Each becomes ``‹redacted:ab12cd›``: a hash with a random salt of the :class:`Redactor` that is not stored, so equal secrets
 stay comparable within a session and cannot be guessed from the file.
@@ -23,6 +26,7 @@ from itertools import compress
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from mcp_tui.journal.secret_shapes import SHAPES, WORD_START
 from mcp_tui.protocol.patterns import late
 
 # -- names of secrets ------------------------------------------------------------------------------------------
@@ -32,8 +36,9 @@ from mcp_tui.protocol.patterns import late
 # ``authorization_endpoint`` are not secrets.
 
 HINTS: Final = (
-    "token", "key", "secret", "pass", "pwd", "cred", "cookie", "auth", "jwt", "bearer", "otp", "verifier", "session", "pin",
-    "pat", "sk",
+    "token", "key", "secret", "pass", "pwd", "cred", "cookie", "auth", "jwt", "bearer", "otp", "code", "session", "pin",
+    "pat", "sk", "ssn", "security", "bank", "cvv", "cvc", "card", "iban", "dsn", "sas", "conn", "hook", "phrase", "mnemonic",
+    "signature", "assertion",
 )  # fmt: skip
 """Each secret name contains one of these in lower case, so that a search for them finds every candidate."""
 
@@ -43,17 +48,37 @@ _NAME_WORD: Final = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _SECRET_NAME: Final = late(
     r".*(?:token|secret|password|passwd|passphrase|passcode|credential|cookie)s?"
-    r"|pass|.*pwd|authori[sz]ation|auth|keys?|jwts?|bearer|t?otp|creds?|pat|pin|sk"
+    r"|pass|.*pwd|authori[sz]ation|auth|keys?|jwts?|bearer|t?otp|creds?|pat|pin|sk|ssn|cvv|cvc|iban|dsn|sas|mnemonic"
     r"|(?:access|account|api|app|auth|client|encryption|license|master|private|secret|service|session|shared"
     r"|signing|ssh|storage|subscription|user)keys?"
 )
 """Words that make a name that of a secret."""
 
-_SECRET_PAIRS: Final = frozenset({("session", "id"), ("code", "verifier")})
-"""Pairs of words that make a name that of a secret."""
+_ENDING: Final = late(
+    r"sessionid|codeverifier"
+    r"|((?:mfa|2fa|otp|onetime|twofactor|verification|recovery|backup|security|access|login|sms|device)codes?"
+    r"|(?:credit|debit|payment|cc|)card(?:number|num|no)|(?:credit|debit)card|socialsecurity(?:number)?"
+    r"|bankaccount(?:number)?|conn(?:ection)?str(?:ing)?s?|webhookur[il]s?|(?:seed|recovery)phrase)"
+)
+"""Last words of a name, joined, that together make it that of a secret; in a group if even a number is one."""
+
+_SHAPED_NAMES: Final = frozenset({"code", "signature", "assertion"})
+"""Last words of names under which a value is a secret only if it looks random."""
 
 _OPEN_KEYS: Final = frozenset(
-    {"cache", "foreign", "group", "hot", "idempotency", "partition", "primary", "public", "short", "sort"}
+    {
+        "cache",
+        "foreign",
+        "group",
+        "hot",
+        "idempotency",
+        "partition",
+        "primary",
+        "public",
+        "recv",
+        "short",
+        "sort",
+    }
 )
 """Words before ``key`` that make it harmless."""
 
@@ -68,6 +93,8 @@ _NO_SECRET_WORDS: Final = frozenset(
 
 _STRONG: Final = late(r"pass|pwd|secret|credential", re.IGNORECASE)
 
+_NUMBERED: Final = late(r"(?<![a-z])(?:ssn|cvv|cvc|t?otp|pin)(?![a-z])", re.IGNORECASE)
+
 
 @lru_cache(maxsize=2048)
 def is_secret_name(name: str) -> bool:
@@ -77,9 +104,7 @@ def is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _NAME_WORD.findall(name)]
     if not words or words[-1] in _NO_SECRET_WORDS:
         return False
-    if len(words) > 1 and (words[-2], words[-1]) in _SECRET_PAIRS:
-        return True
-    return any(
+    return _secret_ending(name) is not None or any(
         _SECRET_NAME.fullmatch(word) and not (word in {"key", "keys"} and before in _OPEN_KEYS)
         for before, word in zip(["", *words], words, strict=False)
     )
@@ -87,7 +112,20 @@ def is_secret_name(name: str) -> bool:
 
 def is_strong_name(name: str) -> bool:
     """Whether even a number under a name is a secret: a password, for example, but not a count of tokens."""
-    return _STRONG.search(name) is not None
+    return _STRONG.search(name) is not None or _is_numbered(name)
+
+
+def _is_numbered(name: str) -> bool:
+    """Whether secrets under a name are usually numbers."""
+    ending = _secret_ending(name)
+    return _NUMBERED.search(name) is not None or (ending is not None and ending[1] is not None)
+
+
+@lru_cache(maxsize=2048)
+def _secret_ending(name: str) -> re.Match[str] | None:
+    """Returns the last words of a name that together make it that of a secret."""
+    words = [word.lower() for word in _NAME_WORD.findall(name[-128:])]
+    return next(filter(None, (_ENDING.fullmatch("".join(words[-count:])) for count in (1, 2, 3))), None)
 
 
 # -- patterns --------------------------------------------------------------------------------------------------
@@ -116,20 +154,30 @@ _SHORTEST_CHARACTERS: Final = 4
 _MEMBER: Final = late(rb'([\w.\- ]{0,64}+)(\\*+)"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+')
 """From a hint within the name of a member to its value: the rest of the name, the backslashes of its quote, the colon."""
 
-_CANDIDATE: Final = r"(?:[\w.\- ]{0,64}+\\*+\"|[\w.\-]{0,64}+ ?[=:])"
+_CANDIDATE: Final = r"(?:[\w.\- ]{0,64}+\\*+\"|[\w.\-]{0,64}+(?: \w{1,16})?(?: ?[=:]| (?:is|was)[: ]))"
 """The text after a hint that is part of a name with a value, in Latin-1 and lower case."""
 
 _PARAMETER: Final = late(rb"(?:[^&\s\"'\\<>#]|\\+/)++")
 _PARAMETER_TAIL: Final = late(rb"([\w.\-]{0,64}+)=")
-_PARAMETER_HEAD: Final = late(rb"(?:[?&#;]|\\u0026)([\w.\-]{0,64})\Z")
-_SECRET_ASSIGNMENT: Final = late(
-    rb"([\w.\-]{0,64}+)(?:[ \t]?=[ \t]?|:[ \t]{1,8})(?:'|\\*\")?(?:(?:bearer|basic|digest|dpop|token) +)?"
-    rb"((?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,})",
+_PARAMETER_MARK: Final = late(rb"(?:[?&#;]|\\u0026)\Z")
+_ASSIGNMENT: Final = late(
+    rb"([\w.\-]{0,64}+(?: (?!is\b|was\b)\w{1,16})?)(?:[ \t]?=[ \t]?|:[ \t]{1,8}|(:(?![/:])| (?:is|was):? ))('|\\*\")?"
+    rb"(?:(?:bearer|basic|digest|dpop|token) +)?",
     re.IGNORECASE,
 )
-"""From a hint within a name in running text to the end of its value: ``password=…``, ``api_key: …``."""
+"""From a hint within a name in running text to its value: ``password=…``, ``api_key: …``, ``token is …``."""
 
-_NAME_HEAD: Final = late(rb"(?:\\+[bfnrt]|\\+u[0-9A-Fa-f]{4}|\A|[^\w.\-])([\w.\-]{0,64})\Z")
+_OPTION: Final = late(rb" ?--?([A-Za-z][\w\-]{1,64})( +)('|\\*\")?")
+"""An option in running text."""
+
+_WORD: Final = late(
+    rb"[0-9]{4}(?: [0-9]{1,7}){2,4}|[0-9]{3}(?![\w.\-])|(?:[^\s\"'\\<>,;()\[\]{}`|&#]|\\+/){4,}"
+)
+_WORD_BYTES: Final = 64
+"""Bytes of a word from which it is seen whether it is a secret."""
+
+_NAME_BYTES: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+_WORDS_BEFORE: Final = late(rb"(?:(?<!\w)\w{1,16} ){1,2}\Z")
 _COOKIES: Final = late(rb"((?:set-)?cookie): *([^\r\n\"\\]{4,})", re.IGNORECASE)
 _DRAWN: Final = late(rb"(?=[^A-Za-z]*[A-Za-z])(?=\D*[0-9]).{8}|.{20}")
 """A value that looks random, if the name alone is not enough, as in ``key=len``."""
@@ -142,12 +190,28 @@ _PLACEHOLDER: Final = late(
 )
 """A word that describes a value but is not one."""
 
-# the password in a URL, or the user name if there is no password
-_USERINFO: Final = late(rb":\\*+/\\*+/(?:[^\s/?#\"\\<>@:]*+:)?([^\s/?#\"\\<>]*)@")
-_BEARER: Final = late(rb"bearer +(?=[^\s\"\\]*[0-9])((?:[\w.~+/=\-]|\\+/){8,})", re.IGNORECASE)
-_PROOF: Final = late(rb"([\w.\-]++)")
 _SCHEME_BYTES: Final = late(rb"(?:bearer|basic|digest|dpop|token) +(?=\S)", re.IGNORECASE)
-_NUMBER: Final = late(rb"-?[0-9][0-9.eE+\-]*")
+_DIGITS: Final = late(rb"[0-9][0-9 \-]{2,}")
+_LISTED: Final = late(rb'([\w\-]{0,64}+)(\\*+")(?:[ \t\r\n]|\\+[nrt])*+,(?:[ \t\r\n]|\\+[nrt])*+\2(?!-)')
+_LISTED_HEAD: Final = late(rb'"--?([\w\-]{0,64})\Z')
+_PAIR_NAME: Final = late(
+    rb'"(?:name|key|id|header|field|label|var(?:iable)?|env|param(?:eter)?|option|property|attribute)(\\*+")'
+    rb"(?:[ \t\r\n]|\\+[nrt])*+:(?:[ \t\r\n]|\\+[nrt])*+\1([\w.\- ]{1,64}+)\1",
+    re.IGNORECASE,
+)
+"""A member that names what the member ``value`` of the same object is the value of."""
+
+_SIBLING_BYTES: Final = 256
+"""Bytes before and after a member within which such a member is searched."""
+
+_BRACE: Final = late(rb"[{}]")
+_RANDOM_VALUE: Final = late(
+    rb"\\*+\"((?=(?:(?:[^\s0-9\"\\]|[0-9](?![A-Za-z])){0,64}[0-9][A-Za-z]){3})(?:[\w\-.~+=:]|\\*/){12,})\\*+\""
+)
+"""A text in JSON that looks random: letters follow digits several times, without blanks."""
+
+_NUMBER: Final = late(rb"-?[0-9][0-9.eE+\-]{2,}")
+"""A number that may be a secret: of three digits at least."""
 _BRACKET: Final = late(rb'["\[\]{}]')
 _SCHEMA: Final = late(
     rb'"(?:(?:\$ref|anyOf|oneOf|allOf|enum|const|properties)\\*"\s*:'
@@ -161,19 +225,12 @@ _SCHEMA_HEAD_BYTES: Final = 2048
 _SPARED: Final = 500
 """Schemas of secrets in one piece, at most."""
 
+_ESCAPE: Final = late(rb"\\(?:[bfnrt]|u[0-9A-Fa-f]{4})")
+_KEY_LINE: Final = late(r"(?=.*[0-9+/])[A-Za-z0-9+/]{20,}={0,2}")
 _HALF_ESCAPE: Final = late(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
-_WORD_START: Final = rb"(?:(?<![0-9A-Za-z])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
 
 _MARK: Final = late("‹redacted(?::[0-9a-f]{6})?›".encode())
 
-
-_SECRET_BEGINNINGS: Final = {
-    "bearer ": _BEARER,
-    "eyj0exaioijkcg9wk2p3dci": _PROOF,  # {"typ":"dpop+jwt", in Base64 and lower case
-    "://": _USERINFO,
-    ":\\/\\/": _USERINFO,
-}
-"""Secrets without a name: their beginning, and a pattern with the secret as the first group."""
 
 SIGNATURES: Final = frozenset({"code", "sig", "signature"})
 """Secret parameters of URLs, by the last words of their names."""
@@ -225,6 +282,7 @@ class Redactor:
         self._salt = os.urandom(16)
         self._tagged = tagged
         self._spared = 0
+        self._in_key = False
         self._values: set[str] = set()
         self._harmless: set[str] = set()
         """Short texts without a secret: names of methods and levels come with every message."""
@@ -234,8 +292,11 @@ class Redactor:
             *(_SecretFinder(name, late(name), self._parameter) for name in ("code=", "sig=", "signature=")),
             *(
                 _SecretFinder(needle, late(re.escape(needle)), partial(self._found, pattern))
-                for needle, pattern in _SECRET_BEGINNINGS.items()
+                for needle, pattern in SHAPES
             ),
+            _SecretFinder("val", late(r'val(?<="val)(?:ue)?(?=\\*")'), self._paired),
+            _SecretFinder("--", late(_at_start("--", r"\w\-") + "[a-z]"), self._option),
+            _SecretFinder(" -", late(" -[a-z]"), self._option),
         )
         self._know(values, _SHORTEST_CHARACTERS)
 
@@ -287,7 +348,9 @@ class Redactor:
             yield piece
 
     def text(self, text: str) -> str:
-        """Removes the secrets from a text."""
+        """Removes the secrets from a text, also the lines of a private key that follow each other."""
+        if self._in_key and _KEY_LINE.fullmatch(text):
+            return self.mark(text.encode()).decode()
         if text in self._harmless:
             return text
         # Nearly every text ends here: a needle is found many times as fast as a pattern.
@@ -299,6 +362,8 @@ class Redactor:
             return text
         raw = text.encode("utf-8", "surrogatepass")
         clean = self.redact(raw)
+        if "PRIVATE KEY" in text:
+            self._in_key = text.rfind("-----BEGIN ") > text.rfind("-----END ")
         return text if clean is raw else clean.decode("utf-8", "surrogatepass")
 
     def mark(self, secret: bytes) -> bytes:
@@ -347,13 +412,21 @@ class Redactor:
             return None  # in nearly every frame, and not a secret
         member = _MEMBER.match(raw, at)
         if member is None:
-            return self._parameter(raw, at) or self._assignment(raw, at)
+            return self._parameter(raw, at) or self._assignment(raw, at) or self._listed(raw, at)
         quote = raw.rfind(b'"', max(0, at - 64), at)
         name = raw[quote + 1 : member.end(1)].decode("ascii", "replace")
         backslashes = member[2]
-        if quote < 0 or len(backslashes) & (len(backslashes) + 1) or not is_secret_name(name):
+        if quote < 0 or len(backslashes) & (len(backslashes) + 1):
             return None
-        return self._value(raw, member.end(), backslashes + b'"', is_strong_name(name))
+        return self._under(name, raw, member.end(), backslashes + b'"')
+
+    def _under(self, name: str, raw: bytes, at: int, quote: bytes) -> Span | None:
+        """Finds the secret in the JSON value at ``at``, which has a name."""
+        if is_secret_name(name):
+            return self._value(raw, at, quote, is_strong_name(name))
+        words = _NAME_WORD.findall(name)
+        random = _RANDOM_VALUE.match(raw, at) if words and words[-1].lower() in _SHAPED_NAMES else None
+        return None if random is None else self._span(raw, *random.span(1))
 
     def _member(self, member: Member, raw: bytes, at: int) -> Span | None:
         """Returns the value of a member that is hidden."""
@@ -392,10 +465,10 @@ class Redactor:
     def _parameter(self, raw: bytes, at: int) -> Span | None:
         """Finds a parameter of a query, such as ``?code=…``."""
         tail = _PARAMETER_TAIL.match(raw, at)
-        head = None if tail is None else _PARAMETER_HEAD.search(raw[max(0, at - 70) : at])
-        if tail is None or head is None:
+        start = _name_start(raw, at)
+        if tail is None or not _PARAMETER_MARK.search(raw[max(0, start - 6) : start]):
             return None
-        name = (head[1] + tail[1]).decode("ascii", "replace")
+        name = (raw[start:at] + tail[1]).decode("ascii", "replace")
         if name.lower().rpartition("-")[2] not in SIGNATURES and not is_secret_name(name):
             return None
         value = _PARAMETER.match(raw, tail.end())
@@ -406,15 +479,76 @@ class Redactor:
         cookies = _COOKIES.match(raw, at)
         if cookies is not None:
             return self._span(raw, *cookies.span(2))
-        found = _SECRET_ASSIGNMENT.match(raw, at)
-        head = _NAME_HEAD.search(raw[max(0, at - 65) : at])
-        if found is None or head is None:
+        found = _ASSIGNMENT.match(raw, at)
+        if found is None:
             return None
-        name = (head[1] + found[1]).decode("ascii", "replace")
-        if not is_secret_name(name) or _PLACEHOLDER.fullmatch(found[2]):
+        start = _name_start(raw, at)
+        name = (raw[start:at] + found[1]).decode("ascii", "replace")
+        if " " in name or not is_secret_name(name):  # of several words only those that belong together
+            words = _WORDS_BEFORE.search(raw[max(0, start - 34) : start])
+            name = name if words is None else words[0].decode("ascii", "replace") + name
+            if _secret_ending(name) is None:
+                return None
+        return self._word(raw, found, name)
+
+    def _option(self, raw: bytes, at: int) -> Span | None:
+        """Finds ``--password …`` in running text."""
+        found = _OPTION.match(raw, at)
+        is_secret = found is not None and is_secret_name(found[1].decode())
+        return self._word(raw, found, found[1].decode()) if found is not None and is_secret else None
+
+    def _word(self, raw: bytes, found: re.Match[bytes], name: str) -> Span | None:
+        """Finds the value behind a secret name. Unless it is assigned or quoted, it may be a word of the sentence."""
+        start = found.end()
+        value = _WORD.match(raw, start, start + _WORD_BYTES)
+        if value is None:
             return None
-        sure = is_strong_name(name) or (name.isupper() and len(name) > 3)
-        return self._span(raw, *found.span(2)) if sure or _DRAWN.match(found[2]) else None
+        numbered, has_digit = _is_numbered(name), any(byte in b"0123456789" for byte in value[0])
+        if not (numbered and _DIGITS.fullmatch(value[0])):
+            assigned = found[2] is None or found[3] is not None
+            if _PLACEHOLDER.fullmatch(value[0]) or ((numbered or not assigned) and not has_digit):
+                return None
+            strong = is_strong_name(name) or (name.isupper() and len(name) > 3)
+            if not (strong or _DRAWN.match(value[0])):
+                return None
+        whole = _WORD.match(raw, start) or value
+        return self._span(raw, *whole.span())
+
+    def _listed(self, raw: bytes, at: int) -> Span | None:
+        """Finds the value after the name of an option in a list, as in ``["--token", …]``."""
+        found = _LISTED.match(raw, at)
+        head = None if found is None else _LISTED_HEAD.search(raw[max(0, at - 70) : at])
+        name = "" if found is None or head is None else (head[1] + found[1]).decode()
+        if found is None or not is_secret_name(name):
+            return None
+        end = _string_end(raw, found.end(), found[2])
+        value = raw[found.end() : min(end, found.end() + _WORD_BYTES)]
+        is_name = raw[end : end + 70].removeprefix(found[2]).lstrip().startswith(b":")
+        is_sentence = b" " in value and not is_strong_name(name)
+        return (
+            None
+            if is_name or is_sentence or _PLACEHOLDER.fullmatch(value)
+            else self._span(raw, found.end(), end)
+        )
+
+    def _paired(self, raw: bytes, at: int) -> Span | None:
+        """Finds the value at ``at`` of an object that has the name of a secret as another member: before it, or after it."""
+        member = _MEMBER.match(raw, at)
+        if member is None:
+            return None
+        quote, start = member[2] + b'"', member.end()
+        before = raw[max(0, at - _SIBLING_BYTES) : at]
+        before = before[max(before.rfind(b"{"), before.rfind(b"}")) + 1 :]
+        after = raw[start : start + _SIBLING_BYTES]
+        if after.startswith(quote):
+            after = after[_string_end(after, len(quote), quote) :]
+        brace = _BRACE.search(after)
+        after = after if brace is None else after[: brace.start()]
+        for sibling in (*_PAIR_NAME.finditer(before), *_PAIR_NAME.finditer(after)):
+            span = self._under(sibling[2].decode("ascii", "replace"), raw, start, quote)
+            if sibling[1] == quote and span is not None:
+                return span
+        return None
 
     def _found(self, pattern: re.Pattern[bytes], raw: bytes, at: int) -> Span | None:
         """Finds the first group of a pattern."""
@@ -436,6 +570,14 @@ class Unredacted(Redactor):
         return []
 
 
+def _name_start(raw: bytes, at: int) -> int:
+    """Returns the start of the name that ``at`` is in, in running text: after an escape, if JSON has one there."""
+    before = raw[max(0, at - 70) : at]
+    start = at - len(before) + len(before.rstrip(_NAME_BYTES))
+    escape = _ESCAPE.match(raw, start - 1) if raw[start - 1 : start] == b"\\" else None
+    return start if escape is None else escape.end()
+
+
 def replace_spans(raw: bytes, spans: Iterable[Span], start: int, end: int) -> tuple[bytes, int]:
     """Returns ``raw[start:end]`` with spans replaced, and where the last of them ends, or ``end``."""
     parts: list[bytes] = []
@@ -451,11 +593,13 @@ def _hinted(hint: str) -> str:
     """Returns the pattern of a hint. Short ones occur in so many words that they must be words of their own."""
     if hint == "session":
         return "session[_-]?id"
-    return (
-        rf"(?:(?<![a-z])|(?<=\\[bfnrt])){hint}(?![a-z])"
-        if len(hint) < 4 and hint not in {"key", "pwd", "jwt"}
-        else hint
-    )
+    short = len(hint) < 4 and hint not in {"key", "pwd", "jwt"}
+    return _at_start(hint, "a-z") + "(?![a-z])" if short else hint
+
+
+def _at_start(text: str, word: str) -> str:
+    """Returns the pattern of a text at the start of a word. It looks back from the end, since a literal is found faster."""
+    return rf"{text}(?:(?<![{word}]{text})|(?<=\\[bfnrt]{text}))"
 
 
 # -- JSON inside strings of JSON -------------------------------------------------------------------------------
@@ -511,7 +655,7 @@ def _container_end(raw: bytes, start: int, quote: bytes) -> int:
 def _known(value: str) -> _Known:
     pattern = b"".join(map(_escapable, value))
     if len(value) < _ANYWHERE_CHARACTERS:
-        pattern = _WORD_START + pattern + rb"(?![0-9A-Za-z])"
+        pattern = WORD_START + pattern + rb"(?![0-9A-Za-z])"
     return _Known(
         value=value.encode("utf-8", "surrogatepass"),
         anchor=max(re.findall(r"[0-9A-Za-z]+", value), key=len, default="").lower(),

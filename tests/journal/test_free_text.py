@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from mcp_tui.journal.masks import is_harmless, known_secrets, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.transport.targets import HttpTarget, StdioTarget
 from tests.cases import cases
 
-CANARY = "Zx81canaryQ7vv"
+CANARY = "Zx81canaryQ7vv3k"
 
 TEXTS = (
     "password={}", "password = {}", "password: {}", "Password: {}", "PASSWORD={}", "passwd={} user=bob", "pwd={};", "db_password={}",
@@ -21,6 +22,15 @@ TEXTS = (
     "session_id={}", "session_id: {}", "sessionId={}", "code_verifier={}", "Authorization: Bearer {}", "Authorization: Basic {}",
     "authorization={}", "passphrase='{}'", 'password="{}"', "Authorization: {}", "credential={}", "aws_secret_access_key={}",
     "connecting with password={} to db", "error: invalid token: {}", "env: {{TOKEN={}}}", "(api_key={})", "--password={}",
+    "my password is {}", "token is: {}", "password:{}", "{{password:'{}'}}", 'the passphrase was "{}"', "MFA code: {}", "SSN: {}",
+    "connection string: {}", "webhook_url={}", "cvv={}", "dsn={}", "sas={}", "security code: {}", "AccountKey={};x=y", "Server=x;Pwd={};",
+    "--token {}", "run --api-key '{}' x", "serve -token {} -v", "-p{}", "mysql -p{} db", "mysqldump -u me -p'{}'", "sshpass -p {} ssh h",
+    "docker login -u me -p {}", "curl -u me:{} http://h/", "redis-cli -a {} ping", "ghp_{}abcdef", "github_pat_11AA_{}", "sk-proj-1a{}",
+    "sk_live_{}abcdef", "xoxb-123-{}", "hf_{}abcdef", "AIzaSy{}abcdef", "hvs.{}1a2b", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{}",
+    "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----\r\nabcd\r\n{}",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1-2\n\n{}\n-----END PGP PRIVATE KEY BLOCK-----",
+    "https://hooks.slack.com/services/T0/B0/{}", "https://discord.com/api/webhooks/123456789012345678/{}",
+    "https://a.webhook.office.com/webhookb2/{}", "https://h.example/webhook/1a2b-{}",
 )  # fmt: skip
 
 URLS = (
@@ -31,7 +41,8 @@ URLS = (
 
 MEMBERS = (
     "otp", "jwt", "pin", "session_id", "code_verifier", "auth", "bearer", "creds", "GH_PAT", "STRIPE_SK", "token", "apiKey",
-    "password", "Cookie", "authorization", "clientSecret",
+    "password", "Cookie", "authorization", "clientSecret", "mfa_code", "one_time_code", "2faCode", "recovery_codes", "connectionString",
+    "webhook_url", "cvv", "CVC2", "ssn", "Social security number", "sas", "dsn", "card_number", "iban", "seed_phrase", "mnemonic",
 )  # fmt: skip
 
 ORDINARY = """
@@ -71,6 +82,24 @@ patient: Mr. Smith 12345678
 skip=true
 spin: 12 rounds of 99
 update authentication: done
+the password is required, and the token is expired
+The secret is out. The session is 5 hours long.
+the key is 2048 bytes, the token is 12 characters
+if row_key is self._header_row_key:
+card_number = self.validate_luhn_check_digit(number)
+{"code": "ERR_HTTP2_PROTOCOL_ERROR", "signature": "find2(a: int) -> str", "code2": "for i in 1, 2:"}
+{"code": "E1001-NOT-FOUND", "status_code": 404, "zip_code": "12345-6789", "country_code": "US"}
+{"name": "color", "value": "blue"}, {"name": "tokens", "other": 1}, {"value": 3}
+{"required": ["user", "password", "token"], "args": ["--verbose", "--port", "8080", "--token", "${TOKEN}"]}
+use --token to authenticate, or --password PASSWORD; --max-tokens 4096; --key len
+docker run -p 8080:80 -v a:b; mkdir -p build2; ssh -p2222 h; python -path2; tar -pxf a.tgz; cp -print3d x
+-----BEGIN CERTIFICATE-----\\nMIIBaTCCAQ1+gAwIBAgIBATA\\n-----END CERTIFICATE-----
+-----BEGIN PUBLIC KEY-----\\nMIIBaTCCAQ1+gAwIBAgIBATA\\n-----END PUBLIC KEY-----
+sk-button-primary-large-01 risk-1a-2b-3c hf_config_2_large_model_3a npm_config_registry_2a3b
+https://docs.example.com/webhooks/webhook-events-and-payloads-v2 https://example.com/hooks/2026-01-02-release-notes
+Asia, akin, exchange-1a2b3c4d5e, commit 7f3ac9b2e81d4f60a5c37f3ac9b2e81d4f60a5c3, 550e8400-e29b-41d4-a716-446655440000
+the postcode: 12345, the pin: 13 legs, codes: 12 of 99
+curl -u me https://h/ ; login -p ; mysql -h db -u me
 """.strip().splitlines()
 
 
@@ -95,6 +124,49 @@ def test_a_secret_under_its_name_is_hidden(name: str):
 def test_ordinary_text_stays_whole(text: str):
     assert Redactor().text(text) == text
     assert json.loads(Redactor().text(json.dumps({"text": text}))) == {"text": text}
+
+
+@cases(
+    "pair",
+    [
+        {"name": "{}", "value": CANARY},
+        {"value": CANARY, "n": [1], "key": "{}"},
+        {"field": "{}", "x": "y", "val": CANARY},
+    ],
+)
+@cases("name", [*MEMBERS, "code", "signature", "client_assertion"])
+@cases("depth", [0, 2])
+def test_the_value_of_a_named_pair_is_hidden(pair: dict[str, Any], name: str, depth: int):
+    said = json.dumps({"all": [{"name": "a", "value": "b"}, pair]}, indent=depth or None).replace("{}", name)
+    for _ in range(depth):
+        said = json.dumps({"text": said})
+    clean = Redactor().text(said)
+    assert CANARY not in clean
+    for _ in range(depth):
+        clean = json.loads(clean)["text"]
+    assert json.loads(clean)["all"][0] == {"name": "a", "value": "b"}
+
+
+def test_numbers_and_lines_that_are_secrets():
+    number = '{"cvv":123,"pin":1234,"pin2":7,"card_number":4111111111111111,"args":["--token","abc","-v"]}'
+    hidden = '{"cvv":"*","pin":"*","pin2":7,"card_number":"*","args":["--token","*","-v"]}'
+    redactor = Redactor(tagged=False)
+    assert redactor.text(number).replace(MASK, "*") == hidden
+    assert (
+        redactor.text("card number: 4111 1111 1111 1111, PIN: 1234").replace(MASK, "*")
+        == "card number: *, PIN: *"
+    )
+    line = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg"
+    lines = [
+        line,
+        "-----BEGIN EC PRIVATE KEY-----",
+        line,
+        "working",
+        line,
+        "-----END EC PRIVATE KEY-----",
+        line,
+    ]
+    assert [redactor.text(each) for each in lines] == [line, lines[1], MASK, "working", MASK, lines[5], line]
 
 
 @cases("url", URLS)
