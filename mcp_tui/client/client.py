@@ -514,6 +514,8 @@ class Client:
                 self._refused_with(id, replace(refusal, body=b""))
                 self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
+        if refusal.stopping:
+            self.renewal.leave()
 
     def _notification_failed(self, method: str, detail: str, status: int) -> None:
         """Reports that a notification, or an answer, was not delivered, or that the server refused it."""

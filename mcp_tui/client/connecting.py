@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import re
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
@@ -25,7 +25,8 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.patterns import late
-from mcp_tui.protocol.requests import State
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.responses import OPENING_METHODS
 from mcp_tui.protocol.revisions import (
     LATEST,
     LATEST_HANDSHAKE,
@@ -37,11 +38,15 @@ from mcp_tui.protocol.revisions import (
     Negotiated,
     Revision,
 )
+from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 from mcp_tui.transport.base import Unauthorized, spawn
 from mcp_tui.transport.errors import TransportError, sentence, within
 from mcp_tui.transport.standstill import Limit
+
+if TYPE_CHECKING:
+    from mcp_tui.transport.http import HttpTransport
 
 
 def timeout_text(client: Connector, before: str) -> str:
@@ -505,6 +510,22 @@ SETTLED_SECONDS: Final = 5.0
 """Seconds that a new session has to live for the next attempt to count as the first again."""
 
 
+LEAVING_LOOK_SECONDS: Final = 0.1
+"""Seconds between two looks whether a server that is stopping has answered the last call."""
+
+STOPPING: Final = "the server is stopping: it refuses connections while its stream is open"
+
+
+def _listens(row: Request) -> bool:
+    return row.method == LISTEN and row.state is State.IN_FLIGHT
+
+
+def _is_answered_there(row: Request) -> bool:
+    """Whether a server that is stopping may still answer a request; a subscription holds it for ever."""
+    waits = row.state is State.IN_FLIGHT or (row.state is State.CANCEL_REQUESTED and not row.undelivered)
+    return waits and row.method != LISTEN
+
+
 class Renewal:
     """Opens new sessions for one client.
 
@@ -519,16 +540,40 @@ class Renewal:
         self._ready_at = 0.0
         self.held: dict[RequestId, tuple[str, dict[str, Json]]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._leaving: asyncio.Task[None] | None = None
+        self._handshake = True
+
+    def leave(self) -> None:
+        """Leaves a server that is stopping, which its open stream would hold, once no call is in flight there."""
+        from mcp_tui.transport.http import HttpTransport
+
+        client, connection = self._client, self._client.connection
+        if connection is None or connection.info is None or (self._leaving and not self._leaving.done()):
+            return
+        transport = connection.transport
+        assert isinstance(transport, HttpTransport)
+        if transport.listens or any(map(_listens, client.book.unfinished.values())):
+            client.note(f"{STOPPING}; its stream is closed")
+            self._leaving = spawn(self._leave(transport), name="leave a server that is stopping")
+
+    async def _leave(self, transport: HttpTransport) -> None:
+        rows = self._client.book.unfinished
+        while any(map(_is_answered_there, rows.values())):  # noqa: ASYNC110 - many may end at once
+            await asyncio.sleep(LEAVING_LOOK_SECONDS)
+        if not transport.over:
+            transport.lose(STOPPING, renewable=True)
 
     def begin(self, why: str) -> None:
-        """Opens a new session after the server ended the last one, for this reason."""
+        """Opens a new session after the server ended the last one, for this reason; or another connection (2026-07-28)."""
         if self._client.now() - self._ready_at >= SETTLED_SECONDS:
             self._attempts = 0
-        self.active = True
+        self.active, self._handshake = True, not self._client.ledger.negotiated.modern
         self._task = spawn(self._run(why), name="open a new session")
 
     async def stop(self) -> None:
         """Stops opening one, because a person decided otherwise. What was held is lost."""
+        if self._leaving is not None:
+            self._leaving.cancel()
         task, self._task, self._attempts = self._task, None, 0
         if task is not None:
             task.cancel()
@@ -538,7 +583,7 @@ class Renewal:
 
     def holds(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
         """Holds a request if it has to wait for a new session; returns whether it does."""
-        if not self.active or method == "initialize":
+        if not self.active or method in OPENING_METHODS:
             return False
         self.held[id] = method, message
         return True
@@ -560,8 +605,8 @@ class Renewal:
             client.note(f"opening a new session in {pause:g} s" if pause else "opening a new session")
             await asyncio.sleep(pause)
             try:
-                # Without the probe: only the revisions with a handshake have sessions.
-                await connect(client, handshake=True)
+                # Where there was a session no probe is needed: only the revisions with a handshake have one.
+                await connect(client, handshake=self._handshake)
             except TransportError as error:
                 last = within(str(error))
                 client.note(f"no new session: {last}")

@@ -25,7 +25,7 @@ from mcp_tui.tap.account import salvaged
 from mcp_tui.tap.event_pipe import EVENT_BYTES, fields_of
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks
-from mcp_tui.transport.http_errors import media_type, refusal
+from mcp_tui.transport.http_errors import REFUSED, media_type, refusal
 from mcp_tui.transport.targets import HttpTarget
 
 if TYPE_CHECKING:
@@ -374,6 +374,10 @@ class Record:
             self._events.feed(data)  # those that are whole were read before
 
     # -- the end -----------------------------------------------------------------------------------------------
+
+    def is_refused(self, why: str) -> bool:
+        """Whether ``why`` is that the server takes no connection from the client."""
+        return self.connection is not None and not self._status and why.startswith(REFUSED)
 
     def client_left(self, at: float) -> None:
         """Notes that the client closed its connection, which ends the exchange."""

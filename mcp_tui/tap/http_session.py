@@ -9,11 +9,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.client import connection
+from mcp_tui.client.connecting import STOPPING
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import Negotiated
+from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tap.account import Account
 from mcp_tui.tap.checkpoint import FROM_CLIENT
 
@@ -81,6 +84,20 @@ class TappedSession(Account):
         self.ledger.negotiated = Negotiated(transport="sse")
         self.target = target
         self.opens(stream)
+
+    def let_go(self, at: float) -> bool:
+        """Closes the streams that hold a server which is stopping, once nothing else is in flight; false if it is."""
+        rows = [each.row for each in self.ledger.live.values()]
+        if any(row.open and row.method != LISTEN for row in rows):
+            return False
+        listening = (self.exchanges.get(row.wire_id) for row in rows)
+        held = [each for each in (*self.streams, *listening) if each is not None]
+        if held:
+            self.event(ev.Note(at=at, text=f"{STOPPING}; its stream is closed"))
+            self.desk.warn(f"{STOPPING}. The stream is closed, so that the server can end.")
+        for each in held:
+            self.desk.order(exchange=each.number, close=True)
+        return True
 
     def opens(self, stream: Record) -> None:
         """Notes a stream that belongs to no request."""

@@ -76,12 +76,14 @@ class RefusedResponse:
 
     ``status`` is 0 for a 404 that ends the session: then a request was lost with it. ``body`` has 64 kB at most.
     ``challenge`` is set for 401 and 403. ``sse``: it is the event stream of HTTP+SSE, the transport of 2024-11-05.
+    ``stopping``: the connection was refused while a stream of the server is open, so the server is stopping.
     """
 
     status: int = 0
     body: bytes = b""
     challenge: Challenge | None = None
     sse: bool = False
+    stopping: bool = False
 
 
 NO_ANSWER: Final = RefusedResponse()

@@ -170,7 +170,7 @@ class Sending:
 
     def _lost(self, failure: Exception) -> None:
         """Reports that the connection ended without a response."""
-        self._failed(Refused(self._session.http.failure_text(failure)))
+        self._failed(self._session.not_delivered(failure))
 
     def _failed(self, error: Refused) -> None:
         self.refusal = error
@@ -354,20 +354,20 @@ class Exchange(Sending):
         except EXPECTED as error:
             detail = cause(error)
             if not self._status:
-                self._broken(detail, self._session.http.failure_text(error))
+                self._broken(detail, self._session.not_delivered(error))
                 return
         # A defect of ours: it is raised, but the call must not wait for its timeout because of it.
         except Exception as error:
-            self._broken(cause(error), cause(error))
+            self._broken(cause(error), Refused(cause(error)))
             raise
         await self._dropped(detail)
 
-    def _broken(self, ended: str, not_sent: str) -> None:
+    def _broken(self, ended: str, not_sent: Refused) -> None:
         """Reports that no answer came: the request was written and may have had its effect, or it was not."""
         if self.left:
             self._ended(ended)
         else:
-            self._failed(Refused(not_sent))
+            self._failed(not_sent)
 
     async def _answer(self, response: httpx.Response) -> None:
         session, kind = self._session, media_type(response.headers)

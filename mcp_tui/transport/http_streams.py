@@ -37,6 +37,7 @@ from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventStream, Server
 from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient, nothing
 from mcp_tui.transport.http_errors import (
     EXPECTED,
+    REFUSED,
     cause,
     error_message,
     foreign_encoding,
@@ -224,6 +225,16 @@ class HttpSession:
             self.session_id = id
         else:
             self.sink.happened(text=f"the server's session id {readable(id, 40)!r} is invalid and ignored")
+
+    @property
+    def listens(self) -> bool:
+        """Whether a stream is open that belongs to no request."""
+        return None in self.streams.values()
+
+    def not_delivered(self, failure: Exception) -> Refused:
+        """Returns what became of a message whose connection failed before anything of it had left."""
+        stopping = cause(failure) == REFUSED and self.http.proxy is None and bool(self.streams)
+        return Refused(self.http.failure_text(failure), RefusedResponse(stopping=stopping))
 
     def asks_for_session(self, said: RefusedResponse) -> bool:
         """Returns whether a refusal asks for a session id that the server never gave."""

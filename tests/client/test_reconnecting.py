@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings, connecting
+from mcp_tui.client import Client, ClientSettings, HttpTarget, connecting
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import State
-from tests.client.connected import HANG, Told, row, serving
-from tests.servers.http_scripted import RPC_ERROR, Call, served
+from mcp_tui.transport import http_client
+from tests.client.connected import HANG, Told, connected, row, serving
+from tests.servers.http_scripted import RPC_ERROR, Call, HttpScript, is_rpc, served
 from tests.waiting import until
 
 OVER = "the server ended the session (HTTP 404)"
@@ -188,3 +189,92 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
         served.doomed = lambda _: False
         await made.connect()
         assert await made.wait(made.call_tool("ok", {})) is not None
+
+
+class Stopping:
+    """A server that is stopped while a stream is open that it waits for: that of a subscription, of GET, or of HTTP+SSE."""
+
+    def __init__(self, era: str) -> None:
+        self.era = era
+        self.streams: list[Call] = []
+        self.work = asyncio.Event()
+        self._served = served("2025-11-25" if era == "get" else "2024-11-05", self._call, self._stream)
+
+    async def __call__(self, call: Call) -> None:
+        if self.era == "listen":
+            await self._modern(call)
+        elif self.era == "get" or call.method == "GET":
+            await self._served(call)
+        else:
+            await call.respond(202)
+            call.writer = self.streams[-1].writer
+            if call.rpc == "initialize":
+                await call.event(answer(call.id, {"protocolVersion": "2024-11-05", "capabilities": {}}))
+            elif "id" in call.message:
+                await self.work.wait()
+                await call.event(answer(call.id, {}))
+
+    async def _modern(self, call: Call) -> None:
+        if call.rpc == "server/discover":
+            capabilities = {"tools": {"listChanged": True}}
+            await call.answer({"supportedVersions": ["2026-07-28"], "capabilities": capabilities})
+        elif call.rpc == "subscriptions/listen":
+            await self._stream(call)
+        else:
+            await self._call(call)
+
+    async def _call(self, call: Call) -> None:
+        if call.rpc == "tools/call":
+            await self.work.wait()
+        await call.answer()
+
+    async def _stream(self, call: Call) -> None:
+        self.streams.append(call)
+        await call.stream()
+        if self.era == "sse":
+            await call.chunk(b"event: endpoint\ndata: /messages\n\n")
+        elif self.era == "listen":
+            meta = {"io.modelcontextprotocol/subscriptionId": call.id}
+            params = {"notifications": {"toolsListChanged": True}, "_meta": meta}
+            method = "notifications/subscriptions/acknowledged"
+            await call.event({"jsonrpc": "2.0", "method": method, "params": params})
+        await call.disconnected()
+
+
+def answer(id: Any, result: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "result": result}
+
+
+@pytest.mark.parametrize("era", ["listen", "get", "sse"])
+async def test_the_idle_stream_of_a_server_that_is_stopping_is_closed_after_its_last_call(
+    era: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(http_client, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(connecting, "PAUSES", (0.0, *[0.02] * 500))
+    stopping = Stopping(era)
+    async with HttpScript(stopping) as server:
+        target = HttpTarget(url=server.url, transport="sse" if era == "sse" else "http")
+        revision = {"listen": "2026-07-28", "get": "2025-11-25", "sse": "2024-11-05"}[era]
+        async with connected(target, settings(revision)) as (made, told):
+            made.subscriptions.watch_lists()
+            await until(lambda: bool(stopping.streams))
+            running = made.call_tool("slow", {})
+            await server.until(is_rpc("tools/call"))
+            server.refuse()
+            refused = made.call_tool("slow", {})
+            await made.wait(refused)
+            assert row(made, refused).error.startswith("connection refused by 127.0.0.1")
+            assert "the server is stopping" in told.notes()
+            assert row(made, running).open, "a call that the server still works on is not lost"
+            assert not stopping.streams[0].gone
+            stopping.work.set()
+            assert await made.wait(running) is not None
+            assert row(made, running).state is State.COMPLETED
+            await until(lambda: stopping.streams[0].gone)
+            (ended,) = told.of(ev.Disconnected)
+            assert "it refuses connections while its stream is open" in ended.detail
+            waiting = made.call_tool("slow", {})
+            await server.accept()
+            assert await made.wait(waiting) is not None
+            await until(lambda: len(stopping.streams) == 2)
+            assert renewed(told)()

@@ -134,10 +134,13 @@ class HttpScript:
         self.url = ""
 
     async def __aenter__(self) -> HttpScript:
-        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, ssl=self._context)
+        await self._listen(0)
+        return self
+
+    async def _listen(self, port: int) -> None:
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", port, ssl=self._context)
         port = self._server.sockets[0].getsockname()[1]
         self.url = f"{'https' if self._context else 'http'}://127.0.0.1:{port}/mcp"
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -152,9 +155,13 @@ class HttpScript:
             assert not self.errors, self.errors
 
     def refuse(self) -> None:
-        """Take no more connections."""
+        """Take no more connections, as a server does that is stopping: those that are open stay."""
         assert self._server is not None
         self._server.close()
+
+    async def accept(self) -> None:
+        """Take connections again, as the next process does."""
+        await self._listen(int(self.url.rpartition(":")[2].partition("/")[0]))
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -19,6 +19,7 @@ import httpx
 import pytest
 from httpx_sse import EventSource
 
+from mcp_tui.client.connecting import STOPPING
 from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
@@ -37,6 +38,7 @@ from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.recorder_link import AWAY, RECORD
 from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.transport import http_client
 from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
 from tests.cli.running import MCP_TUI, running
@@ -55,6 +57,13 @@ MODERN: Final = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 SESSION: Final = {"Mcp-Session-Id": "s-1", "MCP-Protocol-Version": "2025-11-25"}
+
+
+PROGRESS: Final = {
+    "jsonrpc": "2.0",
+    "method": "notifications/progress",
+    "params": {"progressToken": 1, "progress": 1},
+}
 
 
 class Peer:
@@ -476,6 +485,64 @@ async def test_a_server_that_cannot_be_reached_is_told_to_the_client_and_in_a_ro
         assert await peer.head() == 502
         assert (await peer.body()).startswith(b"mcp-tui tap: Connection refused by 127.0.0.1")
     assert [each.detail.partition(" by ")[0] for each in _of(ev.Lost)] == ["connection refused"]
+
+
+@pytest.mark.parametrize("era", ["modern", "handshake", "sse"])
+async def test_a_server_that_is_stopping_is_not_held_by_a_stream_once_its_last_call_is_over(
+    era: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(http_client, "IDLE_SECONDS", 0.0)
+    modern, sse, goes_on = era == "modern", era == "sse", asyncio.Event()
+    streams: list[Call] = []
+
+    async def listen(call: Call) -> None:
+        streams.append(call)
+        await call.stream()
+        await call.event(b"/messages" if sse else PROGRESS, name="endpoint" * sse)
+        await call.disconnected()
+
+    async def script(call: Call) -> None:
+        if call.method == "GET" or call.rpc == "subscriptions/listen":
+            await listen(call)
+        elif call.rpc == "initialize":
+            await call.answer({"protocolVersion": "2025-11-25"}, {"Mcp-Session-Id": "s-1"})
+        elif sse:
+            await call.respond(202)
+            await goes_on.wait()
+            await streams[0].event({"jsonrpc": "2.0", "id": call.id, "result": {}})
+        else:
+            await goes_on.wait()
+            await call.answer()
+
+    async with _tapped(script) as tap:
+
+        async def call(id: int, method: str = "tools/call") -> Peer:
+            params: dict[str, Any] = {"name": "slow"} if method == "tools/call" else {"notifications": {}}
+            params |= {"_meta": MODERN} if modern else {}
+            body = json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode()
+            peer = await tap.connect()
+            named = {"Mcp_Session_Id": "s-1"} if era == "handshake" else {}
+            peer.send("POST", body, "/messages" if sse else "", **named)
+            return peer
+
+        if not modern and not sse:
+            await tap.shake_hands()
+        stream = await call(1, "subscriptions/listen") if modern else await tap.connect()
+        if not modern:
+            stream.send("GET", Accept="text/event-stream", **({} if sse else {"Mcp_Session_Id": "s-1"}))
+        await stream.head()
+        await stream.chunk()
+        running = await call(2)
+        await tap.server.until(is_rpc("tools/call"))
+        tap.server.refuse()
+        assert await (await call(3)).head() == 502
+        await until(lambda: len(_of(ev.Lost)) == 1)
+        assert not streams[0].gone, "the server still works on a call"
+        goes_on.set()
+        assert await stream.chunk() if sse else (await running.answer())
+        await until(lambda: streams[0].gone)
+        assert not await stream.reader.read(), "the stream of the client ends, too"
+    assert [each.text for each in _of(ev.Note)].count(f"{STOPPING}; its stream is closed") == 1
 
 
 @pytest.mark.parametrize(
