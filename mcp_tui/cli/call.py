@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mcp_tui.cli import reports, target
 from mcp_tui.cli import session as sessions
-from mcp_tui.cli import target
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
-from mcp_tui.cli.printer import outcome, outcome_state, summary, text_of
+from mcp_tui.cli.printer import outcome, outcome_state, summary
+from mcp_tui.cli.result_text import print_result
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client import Client
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
@@ -52,6 +52,7 @@ def run(name: str, given: Words) -> int:
     call: SavedCall | None = None
     if name == "call" and given.options.saved is not None:
         call, given = target.recall(given)
+    reports.refuse_files(given, "output")
     wanted = _WantedRequest(name, given, call)
     linger = given.options.linger
     grace = LINGER_SECONDS if linger is None else linger
@@ -271,12 +272,13 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
     printer, now = session.printer, session.requester.now()
     printer.end()
     session.requester.stop_watching(now)  # what the outcome says is what the recording says
+    if row.state is State.COMPLETED:
+        output = None if row.is_error else session.given.options.output
+        print_result(printer, result, output, is_read=row.method == "resources/read" and not row.is_error)
     if printer.json:
         data = frame.error.data if frame is not None and frame.error is not None else None
         printer.line(outcome(row, now, result, data), now)
     else:
-        if row.state is State.COMPLETED and (text := text_of(result, raw=not sys.stdout.isatty())):
-            printer.out(text)
         printer.say(summary(row, now))
         if row.state is State.FAILED and row.rule == "unsupported" and row.asks:
             printer.say(UNANSWERABLE)

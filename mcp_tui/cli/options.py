@@ -190,12 +190,13 @@ _CANCELLING: Final = OptionGroup(
     Option("--linger", "S", _LINGER_HELP, type=number),
 )
 
-_SESSION_OPTION: Final = _own(
-    Option("--session", "NAME", "use the connection of a running workbench: its name in ps, or its server's")
+_RESULT_OPTIONS: Final = _own(
+    Option("--session", "NAME", "use the connection of a running workbench: its name in ps, or its server's"),
+    Option("-o --output", "FILE", "write the data of the result to FILE (its text if it has no data)"),
 )
 _CALL_OPTIONS: Final = (
     _CANCELLING,
-    _SESSION_OPTION,
+    _RESULT_OPTIONS,
     _own(_ARGS, Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")),
 )
 _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
@@ -450,11 +451,11 @@ PAIRS: Final = "[NAME=VALUE…]"
 
 COMMANDS: Final = {
     "call": Spec("call", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL_OPTIONS),
-    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _SESSION_OPTION, _PARAMS)),
+    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _RESULT_OPTIONS, _PARAMS)),
     "read": Spec(
-        "call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING, _SESSION_OPTION)
+        "call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING, _RESULT_OPTIONS)
     ),
-    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _SESSION_OPTION, _own(_ARGS))),
+    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _RESULT_OPTIONS, _own(_ARGS))),
     "tools": Spec("info", "list all tools, or check them against what clients break on", groups=(_LINT,)),
     "resources": Spec("info", "list all resources"),
     "templates": Spec("info", "list all resource templates"),

@@ -14,15 +14,13 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import groupby
-from operator import itemgetter
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from mcp_tui.cli.output import Exit, colourful, dump, give_up
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import as_json, describe
-from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.pixels import pixels
+from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import State
 from mcp_tui.tui.view.text import clean, clip
@@ -158,31 +156,9 @@ class Printer:
         """Prints a line to stdout. Text from a server must be cleaned or encoded already."""
         self.streams.put(f"{text}\n")
 
-
-def text_of(result: Json, *, raw: bool = False) -> str:
-    """Returns a result for people: the texts of its content, a line for each other part, JSON for anything else.
-
-    ``raw`` leaves the texts as they came, for a pipe or file: a terminal would obey them.
-    """
-    fields = as_object(result)
-    for member in ("content", "contents", "messages"):
-        parts = fields.get(member)
-        if isinstance(parts, list) and (parts or "structuredContent" not in fields):
-            return "\n".join(_part(part, raw=raw) for part in cast("list[Json]", parts))
-    return dump(result, indent=2)
-
-
-def _part(part: Json, *, raw: bool) -> str:
-    fields = as_object(part)
-    content, text, data = fields.get("content"), fields.get("text"), fields.get("data") or fields.get("blob")
-    if isinstance(content, dict):
-        return f"{clean(str(fields.get('role')))}: {_part(content, raw=raw)}"
-    if isinstance(text, str):
-        return text if raw else clean(text, newlines=True)
-    if isinstance(data, str):
-        kind = f"{fields.get('mimeType') or fields.get('type') or 'data'} {pixels(data)}".rstrip()
-        return clean(f"[{kind}, {len(data) * 3 // 4:,} bytes; use --json for the data]")
-    return dump(part, indent=2)
+    def put(self, data: bytes) -> None:
+        """Writes bytes to stdout."""
+        self.streams.put(data)
 
 
 # -- standard output and standard error -------------------------------------------------------------------------------
@@ -206,14 +182,14 @@ class Streams:
         self._loop = asyncio.get_running_loop()
         self._hurry: asyncio.Future[None] = self._loop.create_future()
         self._news = threading.Condition()
-        self._pieces: list[tuple[bool, str]] = []
+        self._pieces: list[tuple[bool, str | bytes]] = []
         self._size = 0
-        """Number of characters that are not written yet."""
+        """Number of characters and bytes that are not written yet."""
         self._broken = False
         self._thread: threading.Thread | None = None
 
-    def put(self, text: str, *, err: bool = False) -> None:
-        """Queues text for stdout or stderr. Errors of stderr are ignored."""
+    def put(self, text: str | bytes, *, err: bool = False) -> None:
+        """Queues text for stdout or stderr, or bytes for stdout. Errors of stderr are ignored."""
         with self._news:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="streams", daemon=True)
@@ -255,20 +231,28 @@ class Streams:
                 self._news.wait_for(lambda: self._pieces)
                 pieces, self._pieces = self._pieces, []
             # Without the lock: a reader that stands still holds up this thread, and never whoever calls put().
-            for is_err, some in groupby(pieces, key=itemgetter(0)):
-                text = "".join(piece for _, piece in some)
+            for (is_err, is_text), some in groupby(
+                pieces, key=lambda piece: (piece[0], isinstance(piece[1], str))
+            ):
+                data = [piece for _, piece in some]
+                text = "".join(each for each in data if isinstance(each, str))
                 if is_err:
                     _write_err(text)
                 elif not self._broken:
-                    self._write_out(text)
+                    self._write_out(
+                        text if is_text else b"".join(each for each in data if isinstance(each, bytes))
+                    )
             with self._news:
                 # Only what is written is no longer left: drained() ends the process by this.
                 self._size -= sum(len(text) for _, text in pieces)
                 self._news.notify_all()
 
-    def _write_out(self, text: str) -> None:
+    def _write_out(self, data: str | bytes) -> None:
         try:
-            sys.stdout.write(text)
+            if isinstance(data, str):
+                sys.stdout.write(data)
+            else:
+                sys.stdout.buffer.write(data)
             sys.stdout.flush()
         except (OSError, ValueError) as error:
             self._broken = True

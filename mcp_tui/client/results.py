@@ -45,6 +45,10 @@ class PartKind(Enum):
     WHOLE = "JSON"
 
 
+BINARY: Final = frozenset({PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB})
+"""Kinds of parts with data."""
+
+
 @frozen
 class Part:
     """One part. ``text``, ``uri``, ``mime``, ``name``, and ``role`` are the server's and hostile.
@@ -63,9 +67,9 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Bytes of its content, estimated without decoding it."""
+        """Bytes of its content, counted without decoding it."""
         if self.data:
-            return max(0, len(self.data) * 3 // 4 - self.data[-2:].count("="))
+            return (len(self.data) - sum(map(self.data.count, "= \t\r\n"))) * 3 // 4
         return len(self.text.encode(errors="surrogatepass"))
 
 
@@ -143,7 +147,9 @@ def content(part: Part) -> bytes:
     """
     if part.data:
         try:
-            return base64.b64decode(part.data, validate=True)
+            return base64.b64decode(
+                "".join(part.data.split()), validate=True
+            )  # some servers break it into lines
         except (binascii.Error, ValueError):
             raise NotDecoded("not base64") from None
     if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.printer import outcome, summary, text_of
+from mcp_tui.cli.printer import outcome, summary
+from mcp_tui.cli.result_text import text_of
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import DESCRIPTIONS, as_json
 from mcp_tui.protocol.events import Cause, Kind, Signal

@@ -9,6 +9,7 @@ import pty
 import struct
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from mcp_tui.cli.output import Exit
@@ -60,4 +61,43 @@ def test_a_pipe_gets_the_text_that_came_and_a_terminal_what_it_can_show():
 def test_an_image_is_told_by_its_type_and_pixels():
     head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 300, 200)
     image = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(head).decode()}
-    assert call({"content": [image]}).out == "[image/png 300 × 200, 24 bytes; use --json for the data]\n"
+    assert call({"content": [image]}).out == "[image/png 300 × 200, 24 bytes; -o FILE saves it]\n"
+
+
+def test_data_of_a_result_is_had_as_bytes(tmp_path: Path):
+    data = bytes(range(256))
+    blob = {"uri": "x:/a", "mimeType": "application/pdf", "blob": base64.encodebytes(data).decode()}
+    image = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(data[:5]).decode()}
+    text = {"type": "text", "text": "taken"}
+    results = {
+        "resources/read": {"contents": [blob]},
+        "tools/call": {"content": [text, {"type": "resource", "resource": blob}, image]},
+    }
+    server = (
+        "--no-journal",
+        "--",
+        sys.executable,
+        "-S",
+        str(SERVERS / "results_server.py"),
+        json.dumps(results),
+    )
+    read = subprocess.run(
+        [*MCP_TUI, "read", "x:/a", *server], stdout=subprocess.PIPE, timeout=HANG, check=True
+    )
+    assert read.stdout == data
+    called = run("call", "shot", *server)
+    assert called.out.splitlines() == [
+        "taken", "[application/pdf, 256 bytes; -o FILE saves it]", "[image/png, 5 bytes; -o FILE saves it]",
+    ]  # fmt: skip
+    written = run("call", "shot", "-o", str(tmp_path / "shot.pdf"), *server)
+    assert written.out == "taken\n"
+    assert [(tmp_path / name).read_bytes() for name in ("shot.pdf", "shot-2.pdf")] == [data, data[:5]]
+    run("call", "shot", "-o", str(tmp_path / "no" / "shot"), *server).sentence(Exit.USAGE, "Cannot write")
+
+
+def test_data_that_is_not_base64_writes_nothing(tmp_path: Path):
+    results = json.dumps({"resources/read": {"contents": [{"uri": "x:/a", "blob": "!"}]}})
+    server = ("--no-journal", "--", sys.executable, "-S", str(SERVERS / "results_server.py"), results)
+    for words in (("read", "x:/a"), ("read", "x:/a", "-o", str(tmp_path / "a"))):
+        run(*words, *server).sentence(Exit.SERVER_ERROR, "not base64")
+    assert not (tmp_path / "a").exists()
