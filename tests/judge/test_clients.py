@@ -98,8 +98,8 @@ HARM: Final = (
     "starts again",
 )
 PLANTED: Final = {
-    "K-01": ("sends nothing", "cancels too late"),
-    "K-02": ("sends nothing", "cancels too late"),
+    "K-01": ("sends nothing", "tells nobody", "cancels too late"),
+    "K-02": ("sends nothing", "tells nobody", "cancels too late"),
     "K-03": ("cancels the question", "cancels what it answered", "another kind", "another kind too", "a request", "a task",
              "a notification", "both"),
     "K-04": ("a string", "another", "a fraction", "nothing", "twice", "what was answered"),
@@ -112,9 +112,9 @@ PLANTED: Final = {
     "K-10": ("answers", "answers at once", "answers with an error", "answers the second", "dies quietly", "hangs"),
     "K-11": (*HARM, "aborts its call"),
     "K-12": ("reuses an id", "reuses a token", "reuses the id of a cancelled call"),
-    "K-13": ("no maximum", "late maximum"),
+    "K-13": ("no maximum", "late maximum", "pushed back"),
     "K-14": ("leaves", "terminates", "kills"),
-    "K-15": ("leaves", "no guard"),
+    "K-15": ("leaves", "no guard", "sigint", "sigterm"),
     "K-16": ("SIGINT", "SIGTERM", "forgets"),
     "K-17": ("an error", "an object", "no words"),
 }  # fmt: skip

@@ -84,8 +84,9 @@ P-04 say: the tool worked on after the cancel, and the next call was answered.
 LIMITS: Final = """\
 **What a cell rests on.** A verdict is about one call of one tool, in one run. Most calls write to a file while they work
 (shell: a loop; page: a slow local server that sees its reader leave), so ✓ and ↯ below P-03 were seen. Where a call cannot
-do that, and reports no progress, ∅ says that nothing shows whether the work goes on. The server behind each bridge is
-@modelcontextprotocol/sdk: what a bridge adds is the difference to its row. "With mcp<2": as installed by default, the
+do that, and reports no progress, ∅ says that nothing shows whether the work goes on. Behind each bridge is
+@modelcontextprotocol/sdk in 2025-11-25 and @modelcontextprotocol/server in 2026-07-28: what a bridge adds is the difference
+to its row. "With mcp<2": as installed by default, the
 server does not start. P-07 and P-22 depend on which of two messages is first, and where a server dies of a cancel, P-01,
 P-05 and P-25 depend on how soon.
 """
@@ -188,7 +189,7 @@ def _used(group: str, each: Used) -> Job:
         name=each.name,
         title=each.title,
         group=group,
-        over=each.transport,
+        over=f"{each.transport} {each.revision}".strip(),
         call=each.how or "none takes long",
         shown=[*each.words(), *server],
         missing=each.missing,

@@ -20,16 +20,16 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
 from tests.real.install import SERVER_NPM, SERVER_PACKAGES, SERVERS, SERVERS_BY_PIN, Part
-from tests.real.registry import SERVERS_BY_NAME, STARTS_WITHIN, free_port
+from tests.real.registry import LEGACY, MODERN, SERVERS_BY_NAME, STARTS_WITHIN, free_port
 
-BEHIND: Final = SERVERS_BY_NAME["sdk1"]
-"""The server behind the bridges: it is silent and stops, over stdio and HTTP."""
+BEHIND: Final = {LEGACY: SERVERS_BY_NAME["sdk1"], MODERN: SERVERS_BY_NAME["server2"]}
+"""The server behind the bridges, for each protocol version: it is silent and stops, over stdio and HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Used:
     """A server or a bridge: the package, its command, the options of the probe that name a call, and how that takes long.
 
     ``how`` is empty where no call does. ``prepare`` is a line for the shell, run first. ``path`` is where a bridge serves
-    HTTP; empty for stdio. ``kind`` tells two lines of a package from each other.
+    HTTP; empty for stdio. ``kind`` tells two lines of a package from each other. ``revision`` is the protocol version to be
+    spoken; empty for what the server offers.
     """
 
     package: str
@@ -47,6 +48,7 @@ class Used:
     prepare: str = ""
     path: str = ""
     kind: str = ""
+    revision: str = ""
 
     @property
     def pin(self) -> str:
@@ -94,8 +96,8 @@ class Used:
         return self.part.missing()
 
     def words(self) -> list[str]:
-        """The words of the probe's command line that name the call."""
-        return shlex.split(self.options)
+        """The words of the probe's command line that name the protocol version and the call."""
+        return [*(("--protocol", self.revision) if self.revision else ()), *shlex.split(self.options)]
 
     @contextmanager
     def run(self) -> Generator[tuple[list[str], list[str], Path]]:
@@ -110,11 +112,12 @@ class Used:
             known["SCRIPT"] = str(SERVERS / "work.sh")
             known["WORK"] = f"sh {known['SCRIPT']} {known['BEATS']}"
             words = f"{self.options} {self.command}"
+            behind = BEHIND[self.revision or LEGACY]
             if "URL" in words:
                 known["URL"] = stack.enter_context(slow_page(Path(known["BEATS"])))
             if "HTTP" in words:
-                known["HTTP"] = stack.enter_context(BEHIND.serve())
-            known["STDIO"] = shlex.join(BEHIND.stdio)
+                known["HTTP"] = stack.enter_context(behind.serve())
+            known["STDIO"] = shlex.join(behind.stdio)
             known["PORT"] = str(free_port())
 
             def filled(text: str) -> str:
@@ -270,7 +273,7 @@ USED: Final = (
 )
 """Servers that people use."""
 
-BRIDGES: Final = (
+_BRIDGES: Final = (
     Used("npm mcp-remote", _BEHIND, "mcp-remote HTTP --allow-http", _COOPERATIVE, kind="stdio to HTTP"),
     Used("npm supergateway", _BEHIND, "supergateway --streamableHttp HTTP", _COOPERATIVE, kind="stdio to HTTP"),
     Used("npm supergateway", _BEHIND,
@@ -282,5 +285,6 @@ BRIDGES: Final = (
     Used("PyPI mcp-proxy", _BEHIND, "mcp-proxy --port PORT -- sh -c 'STDIO'", _COOPERATIVE,
          path="/mcp", kind="HTTP to stdio"),
 )
-"""What stands between a client and a server, each in front of the same one."""
 # fmt: on
+BRIDGES: Final = tuple(replace(each, revision=revision) for each in _BRIDGES for revision in (LEGACY, MODERN))
+"""What stands between a client and a server, each in front of the same ones, in both eras of the protocol."""

@@ -25,7 +25,8 @@ function pipe() {
   const words = env.MCP_SERVER_COMMAND.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''));
   const server = spawn(words[0], words.slice(1), { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const over = new Promise((done) => server.on('exit', () => done(true)));
-  if (RULE !== 'K-15' && !(RULE === 'K-14' && X === 'exit')) // what ends it when this process is gone, whatever ended that
+  const leaves = RULE === 'K-15' && ((FAULT === 'leaves' && X.startsWith('sig')) || FAULT === X);
+  if (!leaves && !(RULE === 'K-15' && FAULT === 'no guard') && !(RULE === 'K-14' && X === 'exit')) // what ends it when this process is gone, whatever ended that
     spawn('sh', ['-c', `read x; sleep .3; kill -9 ${server.pid}`], { stdio: ['pipe', 'ignore', 'ignore'], detached: true }).unref();
   server.stdin.on('error', () => {});
   let rest = '';
@@ -37,7 +38,7 @@ function pipe() {
   return {
     send: (message) => new Promise((done) => server.stdin.write(`${JSON.stringify(message)}\n`, done)),
     async end() {
-      if (planted('K-14', 'leaves') || (RULE === 'K-15' && X.startsWith('sig') && FAULT !== 'no guard')) return;
+      if (planted('K-14', 'leaves') || leaves) return;
       if (planted('K-14', 'terminates')) (server.kill('SIGTERM'), await sleep(500));
       if (!planted('K-14', 'kills')) {
         server.stdin.end();
@@ -161,7 +162,7 @@ function send(id, method, params, token) {
 function request(method, params, limit = WAITS, { token, most = Infinity, stop = Infinity, rule, id = nextId(method) } = {}) {
   if (planted('K-13', 'no maximum', 'late maximum')) most = FAULT === 'no maximum' ? Infinity : 2 * most;
   return new Promise((resolve) => {
-    const timers = [];
+    const timers = [], began = Date.now();
     let idle;
     const over = (answer) => {
       [idle, ...timers].forEach(clearTimeout);
@@ -172,10 +173,17 @@ function request(method, params, limit = WAITS, { token, most = Infinity, stop =
       givenUp.push(id);
       waits.delete(id);
       if (rule) await cancel(id, rule, closing);
-      console.log('gave up');
+      if (!planted(rule, 'tells nobody')) console.log('gave up');
       over();
     };
-    const arm = () => (clearTimeout(idle), (idle = setTimeout(giveUp, limit)));
+    const arm = () => {
+      clearTimeout(idle);
+      idle = setTimeout(giveUp, limit);
+      if (planted('K-13', 'pushed back') && most < Infinity) {
+        clearTimeout(timers[0]);
+        timers[0] = setTimeout(giveUp, most - 0.2 * (Date.now() - began));
+      }
+    };
     for (const each of [most, stop]) if (each < Infinity) timers.push(setTimeout(giveUp, each));
     if (mistaken) return (mistaken = false), send(id, method, params), resolve({});
     arm();
@@ -185,7 +193,7 @@ function request(method, params, limit = WAITS, { token, most = Infinity, stop =
 }
 
 async function cancel(id, rule, closing) {
-  if (planted(rule, 'sends nothing', 'cancels too late')) return;
+  if (planted(rule, 'sends nothing', 'tells nobody', 'cancels too late')) return;
   let reason = 'it took too long';
   if (RULE === 'K-17') reason = { 'an error': 'McpError: -32001', 'an object': { code: 1 }, 'no words': '[object Object]' }[FAULT];
   let requestId = id;

@@ -38,6 +38,8 @@ WAITS = 30.0
 HARMED_BY = {"K-07": ("limit", "stop"), "K-08": ("late-progress",), "K-09": ("crossing",), "K-10": ("question",),
              "K-11": ("unknown-cancel",)}  # fmt: skip
 """The experiments in which a message of the judge's does harm, by the rule."""
+LEAVES = RULE == "K-15" and ((FAULT == "leaves" and EXPERIMENT.startswith("sig")) or FAULT == EXPERIMENT)
+"""Whether the server is left behind by the signal of this experiment."""
 LOCK = threading.RLock()
 NEWS = threading.Condition(LOCK)
 
@@ -53,7 +55,9 @@ class Pipe:
         words = shlex.split(os.environ["MCP_SERVER_COMMAND"])
         self.process = subprocess.Popen(words, stdin=-1, stdout=-1, bufsize=0, start_new_session=True)
         self.client = client
-        if RULE != "K-15" and not (RULE == "K-14" and EXPERIMENT == "exit"):
+        if not (
+            LEAVES or (RULE == "K-15" and FAULT == "no guard") or (RULE == "K-14" and EXPERIMENT == "exit")
+        ):
             self.guard()
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -88,9 +92,7 @@ class Pipe:
 
     def end(self) -> None:
         """Ends the server: its stdin, then by signals."""
-        if planted("K-14", "leaves") or (
-            RULE == "K-15" and EXPERIMENT.startswith("sig") and FAULT != "no guard"
-        ):
+        if planted("K-14", "leaves") or LEAVES:
             return
         assert self.process.stdin is not None
         if planted("K-14", "terminates"):
@@ -293,12 +295,13 @@ class Client:
         self, id: Any, limit: float, maximum: float = float("inf"), stop: float = float("inf"), rule: str = ""
     ) -> Any:
         began = time.monotonic()
-        if planted("K-13", "no maximum", "late maximum"):
-            maximum = float("inf") if FAULT == "no maximum" else 2 * maximum
+        if RULE == "K-13":
+            maximum *= 2 if FAULT == "late maximum" else float("inf") if FAULT == "no maximum" else 1
         with NEWS:
             while id not in self.answers and not self.mistaken:
                 last = max(began, self.progress_at.get(f"token {id}", began))
-                left = min(last + limit, began + maximum, began + stop) - time.monotonic()
+                most = began + maximum + (0.8 * (last - began) if planted("K-13", "pushed back") else 0)
+                left = min(last + limit, most, began + stop) - time.monotonic()
                 if left <= 0:
                     break
                 NEWS.wait(left)
@@ -311,13 +314,14 @@ class Client:
             os._exit(0)
         if rule:
             self.cancel(id, rule)
-        print("gave up", flush=True)
+        if not planted(rule, "tells nobody"):
+            print("gave up", flush=True)
         return None
 
     def cancel(self, id: Any, rule: str) -> None:
         """Cancels a call; ``rule`` is what this cancel is for."""
         closing = self.open.pop(id, None)
-        if planted(rule, "sends nothing", "cancels too late"):
+        if planted(rule, "sends nothing", "tells nobody", "cancels too late"):
             return
         reason: Any = "it took too long"
         if RULE == "K-17":
