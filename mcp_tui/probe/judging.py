@@ -69,7 +69,7 @@ def harm(answer: Answer, usual: Answer) -> str:
         return f"{answer.type or 'result'} after {answer.took:.2f} s"
     if usual.is_filled and not answer.is_filled and not answer.fails:
         return f"a result without content after {answer.took:.2f} s"
-    early = answer.took < min(EARLY * usual.took, usual.took - EARLY_SECONDS)
+    early = answer.took < early_until(usual)
     # A machine that is busy now and then makes calls differ. What reported every step was not cut short.
     is_whole = usual.steps > SOME and answer.steps >= usual.steps - 1
     if (early and not is_whole) or answer.took > LATE * usual.took + LATE_SECONDS:
@@ -77,6 +77,11 @@ def harm(answer: Answer, usual: Answer) -> str:
     if usual.steps > SOME and 2 * answer.steps < usual.steps:
         return f"{answer.told()}, with {_messages(answer.steps)} instead of {usual.steps}"
     return ""
+
+
+def early_until(usual: Answer) -> float:
+    """Returns the seconds from a call up to which its end is earlier than that of a usual one."""
+    return min(EARLY * usual.took, usual.took - EARLY_SECONDS)
 
 
 def amiss(answer: Answer | None, usual: Answer, waited: str) -> str:

@@ -155,15 +155,21 @@ class Trial:
         return trace, trace.cancel_at
 
     def in_flight(self, rule: str, *traces: Trace) -> None:
-        """Checks that calls are in flight.
+        """Checks that calls are in flight, and would be for a while: that one is cut short must be seen.
 
         Raises:
-            Judged: one of them has ended, so ``rule`` cannot be judged.
+            Judged: one of them has ended, or is about to, so ``rule`` cannot be judged.
         """
+        latest = 0.0 if self.control.answer is None else judging.early_until(self.control.answer)
         for trace in traces:
             if trace.over():
                 ended = trace.responses[0].quoted if trace.responses else trace.trouble()
                 self.give_up(rule, f"{ENDED} ({ended})")
+            elapsed = self.connection.now() - trace.sent_at
+            if self.mid < latest < elapsed:
+                self.give_up(
+                    rule, f"the machine is busy: after {elapsed:.2f} s the call was about to end by itself"
+                )
 
     async def cancel(self, trace: Trace, after: float, reason: str = PROBE_REASON) -> Trace | None:
         """Cancels a call ``after`` seconds from its writing, and waits until the server has read the cancel.

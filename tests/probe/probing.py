@@ -19,7 +19,7 @@ from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import NamedTool
 
-AT_ONCE: Final = 5
+AT_ONCE: Final = 4
 """Runs at a time: nearly all of a run is waiting."""
 
 SERVER: Final = Path(__file__).parents[1] / "servers" / "probe_server.py"
