@@ -456,7 +456,7 @@ EXPERIMENTS: Final = (
     Experiment("cancelled mid-work", mid_work, alone=True),
     Experiment("disconnected", disconnected, beats=True),
     Experiment("called and cancelled in one write", in_one_write, beats=True),
-    Experiment("the id 0 cancelled", id_zero, beats=True),
+    Experiment("the id 0 cancelled", id_zero, beats=True, fresh=True),
     Experiment("a task cancelled", tasks.tasks_cancel, tool=False, beats=True),
     Experiment("cancelled at once", at_once),
     Experiment("two in flight, one cancelled", two_in_flight, spares=True),
