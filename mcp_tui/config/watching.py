@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +24,13 @@ SOURCES: Final = frozenset(
     )
 )
 """Endings of files that restart a server if no path was named: what it writes itself must not."""
+
+
+MARKED_FILES: Final = 20_000
+"""Files whose content is compared; of more, each change counts."""
+
+COMPARED_BYTES: Final = 1 << 20
+"""Size up to which the content of a file is compared; of a larger one its size and the time of its last change are."""
 
 
 @frozen
@@ -53,3 +63,58 @@ def watched(target: StdioTarget, paths: Sequence[str]) -> Watched:
     if folder in (Path.home().resolve(), Path(folder.anchor)):
         raise ConfigError(f"Not watching all of {folder}. Name what to watch: --watch PATH.")
     return Watched((folder,), sources=True)
+
+
+class WatchedContents:
+    """The contents of the watched files, as they were when they were last looked at.
+
+    A file that was written again with the same content did not change. ``counts`` says of a path whether it is watched.
+    """
+
+    def __init__(
+        self, paths: Sequence[Path], counts: Callable[[str], bool], enters: Callable[[str], bool]
+    ) -> None:
+        self._paths = paths
+        self._counts = counts
+        self._enters = enters
+        self._marks: dict[str, bytes] = {}
+        self.look()
+
+    def look(self) -> list[str]:
+        """Reads all files; returns the paths of those that changed."""
+        known, self._marks = self._marks, dict(_marked(islice(self._files(), MARKED_FILES)))
+        return [
+            path for path in self._marks.keys() | known.keys() if self._marks.get(path) != known.get(path)
+        ]
+
+    def changed(self, paths: Collection[str]) -> list[str]:
+        """Reads these files; returns the paths of those that changed."""
+        marks = {path: dict(_marked((path,))).get(path) for path in paths}
+        found = [path for path, mark in marks.items() if mark != self._marks.get(path)]
+        for path in found:
+            if (mark := marks[path]) is None:
+                del self._marks[path]
+            else:
+                self._marks[path] = mark
+        return found
+
+    def _files(self) -> Iterator[str]:
+        for each in self._paths:
+            if each.is_file():
+                yield str(each)
+            for folder, folders, names in os.walk(each):
+                folders[:] = [name for name in folders if self._enters(f"{folder}{os.sep}{name}")]
+                yield from filter(self._counts, (f"{folder}{os.sep}{name}" for name in names))
+
+
+def _marked(paths: Collection[str] | Iterator[str]) -> Iterator[tuple[str, bytes]]:
+    """Yields each file that can be read, with what tells its content from another."""
+    for path in paths:
+        try:
+            found = Path(path).stat()
+            if found.st_size > COMPARED_BYTES:
+                yield path, f"{found.st_size} {found.st_mtime_ns}".encode()
+            elif Path(path).is_file():
+                yield path, hashlib.blake2b(Path(path).read_bytes()).digest()
+        except OSError:
+            continue

@@ -39,6 +39,7 @@ class Workbench(SessionScreen):
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
         self.questions = QuestionPrompts(self, session)
         self.watching = Watching(self, session, self.table, self.payloads, self.connection, watched)
+        self.copying.other = self.watching.other
 
     def on_mount(self) -> None:
         if self.watching.watched is not None:

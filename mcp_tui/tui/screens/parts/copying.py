@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,8 @@ class Copying:
     _table: RequestTable
     _payloads: Payloads
     _filtering: FilterLine
+    other: Callable[[Request], Request | None] = lambda _: None
+    """Returns what a request is compared with, if that is not the one before."""
 
     def mark(self) -> None:
         """Marks or unmarks the selected request, and goes to the next."""
@@ -162,7 +164,8 @@ class Copying:
 
         rows, screen = self.requests(), self._screen
         if len(rows) == 1:
-            rows += self._one_before(rows[0])
+            repeated = self.other(rows[0])
+            rows += self._one_before(rows[0]) if repeated is None else [repeated]
         if len(rows) == 1:
             screen.refuse(safe("No earlier {} to compare with", request(rows[0])))
         elif len(rows) > 2:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from textual.worker import WorkerCancelled
 
+from mcp_tui.config.watching import WatchedContents
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.keys import hint
@@ -26,6 +30,17 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 if TYPE_CHECKING:
     from mcp_tui.config.watching import Watched
 
+READY_LOOK_SECONDS: Final = 0.05
+"""Seconds between two looks whether the server is ready."""
+SOON_SECONDS: Final = 2.0
+"""Seconds after a start in which a change is probably the server's own."""
+ALIKE_SECONDS: Final = 0.5
+"""Seconds by which the times of two changes after a start differ at most, if the server makes both."""
+IN_A_ROW: Final = 3
+"""Restarts in a row for such changes; after the next one nothing is restarted."""
+QUIET_SECONDS: Final = 10.0
+"""Seconds without a change of such a file after which a change of it counts again."""
+
 
 @dataclass(eq=False)
 class Watching:
@@ -37,10 +52,29 @@ class Watching:
     _payloads: Payloads
     _connection: ConnectionKeys
     watched: Watched | None = None
-    _pinned: RequestId | None = None
+    ready: bool = False
+    """Whether the server was started, and changes are waited for."""
+    _newest: RequestId | None = None
+    """The request that is repeated after a change: the pinned one, or its newest repetition."""
+    _earlier: set[RequestId] = field(default_factory=set[RequestId])
+    """The pinned request and its repetitions, but for the newest."""
     _repeated: RequestId | None = None
     _said: SafeText = NOTHING
     _known: ListedEntries | None = None
+    _server: object = None
+    """The connection to the server that was ready last."""
+    _ready_at: float = 0.0
+    _edited: set[str] = field(default_factory=set[str])
+    """Files for whose changes the server was restarted."""
+    _written: set[str] = field(default_factory=set[str])
+    """Files that changed while it started."""
+    _last: set[str] = field(default_factory=set[str])
+    """The files for which it was restarted last, and after how many seconds."""
+    _late: float = 0.0
+    _times: int = 0
+    _stopped: set[str] = field(default_factory=set[str])
+    """The files for which it is not restarted any more, until nothing changed them for a while."""
+    _stopped_at: float = 0.0
 
     def pin(self) -> None:
         """Has the selected request repeated after each change, or no more."""
@@ -50,68 +84,123 @@ class Watching:
             screen.refuse(words(said))
         elif row is None or row.internal:
             screen.refuse(words("Select a request of yours to repeat after each change"))
-        elif self._pinned == row.id:
-            self._pinned = None
+        elif row.id == self._newest or row.id in self._earlier:
+            self._newest = None
+            self._earlier.clear()
             screen.tell(words("Nothing is repeated after a change"), "muted")
         else:
-            self._pinned = row.id
+            self._newest = row.id
+            self._earlier.clear()
             said = "{} is repeated after each change; {} stops that"
             screen.tell(safe(said, _named(row), hint("{watch.pin}")), "accent")
 
     async def run(self) -> None:
         """Waits for changes until it is cancelled."""
-        from watchfiles import DefaultFilter, awatch  # pyright: ignore[reportUnknownVariableType] - its stop_event
+        from watchfiles import Change, DefaultFilter, awatch  # pyright: ignore[reportUnknownVariableType] - its stop_event
 
         watched = self.watched
         assert watched is not None
         usual = DefaultFilter()
 
-        def counts(change: Any, path: str) -> bool:
-            return usual(change, path) and watched.counts(path)
+        def enters(path: str) -> bool:
+            return usual(Change.added, path)
+
+        def counts(path: str) -> bool:
+            return enters(path) and watched.counts(path)
 
         try:
-            async for changes in awatch(*watched.paths, watch_filter=counts):
-                await self.restart(sorted({Path(path).name for _, path in changes}))
+            self._contents = await asyncio.to_thread(WatchedContents, watched.paths, counts, enters)
+            await self._ready()
+            self.ready = True
+            async for found in awatch(*watched.paths, watch_filter=lambda _, path: counts(path)):
+                await self._changed({path for _, path in found})
         except (OSError, RuntimeError) as error:
             self._tell(safe("Not watching any more: {}. Start mcp-tui again.", str(error)), "error")
 
-    async def restart(self, names: list[str]) -> None:
-        """Restarts the server after files with these names changed; repeats the pinned request."""
-        session = self._session
-        more = safe(" and {} more", len(names) - 1) if len(names) > 1 else words("")
-        files = safe("{}{}", brief(names[0], 80), more)
+    async def _changed(self, paths: Collection[str]) -> None:
+        """Restarts the server, unless these files have the same content, or the server wrote them at its start."""
+        if self._session.client.connection is not self._server:
+            await self._ready()  # a person started it again
+        changed = await asyncio.to_thread(self._contents.changed, paths)
+        while changed and not self._loops(changed):
+            self._edited.update(changed)
+            changed = await self.restart(changed)
+
+    async def _ready(self) -> list[str]:
+        """Waits until the server is ready; returns the files that changed meanwhile."""
+        while self._session.link is Link.CONNECTING:  # noqa: ASYNC110 - the link has no event
+            await asyncio.sleep(READY_LOOK_SECONDS)
+        self._server, self._ready_at = self._session.client.connection, time.monotonic()
+        return await asyncio.to_thread(self._contents.look)
+
+    def _loops(self, changed: list[str]) -> bool:
+        """Returns whether the server itself seems to change a file after each start, and says so.
+
+        It does if that comes soon after the start, or as late as the last time, for the third time in a row.
+        """
+        now, names = time.monotonic(), set(changed)
+        late = now - self._ready_at
+        if names <= self._stopped and now - self._stopped_at < QUIET_SECONDS:
+            self._stopped_at = now
+            return True
+        self._stopped.clear()
+        alike = late < SOON_SECONDS or abs(late - self._late) < ALIKE_SECONDS
+        self._times = self._times + 1 if alike and names & self._last else 0
+        self._last, self._late = names, late
+        if self._times < IN_A_ROW:
+            return False
+        self._stopped, self._stopped_at, self._times = names, now, 0
+        said = "{} changed after {} starts in a row, probably by the server: not restarted. {} restarts it."
+        self._tell(safe(said, _files(changed), IN_A_ROW, hint("{server.menu}")), "warning")
+        return True
+
+    async def restart(self, changed: list[str]) -> list[str]:
+        """Restarts the server after files changed; repeats the pinned request.
+
+        Returns the files that a person changed again before the server was ready.
+        """
+        session, files = self._session, _files(changed)
         if session.link is Link.CONNECTED:
             self._known = _lists(session)
         self._tell(safe("{} changed: restarting the server", files), "muted")
         try:
             await self._connection.connect().wait()
         except WorkerCancelled:
-            return  # a person stopped it, or connects anew
+            return []  # a person stopped it, or connects anew
+        started = await self._ready()
+        again = [path for path in started if path in self._edited - self._written]
+        self._written.update(set(started) - set(again))
         if session.link is not Link.CONNECTED:
-            self._tell(
-                safe("{} changed, and the server does not start. The next change tries again.", files),
-                "error",
-            )
-            return
+            said = safe("{} changed, and the server does not start. The next change tries again.", files)
+            self._tell(said, "error")
+            return again
         now = _lists(session)
         self._said = safe("{} changed: {}", files, list_changes(self._known or now, now))
+        if written := [path for path in started if path not in again]:
+            self._said = safe("{} · ignored {}, written at the start", self._said, _files(written))
         self._known = now
-        row = self._row(self._pinned)
+        row = self._row(self._newest)
         params = None if row is None else self._payloads.params(row)
-        if row is None or params is None:
+        if row is None or params is None or again:
             self._tell(self._said, "accent")
         else:
             self._repeated = session.call(row.method, params or None)
+        return again
+
+    def other(self, row: Request) -> Request | None:
+        """Returns the newest repetition of a request that is repeated after each change; ``None`` for that itself."""
+        return self._row(self._newest) if row.id in self._earlier else None
 
     def _row(self, id_: RequestId | None) -> Request | None:
         return None if id_ is None else self._session.client.book.get(id_)
 
     def look(self) -> None:
         """Compares the answer of the repeated request with the one before, once it is over."""
-        row, before = self._row(self._repeated), self._row(self._pinned)
+        row, before = self._row(self._repeated), self._row(self._newest)
         if row is None or before is None or row.open:
             return
-        self._repeated, self._pinned = None, row.id
+        self._earlier.add(before.id)
+        self._repeated, self._newest = None, row.id
         if max(before.response_size, row.response_size) > COPIED_BYTES:
             said = words("the answer is too large to compare")
         else:
@@ -126,6 +215,12 @@ class Watching:
 
 def _lists(session: Session) -> ListedEntries:
     return {kind: [each.raw for each in entries] for kind, entries in session.catalogue.entries.items()}
+
+
+def _files(paths: list[str]) -> SafeText:
+    names = sorted({Path(path).name for path in paths})
+    more = safe(" and {} more", len(names) - 1) if len(names) > 1 else NOTHING
+    return safe("{}{}", brief(names[0], 80), more)
 
 
 def _named(row: Request) -> SafeText:
