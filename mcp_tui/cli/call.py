@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +22,10 @@ from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_SECO
 from mcp_tui.client.parameters import schema_of, template_schema, usage
 from mcp_tui.client.results import violation
 from mcp_tui.client.uri_templates import TemplateError, expand
+from mcp_tui.client.url_required import origin_of, required_urls
 from mcp_tui.config.files import guess
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.error_codes import URL_REQUIRED
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, texts_in
 from mcp_tui.protocol.requests import Request, State
@@ -42,6 +44,9 @@ SIMILAR_NAME_CHARACTERS: Final = 128
 UNANSWERABLE: Final = (
     "mcp-tui: Only the workbench can answer questions. Open the server without a subcommand."
 )
+
+URL_CHARACTERS: Final = 1000
+"""Characters of a URL that are shown, and of the words about it."""
 
 LINGER_SECONDS: Final = 1.0
 """Seconds that a command listens on after a cancel or timeout, without ``--linger``."""
@@ -282,7 +287,24 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
         printer.say(summary(row, now))
         if row.state is State.FAILED and row.rule == "unsupported" and row.asks:
             printer.say(UNANSWERABLE)
+        if row.code == URL_REQUIRED and frame is not None and frame.error is not None:
+            for each in required_urls(frame.error.data):
+                for text in _visit(as_text(each.get("url")), as_text(each.get("message"))):
+                    printer.say(text)
     return told_status(session, row)
+
+
+def _visit(url: str, message: str) -> Iterator[str]:
+    """Yields lines about a URL that the server wants opened first."""
+    origin = origin_of(url)
+    does = (
+        f"Open this URL of {origin}, then run the command again"
+        if origin
+        else "Do not open this URL, it is not plain"
+    )
+    yield f"mcp-tui: {does}: {url[:URL_CHARACTERS]}"
+    if message:
+        yield f"  The server says: {message[:URL_CHARACTERS]}"
 
 
 def told_status(session: HeadlessSession, row: Request) -> Exit:

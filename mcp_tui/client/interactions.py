@@ -7,7 +7,7 @@ questions into a task. For whoever answers they are the same: an :class:`Inquiry
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_tui.client.ports import Caller
@@ -34,8 +34,8 @@ class Inquiry:
     """One question of the server's. ``params`` are its words, and hostile.
 
     ``server`` is the server's name, ``request_id`` the id of its own request (handshake era), ``key`` the server's name for
-    the question (2026-07-28), ``parent`` the request of ours that waits for the answer, if that is known. ``over`` is
-    resolved with the reason once no answer is needed any more: then none leaves.
+    the question (2026-07-28); one in an error (-32042) has neither. ``parent`` is the request of ours that waits for the
+    answer, if that is known. ``over`` is resolved with the reason once no answer is needed any more: then none leaves.
     """
 
     method: str
@@ -152,6 +152,22 @@ class Interactions:
         elif answer is not None:
             tasks.update(id_, {key: answer}, at=at)
         self._client.drain()
+
+    # -- URLs that an error of a request of ours names -------------------------------------------------------
+
+    async def visit(self, id_: RequestId, urls: Sequence[dict[str, Json]]) -> bool:
+        """Asks for a visit to each URL, one after the other; returns whether all were accepted."""
+        for params in urls:
+            answer = await self._answer(self._inquiry(ELICIT, {**params, "mode": "url"}, id_))
+            if not isinstance(answer, dict) or answer.get("action") != "accept":
+                return False
+        return True
+
+    def visits_over(self, why: str) -> None:
+        """Closes the prompts for such URLs."""
+        for inquiry in tuple(self.open):
+            if inquiry.request_id is None and inquiry.key is None:
+                self._end(inquiry, why)
 
     # -- both ------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,9 @@ INTERNAL_ERROR: Final = -32603
 RESOURCE_NOT_FOUND: Final = -32002
 """Until 2025-11-25."""
 
+URL_REQUIRED: Final = -32042
+"""Of 2025-11-25: a URL must be opened before the request."""
+
 HEADER_MISMATCH: Final = -32020
 """From 2026-07-28 on, like the next two."""
 

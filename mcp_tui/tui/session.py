@@ -16,6 +16,7 @@ from mcp_tui.client.connecting import downloading
 from mcp_tui.client.session_store import shown
 from mcp_tui.client.settings import Offers, StdioTarget
 from mcp_tui.client.task_store import TaskStore
+from mcp_tui.client.url_required import ask_for_urls
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
@@ -106,6 +107,7 @@ class Session:
         self.questions: list[Question] = []
         """The questions that wait, oldest first; postponed ones come last."""
         client.interactions.respond = partial(respond, self.questions)
+        ask_for_urls(client, self.call)
         self.door: Doorkeeper | None = None
         """The door by which other processes reach it."""
         self.sign_in = None if client.tokens is None else SignIn(client.tokens)

@@ -101,3 +101,25 @@ def test_data_that_is_not_base64_writes_nothing(tmp_path: Path):
     for words in (("read", "x:/a"), ("read", "x:/a", "-o", str(tmp_path / "a"))):
         run(*words, *server).sentence(Exit.SERVER_ERROR, "not base64")
     assert not (tmp_path / "a").exists()
+
+
+def test_a_url_to_open_first_is_told_with_its_origin():
+    urls = ("https://u@a.example/in?a=1", "javascript:alert(1)", "https://b.example/\u202e")
+    data = {"elicitations": [{"mode": "url", "url": url, "message": "Sign \x1b[31min"} for url in urls]}
+    error = {"code": -32042, "message": "first", "data": data}
+    server = (
+        sys.executable,
+        "-S",
+        str(SERVERS / "results_server.py"),
+        json.dumps({"tools/call": {"error": error}}),
+    )
+    ran = run("call", "odd", "--no-journal", "--", *server)
+    assert ran.status == Exit.SERVER_ERROR
+    assert ran.err.splitlines()[-6:] == [
+        "mcp-tui: Open this URL of https://a.example, then run the command again: https://u@a.example/in?a=1",
+        "  The server says: Sign ␛[31min",
+        "mcp-tui: Do not open this URL, it is not plain: javascript:alert(1)",
+        "  The server says: Sign ␛[31min",
+        "mcp-tui: Do not open this URL, it is not plain: https://b.example/‹202E›",
+        "  The server says: Sign ␛[31min",
+    ]

@@ -2,6 +2,7 @@
 
 ``asking_server.py [REVISION]`` speaks one revision. What it hears goes as JSON lines into the file ``$HEARD``. Its tools:
 ``ask`` (one question), ``login`` (asks for a password and a PIN),
+``locked`` (every other call fails, since two URLs have to be opened first),
 ``both`` (a question and a sampling request), ``folders`` (roots), ``link`` (a URL), ``withdraw``
 (asks, and takes it back at the next ping), ``task`` (a task that takes 0.6 s), ``nosy``
 (a task that asks), ``endless`` (a task that never ends).
@@ -20,7 +21,7 @@ from typing import Any
 
 REVISION = sys.argv[1] if len(sys.argv) > 1 else "2026-07-28"
 MODERN = REVISION >= "2026"
-TOOLS = ("ask", "login", "both", "folders", "link", "withdraw", "task", "nosy", "endless")
+TOOLS = ("ask", "login", "both", "folders", "link", "locked", "withdraw", "task", "nosy", "endless")
 TASKS = ("task", "nosy", "endless")
 FORM = {
     "mode": "form",
@@ -67,6 +68,11 @@ lock = threading.Lock()
 waiting: dict[Any, tuple[Any, dict[str, Any]]] = {}
 tasks: dict[str, dict[str, Any]] = {}
 ids = itertools.count(101)
+locked = itertools.cycle([True, False])
+URLS = [
+    {"mode": "url", "elicitationId": f"e{n}", "url": f"https://example.com/{n}", "message": "Sign in"}
+    for n in (1, 2)
+]
 
 
 def say(message: dict[str, Any]) -> None:
@@ -143,8 +149,18 @@ def call(id_: Any, params: dict[str, Any]) -> None:
         made = {**status(task_id), "status": "working"}
         made.pop("inputRequests", None)
         result(id_, {"resultType": "task", **made} if MODERN else {"task": made})
-    elif "inputResponses" in params:
-        text(id_, {"given": params["inputResponses"], "state": params.get("requestState")})
+    elif name == "locked" and next(locked):
+        say(
+            {"id": id_, "error": {"code": -32042, "message": "sign in first", "data": {"elicitations": URLS}}}
+        )
+    elif "inputResponses" in params or name == "locked":
+        text(
+            id_,
+            {
+                "given": params.get("inputResponses", params.get("arguments")),
+                "state": params.get("requestState"),
+            },
+        )
     else:
         ask(id_, name)
 

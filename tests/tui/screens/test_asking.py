@@ -267,6 +267,34 @@ async def test_a_url_is_opened_by_its_key_and_by_nothing_else(
         assert answers(revision, tmp_path / "heard") == [{"action": "accept"}]
 
 
+async def test_urls_that_an_error_names_are_asked_for_and_the_call_is_sent_again(tmp_path: Path) -> None:
+    async with asking(OLD, tmp_path / "heard") as driven:
+        first = driven.session.call("tools/call", {"name": "locked", "arguments": {"a": 1}})
+        await opened(driven, LinkScreen)
+        assert driven.row(first).state is State.FAILED
+        assert f"for {first} tools/call locked" in driven.text()
+        assert "https://example.com/1" in driven.text()
+        await driven.press("ctrl+s")
+        await driven.until(lambda: "https://example.com/2" in driven.text())
+        assert methods(tmp_path / "heard").count("tools/call") == 1
+        await driven.press("ctrl+s")
+        await driven.until(lambda: driven.session.book.order[-1].state is State.COMPLETED)
+        last = driven.session.book.order[-1]
+        assert last.id != first
+        sent = [
+            each["params"]["arguments"]
+            for each in received(tmp_path / "heard")
+            if each.get("method") == "tools/call"
+        ]
+        assert sent == [{"a": 1}, {"a": 1}]
+        driven.session.call("tools/call", {"name": "locked", "arguments": {}})
+        await opened(driven, LinkScreen)
+        await driven.press("ctrl+d")
+        await driven.until(lambda: driven.top is driven.bench)
+        assert not driven.session.questions
+        assert methods(tmp_path / "heard").count("tools/call") == 3
+
+
 @pytest.mark.parametrize("browser", ["firefox", "w3m"])
 async def test_where_no_browser_starts_nothing_is_accepted(
     browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_tui.client.interactions import Answer
+from mcp_tui.protocol.error_codes import URL_REQUIRED
 from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.layout import LayoutScreen
@@ -50,10 +51,10 @@ class QuestionPrompts:
                 screen.app.notify(said, severity="warning", markup=False)
 
     def _expected(self, question: Question) -> bool:
-        """Whether it is about an open request that the person made."""
+        """Whether it is about a request that the person made, and that is open or may be sent again afterwards."""
         parent = question.inquiry.parent
         row = None if parent is None else self._session.client.book.get(parent)
-        return row is not None and row.open and not row.internal
+        return row is not None and (row.open or row.code == URL_REQUIRED) and not row.internal
 
     async def put(self, question: Question) -> None:
         """Opens a question."""

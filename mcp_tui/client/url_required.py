@@ -1,0 +1,81 @@
+"""Error -32042 of 2025-11-25: a URL must be opened first, and then the request is sent again.
+
+The questions are those of an elicitation in URL mode (elicitation, "URL Elicitation Required Error"), which come in an error
+and need no answer. Nothing is opened or repeated unless a person accepts each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcp_tui.client.client import Client
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.error_codes import URL_REQUIRED
+from mcp_tui.protocol.messages import Json, RequestFrame, ResponseFrame, as_object, as_text, objects_in, parse
+from mcp_tui.transport.base import spawn
+
+MAX_URLS: Final = 10
+"""URLs of one error, at most."""
+
+_OWN: Final = frozenset({"_meta", "inputResponses", "requestState"})
+"""Params of one message alone."""
+
+
+def required_urls(data: Json) -> list[dict[str, Json]]:
+    """Returns the elicitations in the data of such an error that have a URL."""
+    found = objects_in(as_object(data).get("elicitations"))
+    return [each for each in found if as_text(each.get("url")) and each.get("mode", "url") == "url"][
+        :MAX_URLS
+    ]
+
+
+def origin_of(url: str) -> str:
+    """Returns scheme, host, and port of a URL; empty unless it is a plain one of http or https."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises if it is not valid
+    except ValueError:
+        return ""
+    plain = url.isascii() and url.isprintable() and not {" ", "\\"} & {*url}
+    if not (plain and parts.scheme in ("http", "https") and parts.hostname):
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def ask_for_urls(client: Client, call: Callable[[str, dict[str, Json]], object]) -> None:
+    """Asks the person to open the URLs that a request of theirs needs; ``call`` then sends it again, with a new id."""
+
+    def take(event: ev.Event) -> None:
+        match event:
+            case ev.Failed(code=code) if code == URL_REQUIRED and "url" in client.ledger.negotiated.modes:
+                row = client.book.get(event.id)
+                answer = parse(client.store.payload(event.seq) or b"")
+                sent = None if row is None else parse(client.store.payload(row.request_seq) or b"")
+                if (
+                    row is None
+                    or row.internal
+                    or not isinstance(answer, ResponseFrame)
+                    or answer.error is None
+                ):
+                    return
+                urls = required_urls(answer.error.data)
+                if urls and isinstance(sent, RequestFrame):
+                    params = {
+                        name: value for name, value in as_object(sent.params).items() if name not in _OWN
+                    }
+                    spawn(visit(row.id, urls, row.method, params), name=f"URLs for {row.id}")
+            case ev.Disconnected():
+                client.interactions.visits_over("the connection ended")
+            case _:
+                pass
+
+    async def visit(
+        id_: ev.RequestId, urls: list[dict[str, Json]], method: str, params: dict[str, Json]
+    ) -> None:
+        if await client.interactions.visit(id_, urls):
+            client.note(f"{id_} is sent again: its URLs were accepted")
+            call(method, params)
+
+    client.listen(take)
