@@ -578,7 +578,7 @@ class Client:
         # C-33: before the loss is told, so that what is asked because of it waits for the new session.
         if renewable and self.info is not None:
             # Not while connecting: then whoever connects hears of it, and decides.
-            self.renewal.begin(detail)
+            self.renewal.begin(detail, handshake=not self.ledger.negotiated.modern)
         # Kept for disconnect(): its process may still be ending.
         self._ended, self.connection = self.connection, None
         self.lost(detail, expected=expected, exited=code is not None)

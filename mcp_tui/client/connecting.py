@@ -563,11 +563,14 @@ class Renewal:
         if not transport.over:
             transport.lose(STOPPING, renewable=True)
 
-    def begin(self, why: str) -> None:
-        """Opens a new session after the server ended the last one, for this reason; or another connection (2026-07-28)."""
+    def begin(self, why: str, *, handshake: bool = True) -> None:
+        """Opens a new session after the server ended the last one, for this reason.
+
+        Without a ``handshake`` in the last one it is another connection (2026-07-28).
+        """
         if self._client.now() - self._ready_at >= SETTLED_SECONDS:
             self._attempts = 0
-        self.active, self._handshake = True, not self._client.ledger.negotiated.modern
+        self.active, self._handshake = True, handshake
         self._task = spawn(self._run(why), name="open a new session")
 
     async def stop(self) -> None:

@@ -19,11 +19,17 @@ from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import UNLIMITED
 from mcp_tui.transport.base import DEAF, spawn
 
-RETRIES: Final = 5
-"""Attempts to renew a subscription whose stream drops, before that is left to the person."""
-
 RESUBSCRIBE_SECONDS: Final = 1.0
-"""Seconds before the first attempt; doubled each time."""
+"""Seconds before a subscription that ended is renewed; doubled each time that it did not hold."""
+
+LONGEST_PAUSE_SECONDS: Final = 60.0
+"""Seconds to which that grows."""
+
+HELD_SECONDS: Final = 30.0
+"""Seconds after which a subscription held, so that the next pause is the first again."""
+
+SHORT_LIVES: Final = 3
+"""Subscriptions in a row that did not hold, after which that is said."""
 
 NOTIFIED_LISTS: Final = ("tools", "resources", "prompts")
 """Lists whose changes can be notified; each has a member in the filter, ``toolsListChanged`` and so on."""
@@ -40,7 +46,9 @@ class Subscriptions:
         self.lists = False
         self.stream: RequestId | None = None
         self._client = client
-        self._drops = 0
+        self._began = 0.0
+        self._short = 0
+        """Subscriptions in a row that did not hold."""
         client.listen(self._take)
 
     def watch_lists(self) -> RequestId | None:
@@ -84,6 +92,7 @@ class Subscriptions:
         self.stream, reason = None, "unsubscribed"
         if wanted:
             self.stream = client.call(LISTEN, {"notifications": wanted}, limits=UNLIMITED, internal=True)
+            self._began = client.now()
             reason = "another subscription takes its place"
         # After the new one was sent: a change between the two is notified twice at worst, and never missed.
         if before is not None:
@@ -95,24 +104,29 @@ class Subscriptions:
             return  # nearly always: it is asked for each event
         match event:
             case ev.Connected():
-                self.stream, self._drops = None, 0
+                self.stream, self._short = None, 0
                 spawn(self._again(0.0), name="subscribe again")
-            case ev.Acknowledged() if event.id == self.stream:
-                self._drops = 0
             # C-60: with the connection gone nothing can be renewed; Connected does it then.
             case ev.Lost() if event.id == self.stream and self._client.info is not None:
-                self.stream = None
-                self._drops += 1
-                if self._drops <= RETRIES:
-                    spawn(self._again(RESUBSCRIBE_SECONDS * 2.0 ** (self._drops - 1)), name="subscribe again")
-                else:
-                    self._deafen(f"the subscription was lost {self._drops} times, at last: {event.detail}")
+                self._ended(event.detail)
             case ev.Completed() if event.id == self.stream:
-                self._deafen("the server ended the subscription")
+                self._ended("closed by the server")
             case ev.Failed() if event.id == self.stream:
                 self._deafen(f"the server refused the subscription: {event.message}")
             case _:
                 pass
+
+    def _ended(self, why: str) -> None:
+        """Renews a subscription that ended, after a pause that grows while none holds, and says so."""
+        client, lived = self._client, self._client.now() - self._began
+        self.stream, self._short = None, self._short + 1 if lived < HELD_SECONDS else 0
+        pause = min(LONGEST_PAUSE_SECONDS, RESUBSCRIBE_SECONDS * 2.0 ** max(0, self._short - 1))
+        client.note(f"the subscription ended after {lived:.1f} s ({why}), subscribing again in {pause:g} s")
+        if self._short == SHORT_LIVES:
+            text = f"subscriptions do not hold: {SHORT_LIVES} in a row ended within {HELD_SECONDS:g} s, at last: {why}"
+            pauses = "They are made again after growing pauses; changes in between are not notified"
+            client.tell(ev.Degraded(at=client.now(), detail=f"{text}. {pauses}"))
+        spawn(self._again(pause), name="subscribe again")
 
     def _deafen(self, detail: str) -> None:
         """Gives the subscription up, and says so."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client import Client, ClientSettings, HttpTarget, connecting
+from mcp_tui.client import Client, ClientSettings, HttpTarget, connecting, subscriptions
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.transport import http_streams
@@ -20,7 +20,7 @@ from mcp_tui.transport.http_bodies import ServerEvent
 from mcp_tui.transport.http_streams import SHORTEST_RETRY_SECONDS, Cursor
 from tests.client.connected import client, row, serving
 from tests.faults.session import call
-from tests.servers.http_scripted import Call, HttpScript, served
+from tests.servers.http_scripted import Call, HttpScript, is_rpc, served
 from tests.simulation.loop import VirtualLoop
 from tests.waiting import HANG, until
 
@@ -145,6 +145,36 @@ async def test_a_refused_subscription_is_reported():
         made.subscriptions.subscribe("x:1")
         await until(lambda: bool(told.of(ev.Degraded)))
         assert "the server refused the subscription" in told.of(ev.Degraded)[0].detail
+
+
+@pytest.mark.parametrize("by_result", [True, False])
+async def test_subscriptions_that_do_not_hold_are_made_again_after_growing_pauses(
+    by_result: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(subscriptions, "RESUBSCRIBE_SECONDS", 0.01)
+
+    async def work(call: Call) -> None:
+        if call.rpc != "subscriptions/listen":
+            await call.answer()
+            return
+        about = {"_meta": {"io.modelcontextprotocol/subscriptionId": call.id}}
+        method = "notifications/subscriptions/acknowledged"
+        params = {"notifications": {"resourceSubscriptions": ["x:1"]}, **about}
+        await call.stream()
+        await call.event({"jsonrpc": "2.0", "method": method, "params": params})
+        if by_result:
+            await call.event({"jsonrpc": "2.0", "id": call.id, "result": {"resultType": "complete", **about}})
+        await call.end()
+
+    async with serving(served("2026-07-28", work)) as (server, made, told):
+        made.subscriptions.subscribe("x:1")
+        await server.until(is_rpc("subscriptions/listen"), count=6)
+        pauses = [
+            each.text.rpartition(" in ")[2] for each in told.of(ev.Note) if "subscribing again" in each.text
+        ]
+        assert pauses[:5] == ["0.01 s", "0.02 s", "0.04 s", "0.08 s", "0.16 s"]
+        (said,) = told.of(ev.Degraded)
+        assert said.detail.startswith("subscriptions do not hold: 3 in a row ended within 30 s, at last: ")
 
 
 def test_a_stream_that_brings_nothing_is_opened_ever_more_rarely():
