@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Final
 
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
+from mcp_tui.cli.reports import refuse_files
 from mcp_tui.mock.runs import Runs, redacted
 from mcp_tui.mock.server import Mock
 from mcp_tui.protocol.http_access import HttpAccess
@@ -29,15 +31,23 @@ def run(_name: str, given: Words) -> int:
         raise Failure(
             "Missing FILE. Give a recording, a folder of them, the start of a session's name, or last."
         )
-    runs = Runs(each.paths[0] for each in found)
+    refuse_files(given, "report")
+    runs = Runs((each.paths[0] for each in found), any_of=options.any_of)
     if not any(each.id is not None for each in runs.all):
         raise Failure(f"{found[0].paths[0]} has no requests to answer.")
     if runs.damaged:
         warn(f"Skipped {runs.damaged:,} unreadable line{'s'[: runs.damaged > 1]}.")
     _report_redacted(runs, str(found[0].paths[0]))
-    mock = Mock(runs, speed=options.speed, strict=options.strict, nearest=options.nearest)
+    mock = Mock(
+        runs,
+        speed=options.speed,
+        strict=options.strict,
+        nearest=options.nearest,
+        report=None if options.report is None else Path(options.report),
+    )
     status = mock.serve(options.http, HttpAccess(options.allow_origins, options.allow_hosts))
-    return Exit.BROKEN_RULE if options.strict and mock.refused and status in _ENDED_BY_WILL else status
+    sound = mock.report.end(strict=options.strict)
+    return Exit.BROKEN_RULE if options.strict and not sound and status in _ENDED_BY_WILL else status
 
 
 def _report_redacted(runs: Runs, path: str) -> None:
@@ -45,6 +55,7 @@ def _report_redacted(runs: Runs, path: str) -> None:
     places = Counter(
         f"{run.method} {run.name}".strip() + f": {place}"
         for run in runs.all
+        if run.marked
         for part in (run.params, *(step.frame for step in run.steps))
         for place in redacted(part)
     )

@@ -359,8 +359,10 @@ _MOCK: Final = _own(
     Option(
         "--speed", "N|max", "N times as fast as recorded (1); max: without delays", type=speed, default=1.0
     ),
-    Option("--nearest", "", "answer a call that was not recorded as the nearest one of its method"),
-    Option("--strict", "", "answer each recorded call once; exit 9 if any call was refused"),
+    Option("--any", "NAME", "any value matches that of NAME in a request (repeatable)", many="any_of"),
+    Option("--nearest", "", "answer a call that was not recorded as the nearest one of its tool"),
+    Option("--strict", "", "answer each recorded call once; exit 9 if any call was refused or is missing"),
+    Option("--report", "FILE", "write to FILE, as JSON, what was refused and what was never asked"),
 )
 
 _TAP: Final = _own(

@@ -54,10 +54,14 @@ class LiveTask:
 
 
 class Memory:
-    """What calls leave to later requests: tasks, and the parts of calls that wait for a round, by what names them."""
+    """What calls leave to later requests: tasks, and the parts of calls that wait for a round, by what names them.
 
-    def __init__(self, runs: Runs) -> None:
+    ``play`` is told each run that is played.
+    """
+
+    def __init__(self, runs: Runs, play: Callable[[Run], None]) -> None:
         self.runs = runs
+        self.play = play
         self.tasks: dict[str, LiveTask] = {}
         self.waiting: dict[str, RunPart] = {}
 
@@ -96,6 +100,7 @@ class Replayed(Call):
 
     async def perform(self, _: Call) -> None:
         """Sends what was recorded, each at its time."""
+        self.memory.play(self.part.run)
         began = self.now() - self.part.head * self.pace
         steps, at = self.part.run.timeline(self.part.spare), self.part.skip
         while at < len(steps):
@@ -147,6 +152,7 @@ class Replayed(Call):
         found = self.memory.runs.find(step.of.method, params)
         if found:
             self.part = RunPart(found[0])
+            self.memory.play(found[0])
         return found[0].steps if found else []
 
     async def _end(self, rest: Sequence[RunStep], began: float) -> None:

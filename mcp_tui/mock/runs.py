@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.frames import Object, as_list, as_object
@@ -20,34 +23,47 @@ from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.inbound import SUBSCRIPTION
-from mcp_tui.protocol.messages import Json, number, read_json, text
+from mcp_tui.protocol.messages import Json, encode, number, read_json, text
 
 REDACTED_MARK: Final = "‹redacted"
 """The beginning of what stands in place of a secret."""
 
+ANY_MARK: Final = "‹any›"
+"""What a person writes into a recording, as a value or within a text, where anything may stand."""
+
 CANCEL: Final = "notifications/cancelled"
+_MARKED: Final = b"redacted"
+"""What the bytes of a message have where something is redacted: the mark itself may be escaped."""
+
 _ALIKE: Final = 0.1
 """Share by which two runs of one call may differ in length."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class RunStep:
-    """One message of a run, ``at`` seconds after the request; without a message, the answer to its question ``asked``."""
+    """One message of a run, ``at`` seconds after the request; without a message, the answer to its question ``asked``.
+
+    ``method`` is empty for a response. The message is parsed when it is needed: a recording may hold thousands.
+    """
 
     of: Run
     at: float
-    frame: Object = field(default_factory=dict[str, Any])
+    raw: bytes = b""
+    method: str = ""
     asked: str = ""
 
-    @property
-    def method(self) -> str:
-        """The method; empty for a response."""
-        return str(self.frame.get("method", ""))
+    @cached_property
+    def frame(self) -> Object:
+        """The message."""
+        try:
+            return as_object(read_json(self.raw)) or {}
+        except ValueError:  # nothing, or somebody has edited it
+            return {}
 
     @property
     def is_answer(self) -> bool:
         """Whether it answers the request."""
-        return bool(self.frame) and not self.method
+        return bool(self.raw) and not self.method
 
     @property
     def result(self) -> Object:
@@ -57,6 +73,8 @@ class RunStep:
     @property
     def task(self) -> str:
         """The id of the task that it says the call became; empty for none."""
+        if b"taskId" not in self.raw:
+            return ""
         handle = (
             self.result if self.result.get("resultType") == "task" else as_object(self.result.get("task"))
         )
@@ -80,6 +98,7 @@ class Run:
     Times are seconds after the request. ``steps`` keep their times, ``replies`` answer its cancel and are timed from that.
     ``until`` is how long it was seen without a cancel, ``cancelled`` when it was cancelled. ``odd``: its cancel
     had a reason that is not a string, which some servers refuse. ``goes_on``: a cancel does not end its progress.
+    ``marked``: something in it may be redacted.
     """
 
     began: float
@@ -92,6 +111,7 @@ class Run:
     cancelled: float | None = None
     odd: bool = False
     goes_on: bool = False
+    marked: bool = False
 
     @property
     def name(self) -> str:
@@ -142,19 +162,53 @@ def _progress(step: RunStep) -> float:
     return math.nan if value is None or step.method != "notifications/progress" else value
 
 
-def key_of(method: str, params: Object) -> str:
+def key_of(method: str, params: Object, schema: Object | None = None, any_of: Collection[str] = ()) -> str:
     """Returns what two requests must share to be the same: their method and arguments.
 
-    ``_meta`` describes the client, and what a person answers in a round may differ.
+    ``_meta`` describes the client, and what a person answers in a round may differ. An argument that equals its default in
+    the tool's ``schema`` may be left out, and members in ``any_of`` may have any value.
     """
     kept = {name: value for name, value in params.items() if name not in {"_meta", "inputResponses"}}
     if method == "initialize":
         kept = {}
     if "task" in kept:  # how long it is kept is the client's choice
         kept["task"] = {}
+    if schema and "arguments" in kept:
+        kept["arguments"] = _without_defaults(kept["arguments"], schema)
+    if any_of:
+        kept = {"name": kept.get("name"), **(as_object(_without(kept, any_of)) or {})}
     if kept.get("arguments") in ({}, None):
         kept.pop("arguments", None)
-    return json.dumps([method, _plain(kept)], sort_keys=True, ensure_ascii=False)
+    return _written([method, kept])
+
+
+def _written(value: Json) -> str:
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False)
+
+
+def _without_defaults(value: Json, schema: Json) -> Json:
+    """Returns a value without the members that equal the defaults of a schema's properties."""
+    members, properties = as_object(value), as_object((as_object(schema) or {}).get("properties"))
+    if members is None or properties is None:
+        return value
+    kept: Object = {}
+    for name, each in members.items():
+        schema = as_object(properties.get(name)) or {}
+        kept[name] = _without_defaults(each, schema)
+        if "default" in schema and _written(_without_defaults(schema["default"], schema)) == _written(
+            kept[name]
+        ):
+            del kept[name]
+    return kept
+
+
+def _without(value: Json, names: Collection[str]) -> Json:
+    """Returns a value without the members of some names, at any depth."""
+    if (members := as_object(value)) is not None:
+        return {name: _without(each, names) for name, each in members.items() if name not in names}
+    if (items := as_list(value)) is not None:
+        return [_without(each, names) for each in items]
+    return value
 
 
 def _plain(value: Json) -> Json:
@@ -167,9 +221,12 @@ def _plain(value: Json) -> Json:
 
 
 def matches(recorded: Json, given: Json) -> bool:
-    """Whether two values are equal, if what is redacted in the recorded one is equal to anything."""
-    if isinstance(recorded, str) and REDACTED_MARK in recorded:
+    """Whether two values are equal, if what is redacted or marked in the recorded one is equal to anything."""
+    if isinstance(recorded, str) and (REDACTED_MARK in recorded or recorded == ANY_MARK):
         return True
+    if isinstance(recorded, str) and isinstance(given, str):
+        parts = map(re.escape, recorded.split(ANY_MARK))
+        return re.fullmatch(".*".join(parts), given, re.DOTALL) is not None
     ours, theirs = as_object(recorded), as_object(given)
     if ours is not None and theirs is not None:
         return ours.keys() == theirs.keys() and all(matches(ours[name], theirs[name]) for name in ours)
@@ -197,22 +254,39 @@ def redacted(value: Json, path: str = "") -> Iterator[str]:
 class Runs:
     """All runs of some recordings, in their order. ``damaged`` counts lines that could not be read.
 
+    Members of requests that are named in ``any_of`` may have any value.
+
     Raises:
         RecordingError: a file cannot be read, or is not a recording.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], *, any_of: Collection[str] = ()) -> None:
         self.damaged = 0
+        self._any_of = frozenset(any_of)
         sessions = [session for path in paths for session in self._read(path)]
         sessions.sort(key=lambda each: each.wall)
         self.all = [run for session in sessions for run in session.end()]
+        self.makes_tasks = any(each.task for run in self.all for each in run.steps)
+        self._schemas: dict[str, Object] = {}
+        """Input schemas by the names of their tools, as the newest list has them."""
+        for run in self.all:
+            for tool in as_list(run.result.get("tools")) or () if run.method == "tools/list" else ():
+                members = as_object(tool) or {}
+                self._schemas[str(members.get("name"))] = as_object(members.get("inputSchema")) or {}
         self._by_key: dict[str, list[Run]] = {}
         for run in self.all:
-            self._by_key.setdefault(key_of(run.method, run.params), []).append(run)
-        self._wild = {key: json.loads(key) for key in self._by_key if REDACTED_MARK in key}
+            self._by_key.setdefault(self.key(run.method, run.params), []).append(run)
+        self._wild = {key: json.loads(key) for key in self._by_key if REDACTED_MARK in key or ANY_MARK in key}
         for runs in self._by_key.values():
-            for run in runs:
-                _part(run, [each for each in runs if each.cancelled is None and each.answer is not None])
+            if any(each.cancelled is not None for each in runs):
+                usual = UsualAnswers(each.answer for each in runs if each.cancelled is None)
+                for run in runs:
+                    _part(run, usual)
+
+    def key(self, method: str, params: Object) -> str:
+        """Returns what requests of one kind share; see :func:`key_of`."""
+        schema = self._schemas.get(str(params.get("name"))) if method == "tools/call" else None
+        return key_of(method, params, schema, self._any_of)
 
     def _read(self, path: Path) -> list[_SessionReader]:
         Recording(path).close()
@@ -234,7 +308,7 @@ class Runs:
 
     def find(self, method: str, params: Object) -> list[Run]:
         """Returns the runs of a request, in the recorded order."""
-        key = key_of(method, params)
+        key = self.key(method, params)
         if key in self._by_key:
             return self._by_key[key]
         given = json.loads(key)
@@ -246,13 +320,17 @@ class Runs:
         return [run for run in self.all if (run.method, run.name) == (method, name)]
 
     def nearest(self, method: str, params: Object) -> list[Run]:
-        """Returns the runs of the request that differs least: in its arguments, or else in its tool."""
-        same = [run for run in self.all if run.method == method]
-        if not same:
-            return []
-        wanted = _leaves(json.loads(key_of(method, params)))
-        best = max(same, key=lambda run: len(wanted & _leaves(json.loads(key_of(method, run.params)))))
-        return self.find(method, best.params)
+        """Returns the runs of the request that differs least in its arguments; of a tool or prompt, of the same name."""
+        wanted = _leaves(json.loads(self.key(method, params)))
+        same = [
+            runs
+            for runs in self._by_key.values()
+            if runs[0].method == method and runs[0].params.get("name") == params.get("name")
+        ]
+        near = {
+            id(runs): len(wanted & _leaves(json.loads(self.key(method, runs[0].params)))) for runs in same
+        }
+        return max(same, key=lambda runs: near[id(runs)]) if same else []
 
     def names(self, method: str) -> list[str]:
         """Returns the requests of a method, each once, as a person writes them; without any, the methods."""
@@ -276,13 +354,48 @@ def _leaves(value: Json, path: str = "") -> set[str]:
         return {leaf for name, each in members.items() for leaf in _leaves(each, f"{path}/{name}")}
     if (items := as_list(value)) is not None:
         return {leaf for place, each in enumerate(items) for leaf in _leaves(each, f"{path}/{place}")}
-    # a tool of the same name is nearer than any number of equal arguments
-    weight = 100 if path == "/1/name" else 1
-    return {f"{path}={value!r}#{count}" for count in range(weight)}
+    return {f"{path}={value!r}"}
 
 
-def _part(run: Run, others: Sequence[Run]) -> None:
-    """Parts what answers the cancel of a run from what would have come anyway, by its runs that were not cancelled."""
+class UsualAnswers:
+    """What calls were answered that were not cancelled, by whether it is a result, an error, or the error of a tool."""
+
+    def __init__(self, answers: Iterable[RunStep | None]) -> None:
+        self._times: dict[str, list[float]] = {}
+        self._contents: dict[str, set[str]] = {}
+        for each in answers:
+            if each is not None:
+                kind, content = self._parts(each)
+                self._times.setdefault(kind, []).append(each.at)
+                self._contents.setdefault(kind, set()).add(content)
+        for times in self._times.values():
+            times.sort()
+
+    def __bool__(self) -> bool:
+        return bool(self._times)
+
+    def include(self, step: RunStep) -> bool:
+        """Whether an answer is usual: by its content, or by its time."""
+        kind, content = self._parts(step)
+        # whichever is wider, of the time in transit and of a share of the other's length
+        windows = (
+            (step.at - TRANSIT, step.at + TRANSIT),
+            (step.at / (1 + _ALIKE), step.at / (1 - _ALIKE)),
+        )
+        times = self._times.get(kind, [])
+        return content in self._contents.get(kind, ()) or any(
+            bisect_right(times, low) < bisect_left(times, high) for low, high in windows
+        )
+
+    @staticmethod
+    def _parts(step: RunStep) -> tuple[str, str]:
+        frame = step.frame
+        kind = _written(["result" in frame, step.result.get("isError", False)])
+        return kind, _written([frame.get("result"), frame.get("error")])
+
+
+def _part(run: Run, usual: UsualAnswers) -> None:
+    """Parts what answers the cancel of a run from what would have come anyway, by what is usual without a cancel."""
     cancelled = run.cancelled
     if cancelled is None:
         return
@@ -292,28 +405,17 @@ def _part(run: Run, others: Sequence[Run]) -> None:
     replies = [
         each
         for each in after
-        if each.method == CANCEL or (each.is_answer and _answers_cancel(each, each.at - cancelled, others))
+        if each.method == CANCEL or (each.is_answer and _answers_cancel(each, each.at - cancelled, usual))
     ]
     run.steps = [each for each in run.steps if each not in replies]
     run.replies = [replace(each, at=each.at - cancelled) for each in replies]
 
 
-def _answers_cancel(step: RunStep, lag: float, others: Sequence[Run]) -> bool:
+def _answers_cancel(step: RunStep, lag: float, usual: UsualAnswers) -> bool:
     """Whether an answer that came ``lag`` seconds after a cancel is about the cancel."""
-    usual = [each.answer for each in others if each.answer is not None]
     if usual:
-        return not any(_same_kind(step, each) and _fits(step, each) for each in usual)
+        return not usual.include(step)
     return "result" not in step.frame or step.result.get("isError") is True or lag < TRANSIT
-
-
-def _same_kind(step: RunStep, other: RunStep) -> bool:
-    ours, theirs = (("result" in each.frame, each.result.get("isError", False)) for each in (step, other))
-    return ours == theirs
-
-
-def _fits(step: RunStep, other: RunStep) -> bool:
-    same = all(step.frame.get(name) == other.frame.get(name) for name in ("result", "error"))
-    return same or abs(step.at - other.at) < max(TRANSIT, _ALIKE * other.at)
 
 
 class _SessionReader:
@@ -324,8 +426,8 @@ class _SessionReader:
         self._is_probe = header.purpose == "probe"
         self._over_http = header.target.startswith(("http://", "https://"))
         self._runs: list[Run] = []
-        self._by_id: dict[str, Run] = {}
-        self._tokens: dict[str, Run] = {}
+        self._by_id = _RunNames()
+        self._tokens = _RunNames()
         self._waiting: dict[str, Run] = {}
         self._questions: dict[str, Run] = {}
         self._tasks: dict[str, Run] = {}
@@ -333,26 +435,33 @@ class _SessionReader:
 
     def take(self, head: records.FrameHead, raw: bytes) -> None:
         """Takes a frame. What a tap wrote to the client itself, the server did not."""
+        if head.direction == "in" and (head.own or (head.id is not None and not head.method)):
+            self._at = max(self._at, head.at)
+            if not head.own:  # an answer, which may be large
+                self._add(self._by_id.find(head.id), head.at, raw)
+            return
         try:
             message = read_json(raw)
         except ValueError:
             return  # not a message: a server's debug output, for example
         self._at = max(self._at, head.at)
-        for each in as_list(message) or [message]:
+        batch = as_list(message)
+        for each in batch or [message]:
             frame = as_object(each)
             if frame is None:
                 continue
+            part = raw if batch is None else encode(frame)
             if head.direction == "out":
-                self._sent(frame, head.at)
-            elif not head.own:
-                self._came(frame, head.at, head.stream)
+                self._sent(frame, head.at, part)
+            else:
+                self._came(frame, head.at, head.stream, part)
 
     def event(self, record: dict[str, Json]) -> None:
         """Takes an event that tells what no frame shows: a stream that was closed, and that nothing more could be seen."""
         at, name, run = (
             number(record.get("mono")),
             record.get("event"),
-            self._by_id.get(text(record.get("id"))),
+            self._by_id.exact.get(_id_text(record.get("id"))),
         )
         if name == "connected":
             self._over_http = record.get("transport") == "http"
@@ -379,64 +488,85 @@ class _SessionReader:
                     run.until = run.steps[-1].at if run.steps else 0.0
         return self._runs
 
-    def _sent(self, frame: Object, at: float) -> None:
+    def _sent(self, frame: Object, at: float, raw: bytes) -> None:
         method = frame.get("method")
         params = as_object(frame.get("params")) or {}
         if not isinstance(method, str):
-            self._answered(text(frame.get("id")), at)
+            self._answered(_id_text(frame.get("id")), at)
         elif method == CANCEL:
             self._cancel(params.get("requestId"), at, odd=is_odd(params.get("reason")))
         else:
-            run = Run(at, method, params, frame.get("id"))
+            run = Run(at, method, params, frame.get("id"), marked=_MARKED in raw)
             self._runs.append(run)
             if "id" in frame:
-                key = text(run.id)
-                self._by_id[key] = run
+                key = _id_text(run.id)
+                self._by_id.put(key, run)
                 self._waiting.pop(key, None)
                 self._waiting[key] = run
                 if "progressToken" in run.meta:
-                    self._tokens[text(run.meta["progressToken"])] = run
+                    self._tokens.put(_id_text(run.meta["progressToken"]), run)
 
     def _cancel(self, id_: Json, at: float, *, odd: bool = False) -> None:
-        run = self._by_id.get(text(id_))
+        run = self._by_id.exact.get(_id_text(id_))
         if run is not None and run.answer is None and run.cancelled is None:
             run.cancelled, run.odd = at - run.began, odd
-            self._waiting.pop(text(id_), None)
+            self._waiting.pop(_id_text(id_), None)
 
     def _answered(self, id_: str, at: float) -> None:
         run = self._questions.pop(id_, None)
         if run is not None:
             run.steps.append(RunStep(run, at - run.began, asked=id_))
 
-    def _came(self, frame: Object, at: float, stream: Json) -> None:
+    def _came(self, frame: Object, at: float, stream: Json, raw: bytes) -> None:
+        method = frame.get("method", "")
         run = self._owner(frame, stream)
+        self._add(run, at, raw, str(method))
+        if method and run is not None and "id" in frame:
+            self._questions[_id_text(frame["id"])] = run
+
+    def _add(self, run: Run | None, at: float, raw: bytes, method: str = "") -> None:
         if run is None:
             return
-        run.steps.append(RunStep(run, at - run.began, frame))
-        if "method" not in frame:
-            self._waiting.pop(text(run.id), None)
-        elif "id" in frame:
-            self._questions[text(frame["id"])] = run
-        if run.steps[-1].task:
-            self._tasks[run.steps[-1].task] = run
+        step = RunStep(run, at - run.began, raw, method)
+        run.steps.append(step)
+        run.marked |= _MARKED in raw
+        if not method:
+            self._waiting.pop(_id_text(run.id), None)
+        if step.task:
+            self._tasks[step.task] = run
 
     def _owner(self, frame: Object, stream: Json) -> Run | None:
         """Returns the run that a message is for: the one it names, or the newest that waits, or the last of all."""
         if "method" not in frame:
-            return _named(self._by_id, frame.get("id"))
+            return self._by_id.find(frame.get("id"))
         params = as_object(frame.get("params")) or {}
         token, meta = params.get("progressToken"), as_object(params.get("_meta")) or {}
-        named = self._tasks.get(str(params.get("taskId"))) or _named(self._tokens, token)
-        named = named or _named(self._by_id, meta.get(SUBSCRIPTION))
+        named = self._tasks.get(str(params.get("taskId"))) or self._tokens.find(token)
+        named = named or self._by_id.find(meta.get(SUBSCRIPTION))
         if named is None and frame["method"] == CANCEL:
-            named = self._questions.pop(text(params.get("requestId")), None)
+            named = self._questions.pop(_id_text(params.get("requestId")), None)
         last = self._runs[-1] if self._runs else None
-        return named or _named(self._by_id, stream) or next(reversed(self._waiting.values()), last)
+        return named or self._by_id.find(stream) or next(reversed(self._waiting.values()), last)
 
 
-def _named(runs: dict[str, Run], id_: Json) -> Run | None:
-    """Returns the run of an id or a token, also if a server wrote ``"4"`` for 4."""
-    if id_ is None:
-        return None
-    found = runs.get(text(id_))
-    return found or next((run for key, run in runs.items() if key.strip('"') == str(id_)), None)
+def _id_text(id_: Json) -> str:
+    """Returns the JSON of an id or a token."""
+    return str(id_) if type(id_) is int else text(id_)
+
+
+class _RunNames:
+    """The newest runs by their ids, or by their tokens."""
+
+    def __init__(self) -> None:
+        self.exact: dict[str, Run] = {}
+        self._loose: dict[str, Run] = {}
+
+    def put(self, key: str, run: Run) -> None:
+        """Names a run by the JSON of its id."""
+        self.exact[key] = self._loose[key.strip('"')] = run
+
+    def find(self, id_: Json) -> Run | None:
+        """Returns the run of an id or a token, also if a server wrote ``"4"`` for 4."""
+        if id_ is None:
+            return None
+        return self.exact.get(_id_text(id_)) or self._loose.get(str(id_))

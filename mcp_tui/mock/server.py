@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_tui.demo import frames
@@ -27,45 +27,35 @@ from mcp_tui.mock.replaying import (
     introduction,
     supported,
 )
-from mcp_tui.mock.runs import Run, Runs, key_of, shown
+from mcp_tui.mock.report import EMPTY_RESULTS, NAMED, MockReport
+from mcp_tui.mock.runs import Run, Runs, shown
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.http_access import HttpAccess
 from mcp_tui.protocol.responses import OPENING_METHODS
 from mcp_tui.protocol.states import LOG_LEVELS
-
-NAMED: Final = 8
-"""Recorded requests that an error names."""
-
-EMPTY_RESULTS: Final[dict[str, Object]] = {
-    "ping": {},
-    "logging/setLevel": {},
-    "tools/list": {"tools": []},
-    "prompts/list": {"prompts": []},
-    "resources/list": {"resources": []},
-    "resources/templates/list": {"resourceTemplates": []},
-    "tasks/list": {"tasks": []},
-    "completion/complete": {"completion": {"values": []}},
-    "resources/subscribe": {},
-    "resources/unsubscribe": {},
-}
-"""Results of methods that capabilities announce, for what the recorded client did not ask for."""
 
 _ALWAYS: Final = frozenset({"ping", "logging/setLevel"})
 """Methods that have an empty result in strict mode, too."""
 
 
 class Mock:
-    """What all conversations of a mock share. ``speed`` is ``None`` for no delays; ``refused`` counts requests."""
+    """What all conversations of a mock share. ``speed`` is ``None`` for no delays; ``report`` is the file of a report."""
 
     def __init__(
-        self, runs: Runs, *, speed: float | None, strict: bool = False, nearest: bool = False
+        self,
+        runs: Runs,
+        *,
+        speed: float | None,
+        strict: bool = False,
+        nearest: bool = False,
+        report: Path | None = None,
     ) -> None:
         self.runs = runs
-        self.memory = Memory(runs)
+        self.report = MockReport(runs, report)
+        self.memory = Memory(runs, self.report.ask)
         self.pace = 0.0 if speed is None else 1.0 / speed
         self.strict = strict
         self.nearest = nearest
-        self.refused = 0
         self.told, self.server = introduction(runs.all)
         self.head = 0.0
         self.turns: Counter[str] = Counter()
@@ -92,24 +82,22 @@ class Mock:
         """Returns the result of a request without runs, if there is one: what is announced exists, and a list has an end."""
         if method == "server/discover":
             return capabilities(self.told, caller) | {"supportedVersions": supported(frames.MODERN)}
+        if method in _ALWAYS:
+            return EMPTY_RESULTS[method]
         announced = as_object(self.told.get("capabilities")) or {}
         capability = method.partition("/")[0].replace("completion", "completions")
+        if self.strict or method not in EMPTY_RESULTS or capability not in announced:
+            return None
         known = [run.result.get("nextCursor") for run in self.runs.all if run.method == method]
-        is_empty = (
-            not self.strict and capability in announced and (not known or params.get("cursor") in known)
-        )
-        return EMPTY_RESULTS.get(method) if is_empty or method in _ALWAYS else None
+        return EMPTY_RESULTS[method] if not known or params.get("cursor") in known else None
 
     def refusal(self, method: str, params: Object, why: str = "Not recorded") -> DemoRefusal:
-        """Returns the error for a request that has no run, and tells it on stderr too."""
-        self.refused += 1
+        """Returns the error for a request that has no run, and reports it."""
         known, has_method = self.runs.names(method), any(run.method == method for run in self.runs.all)
         what = f"Recorded for {method}" if has_method else "Recorded methods"
         more = f", and {len(known) - NAMED} more" if len(known) > NAMED else ""
         sentence = f"{why}: {shown(method, params)}. {what}: {', '.join(known[:NAMED])}{more}."
-        with suppress(OSError):  # nobody may read it
-            sys.stderr.write(f"mcp-tui mock: {sentence}\n")
-            sys.stderr.flush()
+        self.report.refuse(method, params, sentence)
         return DemoRefusal(
             error_codes.INVALID_PARAMS if has_method else error_codes.METHOD_NOT_FOUND, sentence
         )
@@ -135,13 +123,9 @@ class MockConversation(Conversation):
     def handle(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call | None:
         """Begins the recorded run of a request, or answers what every server answers."""
         method, params = frame["method"], frames.params_of(frame)
-        runs = [
-            each
-            for each in self._mock.runs.find(method, params)
-            if not caller.modern
-            or each.result.get("resultType") != "task"
-            or caller.extends(frames.TASKS_EXTENSION)
-        ]
+        runs = self._mock.runs.find(method, params)
+        if self._mock.runs.makes_tasks and caller.modern and not caller.extends(frames.TASKS_EXTENSION):
+            runs = [each for each in runs if each.result.get("resultType") != "task"]
         if method == "logging/setLevel" and params.get("level") in LOG_LEVELS:
             self.client = replace(self.client, log_level=params["level"])
         made = None
@@ -165,11 +149,7 @@ class MockConversation(Conversation):
                 return None
             part = told
         elif part is None:
-            if not runs and self._mock.nearest:
-                runs = self._mock.runs.nearest(method, params)
-            if runs:
-                run = self._turn(runs, method, params, caller, strict=self._mock.strict)
-                part = RunPart(run, spare(runs))
+            part, runs = self._recorded(runs, method, params, caller)
         if part is None:
             raise self._mock.refusal(method, params)
         call = self._replayed(part, runs or [part.run], frame["id"], params, caller, channel)
@@ -179,6 +159,18 @@ class MockConversation(Conversation):
             version = made
             call.adapt = lambda run, result: adapted(run, {**result, **version}, caller, self._mock.server)
         return self.start(call, call.perform)
+
+    def _recorded(
+        self, runs: list[Run], method: str, params: Object, caller: DemoCaller
+    ) -> tuple[RunPart | None, list[Run]]:
+        """Returns the part that answers a request, and all runs of its kind; without any, those of the nearest request."""
+        mock, asked = self._mock, params
+        if not runs and mock.nearest and (runs := mock.runs.nearest(method, params)):
+            mock.report.answer_nearest(method, params, runs[0])
+            asked = runs[0].params
+        if not runs:
+            return None, runs
+        return RunPart(self._turn(runs, method, asked, caller, strict=mock.strict), spare(runs)), runs
 
     def _agree(self, runs: list[Run], params: Object) -> tuple[list[Run], Object]:
         """Agrees on a protocol version; returns the runs of ``initialize``, and what its result says now."""
@@ -242,7 +234,7 @@ class MockConversation(Conversation):
     ) -> Run:
         """Returns the run whose turn it is: each in the recorded order, then the last again."""
         turns = self._mock.turns if caller.modern else self._turns
-        key = key_of(method, params)
+        key = self._mock.runs.key(method, params)
         turns[key] += 1
         if strict and turns[key] > len(runs):
             times = "1 time" if len(runs) == 1 else f"{len(runs)} times"

@@ -103,10 +103,10 @@ class ServerUnderTest(ProbedServer):
     ``before`` are the calls that prepare each connection.
     ``choice`` is ``None`` where no slow tool was found, and ``control`` a run of no time; ``task`` is the tool to run as a
     task; ``brief`` are arguments with which the slow tool ends at once, and ``briefly`` its answer to those; ``lists`` says
-    whether ``tools/list`` was answered, ``unlisted`` why it failed. ``connecting``: seconds that it took to connect.
-    ``nameless`` is the number of responses without an id that an ordinary cancel brings. ``noise`` holds the lines of
-    stdout that were not messages; ``traces`` are the requests on all connections; ``calls`` counts tool calls by tool and
-    arguments as JSON.
+    whether ``tools/list`` was answered, ``unlisted`` why it failed; ``useless``: why the tool that a person named is of no
+    use. ``connecting``: seconds that it took to connect. ``nameless`` is the number of responses without an id that an
+    ordinary cancel brings. ``noise`` holds the lines of stdout that were not messages; ``traces`` are the requests on all
+    connections; ``calls`` counts tool calls by tool and arguments as JSON.
 
     ``doubt`` names the experiment after which a call failed: until one works again, each further experiment begins with a
     call. ``again`` is the request that was answered again when it was cancelled after its answer. ``uncancelled`` are the
@@ -125,6 +125,7 @@ class ServerUnderTest(ProbedServer):
     briefly: Answer | None = None
     lists: bool = True
     unlisted: str = ""
+    useless: str = ""
     connecting: float = 0.0
     nameless: int = 0
     doubt: str = ""
@@ -138,7 +139,7 @@ class ServerUnderTest(ProbedServer):
     @property
     def needs_tool(self) -> str:
         """The reason why an experiment is not run without a slow tool."""
-        return f"needs a slow tool; {self.unlisted or 'none found'}"
+        return f"needs a slow tool; {self.unlisted or self.useless or 'none found'}"
 
     def verdict(self, rule: str) -> Verdict | None:
         """Returns the verdict on a rule, if it was judged already."""

@@ -332,6 +332,7 @@ class Probe:
                 break
         if not useful:
             report.no_tool = self._no_tool_reason(useless)
+            server.useless = f"{useless[0].tool} {useless[0].why}" if asked and useless else ""
             report.passed_over = self._passed_over(useless)
             self.tell(report.no_tool)
             return connection

@@ -5,11 +5,12 @@ PYTEST_DONT_REWRITE: it asserts nothing.
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,14 +71,39 @@ def assert_stops_when_cancelled(mcp_server: Server) -> Callable[..., Report]:
 
 
 @pytest.fixture
-def recorded_server(request: pytest.FixtureRequest) -> Callable[..., list[str]]:
-    """Returns the command of a server that answers as recordings did: files beside the test, options of ``mcp-tui mock``."""
+def recorded_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[Callable[..., list[str]]]:
+    """Returns the command of a server that answers as recordings did: files beside the test, options of ``mcp-tui mock``.
 
-    def command(*files: Path | str, options: tuple[str, ...] = ()) -> list[str]:
+    In the end the test fails if the server refused a request, whatever the code under test made of that, and with
+    ``--strict`` if nobody asked for what is recorded; not with ``check=False``.
+    """
+    reports: list[tuple[Path, bool]] = []
+
+    def command(*files: Path | str, options: tuple[str, ...] = (), check: bool = True) -> list[str]:
         paths = [request.path.parent / file for file in files]
         for path in paths:
             if not path.exists():
                 pytest.fail(f"The recording {path} does not exist.", pytrace=False)
-        return [sys.executable, "-P", "-m", "mcp_tui", "mock", *options, *map(str, paths)]
+        report = tmp_path_factory.mktemp("mcp_mock") / "report.json"
+        if check:
+            reports.append((report, "--strict" in options))
+        words = ("mock", *options, "--report", str(report), *map(str, paths))
+        return [sys.executable, "-P", "-m", "mcp_tui", *words]
 
-    return command
+    yield command
+    if wrong := [line for path, strict in reports for line in _wrong(path, strict=strict)]:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+def _wrong(path: Path, *, strict: bool) -> Iterator[str]:
+    """Yields what the report of a mock has against a test."""
+    if not path.exists():
+        if strict:
+            yield "The mock was never started."
+        return
+    report = json.loads(path.read_text(encoding="utf-8"))
+    yield from (each["why"] for each in report["refused"])
+    for each in report["unasked"] if strict else ():
+        yield f"Recorded and never asked: {each['method']} {json.dumps(each['params'], ensure_ascii=False)}"

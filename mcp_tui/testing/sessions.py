@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.errors import McpError
@@ -15,6 +15,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Limits, RequestId
 from mcp_tui.testing import FIRST_ENVIRONMENT
+from mcp_tui.transport.errors import exit_text
 
 Value = TypeVar("Value")
 
@@ -31,6 +32,10 @@ def target_of(server: Server) -> Target:
     target = server if isinstance(server, StdioTarget) else StdioTarget(command=tuple(server))
     later = {name: value for name, value in os.environ.items() if FIRST_ENVIRONMENT.get(name) != value}
     return replace(target, env=later | target.env)
+
+
+_MOCK_FAILED: Final = exit_text(9)
+"""The last words about a strict mock that was not asked for what is recorded, and for nothing else."""
 
 
 class LoopThread:
@@ -156,18 +161,35 @@ class McpSession:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        __tracebackhide__ = True
+        wrong = self._end()
+        if wrong and kind is None:
+            raise AssertionError(wrong)
 
     def close(self) -> None:
-        """Cancels what is in flight and ends the connection; a second time does nothing."""
+        """Cancels what is in flight and ends the connection; a second time does nothing.
+
+        Raises:
+            AssertionError: the server was a strict mock, and refused something or was not asked for all that is recorded.
+        """
+        __tracebackhide__ = True
+        if wrong := self._end():
+            raise AssertionError(wrong)
+
+    def _end(self) -> str:
+        """Ends the connection; returns what a strict mock says of it."""
         closed, self._closed = self._closed, True
-        if not closed:
-            try:
-                if self._client is not None:
-                    self.run(self._client.close())
-            finally:
-                self._thread.close()
+        if closed:
+            return ""
+        try:
+            if self._client is not None:
+                self.run(self._client.close())
+        finally:
+            self._thread.close()
+        if self._client is None or self._client.last_words != _MOCK_FAILED:
+            return ""
+        return "\n".join(line for line in self._client.stderr if line.startswith("mcp-tui mock: "))
 
     def start(
         self, tool: str, arguments: dict[str, Json] | None = None, *, limits: Limits | None = None

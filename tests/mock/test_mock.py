@@ -37,6 +37,34 @@ def test_an_unknown_call_is_refused_with_what_is_recorded_or_gets_the_nearest(re
     assert (ran.status, ran.outcome["error"]["message"]) == (Exit.SERVER_ERROR, said)
     ran = run(*words, *MCP_TUI, "mock", "--nearest", str(recording))
     assert ran.outcome["result"]["content"][0]["text"] == "hi"
+    (said,) = ran.of("stderr")
+    assert said["line"].endswith('Answered as tools/call echo {"text":"hi"} (--nearest).')
+    ran = run("call", "drop", "--json", "--", *MCP_TUI, "mock", "--nearest", str(recording))
+    assert ran.status == Exit.SERVER_ERROR
+
+
+def test_the_report_tells_what_was_refused_and_what_nobody_asked_for(tmp_path: Path, recording: Path):
+    path = tmp_path / "report.json"
+    options = ("--strict", "--report", str(path))
+    ran = run("mock", str(recording), *options)
+    assert (ran.status, "Recorded and never asked: tools/call echo" in ran.err) == (Exit.BROKEN_RULE, True)
+    asked = {"name": "echo", "arguments": {"text": "hi"}}
+    whole: Frame = {
+        "ended": True,
+        "counts": {"refused": 0, "nearest": 0, "unasked": 1},
+        "refused": [],
+        "nearest": [],
+    }
+    assert json.loads(path.read_text()) == {**whole, "unasked": [{"method": "tools/call", "params": asked}]}
+    run("call", "echo", "text=ho", "--", *MCP_TUI, "mock", "--nearest", str(recording), "--report", str(path))
+    told = json.loads(path.read_text())
+    assert told["counts"] == {"refused": 0, "nearest": 1, "unasked": 0}
+    assert (told["nearest"][0]["params"]["arguments"], told["ended"]) == ({"text": "ho"}, True)
+    run("call", "echo", "text=ho", "--", *MCP_TUI, "mock", str(recording), *options)
+    (refused,) = json.loads(path.read_text())["refused"]
+    assert (refused["params"]["arguments"], "Not recorded" in refused["why"]) == ({"text": "ho"}, True)
+    run("call", "echo", "text=hi", "--", *MCP_TUI, "mock", str(recording), *options)
+    assert json.loads(path.read_text())["counts"] == {"refused": 0, "nearest": 0, "unasked": 0}
 
 
 ANNOUNCED: Frame = {
@@ -106,7 +134,7 @@ async def test_what_came_after_a_notification_comes_again_and_harms_no_session(t
     ]
     frames = [{"jsonrpc": "2.0", "method": method, "params": params} for method, params in asked]
     text = "".join(f"{json.dumps(each)}\n" for each in [{**frames[0], "id": 1}, *frames[1:]])
-    ran = run("mock", str(path), "--strict", "--speed", "max", input=text)
+    ran = run("mock", str(path), "--speed", "max", input=text)
     assert (ran.status, ran.err) == (0, "")
     with serving_command(*MCP_TUI, "mock", "--http", "0", str(path)) as target:
         words = ("call", "count", "n=3", "--protocol", "2025-11-25", target.url)

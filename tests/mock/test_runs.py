@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,66 @@ def test_a_request_is_the_same_by_method_and_arguments_alone(tmp_path: Path):
     assert not found.find("tools/call", {"name": "count"})
     assert found.nearest("tools/call", {"name": "count", "arguments": {"n": 4}})
     assert not found.nearest("prompts/get", {"name": "count"})
+
+
+def test_an_argument_that_equals_its_default_may_be_left_out(tmp_path: Path):
+    properties = {
+        "n": {"type": "integer"},
+        "steps": {"type": "number", "default": 10},
+        "as": {
+            "type": "object",
+            "properties": {"json": {"type": "boolean", "default": False}},
+            "default": {},
+        },
+    }
+    tools = [{"name": "count", "inputSchema": {"type": "object", "properties": properties}}]
+    listed = (0.1, "in", {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}})
+    found = runs(tmp_path, session(call(1, 0, {}, "tools/list"), listed, call(2, 1), answer(2, 1)))
+    for more, same in (
+        ({"steps": 10.0}, True),
+        ({"as": {"json": False}}, True),
+        ({"steps": 9}, False),
+        ({"as": {"json": 0}}, False),
+        ({"n": 4}, False),
+    ):
+        asked = {"name": "count", "arguments": {"n": 3, **more}}
+        assert bool(found.find("tools/call", asked)) is same, more
+
+
+def test_what_changes_may_be_anything(tmp_path: Path):
+    recorded = {"id": 7, "path": "/tmp/‹any›/log", "at": "‹any›", "n": 1}
+    path = written(tmp_path, session(call(1, 0, {"name": "log", "arguments": recorded}), answer(1, 1)))
+    given = {"id": 8, "path": "/tmp/a/b/log", "at": None, "n": 1}
+    for more, any_of, same in (
+        ({}, ["id"], True),
+        ({}, [], False),
+        ({"at": {"s": 1}}, ["id"], True),
+        ({"path": "/var/a/log"}, ["id"], False),
+        ({"n": 2}, ["id"], False),
+    ):
+        asked = {"name": "log", "arguments": given | more}
+        assert bool(Runs([path], any_of=any_of).find("tools/call", asked)) is same, more
+
+
+@pytest.mark.clock("measures how the time of reading grows")
+def test_thousands_of_equal_calls_are_read_in_linear_time(tmp_path: Path):
+    """Each of 4,000 calls, every second one cancelled, takes no longer than each of 1,000, within a factor."""
+    times = [0.0, 0.0]
+    for place, count in enumerate((1000, 4000)):
+        calls = (
+            moment
+            for id_ in range(count)
+            for moment in (
+                call(id_, id_),
+                *([cancel(id_, id_ + 0.1)] if id_ % 2 else []),
+                answer(id_, id_ + 0.5, str(id_)),
+            )
+        )
+        path = written(tmp_path, session(*calls))
+        began = time.process_time()
+        assert len(Runs([path]).all) == count
+        times[place] = (time.process_time() - began) / count
+    assert times[1] < 3 * times[0]
 
 
 def test_what_is_redacted_equals_anything_and_is_named(tmp_path: Path):

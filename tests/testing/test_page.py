@@ -50,6 +50,46 @@ def test_without_a_server_or_a_recording_the_way_out_is_named(tmp_path: Path):
     assert "Nothing shows whether echo stops" in said, said
 
 
+MOCKED = """
+import pytest
+from mcp_tui.client import CallFailed
+from mcp_tui.testing import McpSession
+
+def hidden(server, arguments):
+    with McpSession(server) as session:
+        try:
+            session.call("add", arguments)
+        except CallFailed:
+            pass
+
+def test_refused(recorded_server):
+    hidden(recorded_server("add.jsonl"), {"a": 9})
+
+def test_unasked(recorded_server):
+    McpSession(recorded_server("add.jsonl", options=("--strict",))).close()
+
+def test_unchecked(recorded_server):
+    hidden(recorded_server("add.jsonl", check=False), {"a": 9})
+
+def test_strict(recorded_server):
+    with McpSession(recorded_server("add.jsonl", options=("--strict",), check=False)) as session:
+        session.tools()
+
+def test_sound(recorded_server):
+    hidden(recorded_server("add.jsonl", options=("--strict",)), {"a": 2, "b": 3})
+"""
+
+
+def test_what_a_mock_refused_or_was_never_asked_fails_the_test(tmp_path: Path):
+    assert run("call", "add", "a=2", "b=3", "--demo", "--record", str(tmp_path / "add.jsonl")).status == 0
+    (tmp_path / "test_it.py").write_text(MOCKED)
+    said = pytest_in(tmp_path)
+    assert "1 failed, 4 passed, 2 errors" in said, said
+    assert 'Not recorded: tools/call add {"a":9}. Recorded for tools/call: add {"a":2,"b":3}.' in said, said
+    assert "The mock was never started." in said, said
+    assert "AssertionError: mcp-tui mock: Recorded and never asked" in said, said
+
+
 SERVER = """
 import json, os, runpy, sys
 if "BREAK" in os.environ:
