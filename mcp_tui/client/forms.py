@@ -402,9 +402,9 @@ class FormLayout:
         )
         return sum(odd), len(self.missing(draft))
 
-    def started(self) -> Draft | None:
-        """Returns the draft of the defaults of the first branch, or of the only one."""
-        return self._spread(self.defaults(), 0)
+    def started(self, draft: Draft | None = None) -> Draft | None:
+        """Returns the draft of the defaults of the branch that ``draft`` has; without one, of the first or only branch."""
+        return self._spread(self.defaults(draft), self._way(draft or {}))
 
     def turned(self, draft: Draft, *, before: Draft) -> Draft:
         """Returns a draft in which another branch was chosen than before: what was typed stays where fields are the same."""

@@ -173,7 +173,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
         elif self._ahead is not None:
             self._ahead.append(event)
         elif event.is_forwarded:
-            if all(screen is self.screen for aimed, screen in self._aimed if aimed is event):
+            if isinstance(event, events.Paste):
+                self._tell(words("Pasted text ignored. No text field has the focus."))
+            elif all(screen is self.screen for aimed, screen in self._aimed if aimed is event):
                 await self._handle(event)  # otherwise it comes up from a screen that is gone
         # A key must not reach a screen before its widgets are there, nor the app through one that is gone meanwhile: both
         # ended the workbench. So it waits here, and its screen is remembered for when it comes up again as forwarded.
@@ -190,7 +192,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def _swallows(self, event: events.Key) -> bool:
         """Returns whether a key was typed for something that is gone, and says so in the bar."""
-        benches = [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
+        benches = self._layouts
         if benches and benches[-1] is self.screen:
             benches[-1].before_key()
         text = event.is_printable or event.key == "enter"
@@ -199,10 +201,19 @@ class WorkbenchApp(Host, inherit_bindings=False):
             if benches:
                 benches[-1].keys.hush()  # its message was about something before this key
             return False
-        if benches:
-            way = words("press it again, or pause") if cancels else words("pause for a second")
-            benches[-1].keys.tell(safe("Keys ignored: {} · {}", way, self.guard.reason))
+        way = words("press it again, or pause") if cancels else words("pause for a second")
+        self._tell(safe("Keys ignored: {} · {}", way, self.guard.reason))
         return True
+
+    @property
+    def _layouts(self) -> list[LayoutScreen]:
+        """The screens with a bar of keys, the last one perhaps below a dialog."""
+        return [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
+
+    def _tell(self, text: SafeText) -> None:
+        """Says in the bar of keys why input does nothing."""
+        for screen in self._layouts[-1:]:
+            screen.keys.tell(text)
 
     def _use_keys(self) -> list[str]:
         """Applies the person's own keys; returns a sentence for each that cannot be used."""

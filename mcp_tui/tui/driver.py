@@ -23,6 +23,7 @@ from textual.message import Message
 
 from mcp_tui.transport.base import Turn
 from mcp_tui.tui.host import Host
+from mcp_tui.tui.pastes import Pastes
 from mcp_tui.tui.restore import reset
 from mcp_tui.tui.screen_changes import Cells, is_frame
 from mcp_tui.tui.terminal_background import BACKGROUND_QUERY, Answers, Background
@@ -213,17 +214,21 @@ class TerminalDriver(LinuxDriver):
                 self.write(BACKGROUND_QUERY)
 
     def run_input_thread(self) -> None:
-        """Reads keys as Textual does, without the terminal's answer about its background."""
-        parser, decode = XTermParser(), getincrementaldecoder("utf-8")().decode
-        answers, told = Answers(), None
+        """Reads keys as Textual does, without pastes and the terminal's answer about its background."""
+        parser, decode = XTermParser(), getincrementaldecoder("utf-8")("replace").decode
+        pastes, answers, told = Pastes(), Answers(), None
         while not self.exit_event.is_set():
             ready = select.select((self.fileno,), (), (), DRAIN_LOOK_SECONDS)[0]
-            text = answers.typed(decode(os.read(self.fileno, 4096)) if ready else "")
-            if answers.light is not told:
-                told = answers.light
-                super().process_message(Background(bool(told)))
-            for message in chain(parser.feed(text) if text else (), parser.tick()):
-                self.process_message(message)
+            for piece in (*pastes.sort(decode(os.read(self.fileno, 65536)) if ready else ""), ""):
+                if isinstance(piece, Message):
+                    self.process_message(piece)
+                    continue
+                text = answers.typed(piece) if piece or not ready else ""
+                if answers.light is not told:
+                    told = answers.light
+                    super().process_message(Background(bool(told)))
+                for message in chain(parser.feed(text) if text else (), parser.tick()):
+                    self.process_message(message)
 
     def stop_application_mode(self) -> None:
         with self._setting_modes():

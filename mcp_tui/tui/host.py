@@ -21,7 +21,7 @@ from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.programs import Programs
 from mcp_tui.tui.terminal_background import assumed_light
 from mcp_tui.tui.themes import AUTO, automatic
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, symbols
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 
 if TYPE_CHECKING:
@@ -120,6 +120,10 @@ class Host(App[int], inherit_bindings=False):
         ):
             return False
         return await super()._check_bindings(key, priority)
+
+    def copy_to_clipboard(self, text: str, *, raw: bool = False) -> None:
+        """Copies a text by OSC 52. Control characters become symbols, since a shell would obey them, unless it is ``raw``."""
+        super().copy_to_clipboard(text.encode("utf-8", "replace").decode() if raw else symbols(text))
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self._twins]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import SuspendNotSupported
 
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe
+from mcp_tui.tui.view.text import SafeText, brief, clean, safe, symbols
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -57,7 +57,7 @@ class Programs:
         with TemporaryDirectory(prefix="mcp-tui-") as folder:
             file = Path(folder, "arguments.json")
             file.touch(0o600)
-            file.write_text(text if text.endswith("\n") else f"{text}\n", "utf-8", "backslashreplace")
+            file.write_text(symbols(text if text.endswith("\n") else f"{text}\n"), "utf-8")
             try:
                 await self._run(*EDITORS, [str(file)])
                 edited = _read(file)

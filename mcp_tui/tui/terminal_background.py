@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Callable
 from typing import Final
 
 from textual.color import Color
@@ -19,11 +17,8 @@ from mcp_tui.protocol.patterns import late
 
 BACKGROUND_QUERY: Final = "\x1b]11;?\x1b\\"
 
-AWAITED_SECONDS: Final = 2.0
-"""Seconds in which a single escape may be the begin of an answer, and is kept for a moment."""
-
 _COLOUR_ANSWER: Final = late(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
-_BEGUN: Final = late(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,60}\x1b?)?)?)?)?\Z")
+_BEGUN: Final = late(r"\x1b\](?:1(?:1(?:;[^\x07\x1b]{0,60}\x1b?)?)?)?\Z")
 _RGB_COLOUR: Final = late(
     r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?"
 )
@@ -43,22 +38,20 @@ def assumed_light() -> bool:
 
 
 class Answers:
-    """Takes the answer out of what the terminal sends. ``now`` is a monotonic clock."""
+    """Takes the answer out of what the terminal sends."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._until = now() + AWAITED_SECONDS
+    def __init__(self) -> None:
         self._kept = ""
         self.light: bool | None = None
         """Whether the background is light, as soon as the terminal said it."""
 
     def typed(self, text: str) -> str:
-        """Returns what was typed. The begin of an answer is kept until the rest comes, or a call with an empty text."""
+        """Returns what was typed. The begin of an answer is kept until the rest comes, or a call with an empty text.
+
+        An escape alone at the end of a text is none: :class:`~mcp_tui.tui.pastes.Pastes` joins it with what follows.
+        """
         whole = _COLOUR_ANSWER.sub(self._take, self._kept + text)
         begun = _BEGUN.search(whole) if text else None
-        # An escape alone is the key as well: it is held back only while the answer may still be on its way.
-        if begun is not None and begun[0] == "\x1b" and (self.light is not None or self._now() > self._until):
-            begun = None
         self._kept = begun[0] if begun else ""
         return whole.removesuffix(self._kept)
 

@@ -21,7 +21,6 @@ from mcp_tui.tui.view.list_filters import best, catalogue
 from mcp_tui.tui.view.rows import counted
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.detail_pane import Detail, wrapped_lines
-from mcp_tui.tui.widgets.editor import InOrder
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_input import LineInput
 
@@ -32,7 +31,7 @@ LIST_CELLS: Final = 30, 22
 """Cells of a tool's name and of its arguments in the list, at most."""
 
 
-class FilterInput(InOrder, LineInput):
+class FilterInput(LineInput):
     """The filter above the list. Enter belongs to the screen: keys typed after it are for the form that it opens."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -281,7 +281,7 @@ class TimeoutScreen(Dialog[None]):
             return
         self._prefill()
         if self.focused is None and not self.deaf:
-            self.field.input.focus()
+            self.set_focus(self.field.input)
             self.field.input.select_all()  # typing replaces the reason
         self._describe(self.read_at(self.now(), self._version))
         super().tick()
@@ -293,7 +293,7 @@ class TimeoutScreen(Dialog[None]):
         if prefilled != self._prefilled and self.field.input.value == self._prefilled:
             self.field.put(prefilled)
             self._prefilled = prefilled
-            if self.field.input.has_focus:
+            if self.focused is self.field.input:
                 self.field.input.select_all()
 
     def _describe(self, now: float) -> None:
@@ -337,7 +337,7 @@ class TimeoutScreen(Dialog[None]):
         return self.field.text if self.field.input.value != self._prefilled else ""
 
     def action_edit(self) -> None:
-        self.field.input.focus()
+        self.set_focus(self.field.input)
 
     def action_close(self) -> None:
         if self.meant():

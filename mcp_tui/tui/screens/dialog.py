@@ -21,13 +21,13 @@ from textual.content import Content
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widget import Widget
-from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST_KEYS, MENU, bindings, key_of
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
-from mcp_tui.tui.widgets.line_input import LineInput
+from mcp_tui.tui.widgets.line_input import InOrder, LineInput
 
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Input as AskedInput
@@ -228,7 +228,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     def action_move(self, step: int) -> None:
         """Moves the focus among the buttons; from elsewhere to the first one."""
         at = self.foot.index(self.focused) + step if self.focused in self.foot else 0
-        self.foot[at % len(self.foot)].focus()
+        self.set_focus(self.foot[at % len(self.foot)])
 
     # -- text ------------------------------------------------------------------------------------------------
 
@@ -273,7 +273,7 @@ def hinted(keys: LiteralString) -> SafeText:
     return clean(re.sub("(?<=[←→↑↓]) (?=[←→↑↓])", "", " ".join(shown)))
 
 
-class KeyButton(Button):
+class KeyButton(InOrder, Button):
     """A one-line button that shows its ``key``, given by its id, and runs the action of that key, or another ``action``."""
 
     def __init__(self, key: LiteralString, label: SafeText, id: str, action: str = "") -> None:
@@ -438,6 +438,7 @@ class InputsScreen(Dialog[dict[str, str] | None]):
             hidden = "required, hidden while you type" if each.secret else "required"
             value = (typed or {}).get(each.id, each.default or "")
             field = LineInput(value, hidden, password=each.secret, compact=True)
+            field.entered = self._enter
             self._fields.append((each, field))
             shown += [Static(label, markup=False, classes="-asked"), field]
         title = brief(name, 40) if does else safe("Inputs for {}", brief(name, 40))
@@ -448,18 +449,19 @@ class InputsScreen(Dialog[dict[str, str] | None]):
         return [self._done, *more, ("app.back", "Back")]
 
     def on_mount(self) -> None:
-        self._fields[0][1].focus()
+        self.set_focus(self._fields[0][1])
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def _enter(self) -> None:
+        """Dismisses the answers, or goes to the first field that has none, or a wrong one."""
         for each, input_ in self._fields:
             if input_.value and (not each.options or input_.value in each.options):
                 continue
             if input_.value:
                 choices = ", ".join(map(clean, each.options))
                 self.say(self._wrong, safe("{} is one of {}.", clean(each.id), choices))
-            elif input_ is event.input:
+            elif input_ is self.focused:
                 self.say(self._wrong, safe("{} is empty.", brief(each.id, 60)))
-            input_.focus()
+            self.set_focus(input_)
             return
         self.dismiss(self.typed)
 

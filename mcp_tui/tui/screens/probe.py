@@ -31,7 +31,7 @@ from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.view import probe_report as view
 from mcp_tui.tui.view.detail import Section
 from mcp_tui.tui.view.lines import Line, Lines, line, texts
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, symbols, words
 from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
@@ -92,7 +92,7 @@ class ProbeScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.set_class(self.app.ascii, "-ascii")
         self.keys.show(keys(PROBE))
-        self.list.focus()
+        self.set_focus(self.list)
         self.set_interval(FINDINGS_LOOK_SECONDS, self.look)
         self._introduce()
         self.look()
@@ -270,14 +270,14 @@ class ProbeScreen(ModalScreen[None]):
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server_named).strip("-.")[:48] or "server"
         path = free(Path(), f"probe-{name}.md")
         try:
-            save(path, view.markdown(self.report).encode(errors="backslashreplace"))
+            save(path, symbols(view.markdown(self.report)).encode())
         except OSError as error:
             self.keys.tell(brief(f"{path}: {error.strerror}"), "error")
         else:
             self.keys.tell(brief(f"written to {path.absolute()}", 300), "muted")
 
     def action_other_pane(self) -> None:
-        (self.evidence if self.list.has_focus else self.list).focus()
+        self.set_focus(self.evidence if self.focused is self.list else self.list)
 
     def action_interrupt(self) -> None:
         """Copy the selected text, else stop the probe, else go back (ctrl+c)."""

@@ -30,7 +30,7 @@ class ReadingScreen(Dialog[None]):
         pane = self.query_one(Detail)
         pane.hint = hint("{app.back} Close  {detail.find} Find  {view.pager} Pager")
         pane.show(self._about, self._sections)
-        pane.focus()
+        self.set_focus(pane)
 
     def action_pager(self) -> None:
         self.app.page(self.query_one(Detail).text)

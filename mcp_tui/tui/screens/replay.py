@@ -343,7 +343,7 @@ class ReplayScreen(SessionScreen):
 
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
-        return ("Next match", "Close") if self.find_input.has_focus else super().typing
+        return ("Next match", "Close") if self.focused is self.find_input else super().typing
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -411,14 +411,14 @@ class ReplayScreen(SessionScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether an action is available: searching on needs the input."""
         if action == "find_on":
-            return self.find_input.has_focus
+            return self.focused is self.find_input
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:
         """Closes what was opened last, and a recording that was opened from a session."""
         if self.find_input.display:
             self.find_input.display = False
-            self.table.focus()
+            self.set_focus(self.table)
             return
         busy = self.filtering.display or self.maximized is not None or self.selections
         if busy or self.focused is not self.table or len(self.app.screen_stack) <= 2:

@@ -19,7 +19,7 @@ from mcp_tui.tui.view.detail import BINARY, label, part_page, plain, structured_
 from mcp_tui.tui.view.markdown import is_markdown
 from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
 from mcp_tui.tui.view.picture import ImagePage, Picture, facts, pictured
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, symbols, words
 from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.image import SHOWN_IMAGES, decode, ground, undrawn
@@ -66,6 +66,8 @@ class ResultScreen(Dialog[str | None]):
         self._over = ""
         self._path_of: int | None = None
         """The number of the part that the typed path is for."""
+        self._symbols_in: int | None = None
+        """The number of the part that was saved with symbols, to be saved as it is if a person asks again."""
         heading = place("heading", (title, "bold"), words("  "), durations.size(len(raw)))
         self._pager = Pager()
         said = "Does not match the output schema: {}"
@@ -193,13 +195,16 @@ class ResultScreen(Dialog[str | None]):
         if not self._parts:
             return
         self._over = ""
+        self._path.display = True
+        self.set_focus(self._path)
         if self._path_of != self._at:
             self._path_of = self._at
             self._path.value = str(free(Path.cwd(), file_name(self._parts[self._at])))
-        self._path.cursor_position = len(self._path.value)
-        self._path.display = True
-        self.set_focus(self._path)
-        self._note(words("Save this part to:"), "$text-muted")
+            self._path.select_all()
+        raw = self._symbols_in == self._at
+        self._note(
+            words("Save the raw bytes of this part to:" if raw else "Save this part to:"), "$text-muted"
+        )
         self.tick()
 
     def on_input_submitted(self) -> None:
@@ -208,8 +213,11 @@ class ResultScreen(Dialog[str | None]):
         if not text:
             return
         try:
-            data = content(self._parts[self._at])
-            save(path, data, over=self._over == text)
+            part = self._parts[self._at]
+            data = content(part)
+            raw = bool(part.data) or self._symbols_in == self._at
+            shown = data if raw else symbols(data.decode()).encode()
+            save(path, shown, over=self._over == text)
         except FileExistsError:
             self._over = text
             self._note(safe("{} exists – press enter again to overwrite", brief(str(path), 200)), "$warning")
@@ -222,7 +230,14 @@ class ResultScreen(Dialog[str | None]):
             self._note(safe("Cannot write {}: {}", brief(str(path), 200), brief(why)), "$error")
             return
         self._path_of = None
-        self._done(safe("{} written to {}", durations.size(len(data)), brief(str(path), 300)), "$success")
+        self._symbols_in = self._at if shown != data else None
+        more = (
+            hint(", control characters as symbols. {result.save} saves the raw bytes.")
+            if shown != data
+            else NOTHING
+        )
+        place = brief(str(path), 300)
+        self._done(safe("{} written to {}{}", durations.size(len(shown)), place, more), "$success")
 
     def _done(self, text: SafeText, style: str) -> None:
         self._path.display = False

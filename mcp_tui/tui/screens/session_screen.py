@@ -136,7 +136,9 @@ class SessionScreen(LayoutScreen):
     @property
     def typing(self) -> tuple[LiteralString, LiteralString] | None:
         """The labels of enter and esc while a filter, or a text to find, is typed; ``None`` otherwise."""
-        return ("Done", "Clear") if self.filtering.input.has_focus or self.detail.finder.typing else None
+        return (
+            ("Done", "Clear") if self.focused is self.filtering.input or self.detail.finder.typing else None
+        )
 
     # -- drawing -----------------------------------------------------------------------------------------------
 
@@ -395,7 +397,7 @@ class SessionScreen(LayoutScreen):
 
     def action_back(self) -> None:
         """Closes what was opened last; never the app."""
-        if self.filtering.input.has_focus:
+        if self.focused is self.filtering.input:
             self.filtering.close_input()
         elif self.details.message is not None:
             self.details.close_message()

@@ -21,6 +21,7 @@ from mcp_tui.tui.view.wire import parsed
 
 COPIES: Final = {
     "result": words("Result"),
+    "raw": words("Result, control characters unchanged"),
     "command": words("Command line"),
     "request": words("JSON-RPC request"),
     "both": words("JSON-RPC request and answer"),

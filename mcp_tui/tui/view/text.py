@@ -88,20 +88,30 @@ def clean(text: str, *, newlines: bool = False) -> SafeText:
     return SafeText(text)
 
 
-_UNTYPED: Final = late("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_LINE_ENDS: Final = late("\r\n?")
+_UNTYPED: Final = late("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
 """Characters that no key types: controls except tab and line ends, and halves of a surrogate pair."""
 
 
-def typeable(text: str) -> str:
-    """Returns pasted text without the controls of a terminal (C0, DEL, C1) and without lone surrogates."""
-    return _UNTYPED.sub("", text)
+def symbols(text: str, *, line_ends: bool = False) -> str:
+    """Returns a text to copy, or one that was pasted, with control characters (C0, DEL, C1) as symbols.
+
+    Tabs, LF, and CR LF stay, as does everything that only hides. With ``line_ends`` each CR LF and CR becomes LF.
+    """
+    if line_ends:
+        text = _LINE_ENDS.sub("\n", text)
+    return _UNTYPED.sub(lambda found: _picture(found[0]), text)
 
 
 def one_line(text: str) -> str:
-    """Returns text for a field of one line: what can be seen of it, with each white space as one space."""
+    """Returns text for a field of one line: what can be seen of it, with each white space as one space.
+
+    Control characters become symbols.
+    """
     if text.isascii() and text.isprintable():
         return text
-    line = "".join(" " if each.isspace() else each for each in text if each.isspace() or each.isprintable())
+    text = symbols("".join(" " if each.isspace() else each for each in text))
+    line = "".join(each for each in text if each.isprintable())
     return _odd(newlines=False, plain=line.isascii()).sub("", line)
 
 

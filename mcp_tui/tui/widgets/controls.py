@@ -19,7 +19,8 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.view.forms import Styled, dots
 from mcp_tui.tui.view.text import brief, safe, words
-from mcp_tui.tui.widgets.editor import Editor, InOrder
+from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.tui.widgets.line_input import InOrder
 
 LISTED_SUGGESTIONS: Final = 200
 """Suggestions that are listed at once; typing finds the others."""
@@ -36,11 +37,31 @@ class TextField(Editor):
     """A text, a number, JSON, or a list with an item a line.
 
     ``step`` gets the cursor keys first: -1 for up, 1 for down; it returns whether it used them. ``masked`` hides the text.
+    ``replaced`` returns whether typing replaces the text when the focus comes to it, as it does a default. ``takes`` gets
+    pasted text first, and returns whether it took it.
     """
 
-    def __init__(self, step: Callable[[int], bool], *, masked: bool = False) -> None:
+    def __init__(
+        self,
+        step: Callable[[int], bool],
+        replaced: Callable[[], bool],
+        takes: Callable[[str], bool],
+        *,
+        masked: bool = False,
+    ) -> None:
         super().__init__(veil=dots if masked else None)
         self._step = step
+        self._replaced = replaced
+        self._takes = takes
+
+    def on_focus(self, event: events.Focus) -> None:
+        # In its own queue, so before any key that is typed after the focus moved here.
+        if not event.from_app_focus and self._replaced():
+            self.select_all()
+
+    def put_pasted(self, text: str) -> None:
+        if not self._takes(text):
+            super().put_pasted(text)
 
     def say(self, vacant: Sequence[Styled]) -> None:
         self.placeholder = Content.assemble(*vacant)

@@ -6,45 +6,21 @@ Keys may be typed ahead: those after a key that moved the focus belong to the wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import Final
 
 from rich.text import Text
 from textual import events
-from textual.app import App
-from textual.widget import Widget
 from textual.widgets import TextArea
 
-from mcp_tui.tui.view.text import clean, typeable
+from mcp_tui.tui.view.text import clean, safe, symbols
+from mcp_tui.tui.widgets.line_input import InOrder
 
-if TYPE_CHECKING:
-    _Widget = Widget
-else:
-    _Widget = object
-
-
-class InOrder(_Widget):
-    """Handles keys in the order of typing; hands a key on that follows one that moved the focus.
-
-    Textual runs a binding only after its key has bubbled up to the app; a character typed after it would overtake it.
-    """
-
-    async def _on_key(self, event: events.Key) -> None:
-        focused = self.screen.focused
-        if focused is not None and focused is not self and self in focused.ancestors:
-            return  # the key bubbles up from a part of this widget
-        if focused is not None and focused is not self:
-            event.stop()
-            event.prevent_default()
-            focused.post_message(events.Key(event.key, event.character))
-            return
-        app = cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        if await app._check_bindings(event.key):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-            event.stop()
-            event.prevent_default()
+LAID_OUT_CHARACTERS: Final = 200_000
+"""Characters of an editor after a paste, at most: more would hold up everything else for seconds."""
 
 
 class Editor(InOrder, TextArea):
-    """Plain text. Invisible characters are drawn as dots and stay in the text, but for pasted controls of a terminal.
+    """Plain text. Invisible characters are drawn as dots and stay in the text; pasted control characters become symbols.
 
     ``veil`` returns the text as it is drawn where some of it is secret; nothing is copied from it then.
     """
@@ -58,7 +34,20 @@ class Editor(InOrder, TextArea):
         self.cursor_blink = False
 
     def on_paste(self, event: events.Paste) -> None:
-        event.text = typeable(event.text)
+        if self.hand_on(event):
+            return
+        # Not as TextArea does it: that takes the focus back later, from a field that a key may have moved it to meanwhile.
+        event.stop()
+        event.prevent_default()
+        self.put_pasted(symbols(event.text, line_ends=True))
+
+    def put_pasted(self, text: str) -> None:
+        """Puts a pasted text in the place of the selection; says so if it is too long to be laid out."""
+        if len(self.text) + len(text) > LAID_OUT_CHARACTERS:
+            said = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), LAID_OUT_CHARACTERS)
+            self.app.notify(said, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
+        elif not self.read_only:
+            self.move_cursor(self.replace(text, *sorted(self.selection)).end_location)
 
     def get_line(self, line_index: int) -> Text:
         line = self.document.get_line(line_index)

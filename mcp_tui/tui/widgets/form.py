@@ -60,6 +60,10 @@ def _label(field: Field, *more: Styled, style: str) -> Static:
     return Static(Content.assemble((_named(field), style), *more), markup=False, classes="-label")
 
 
+def _is_long(entry: FieldEntry | None) -> bool:
+    return entry is not None and len(entry.text) > EDITED_CHARACTERS
+
+
 def _as_json(draft: Draft, text: str) -> Draft:
     return {**draft, ALL_ARGUMENTS: FieldEntry(Given.JSON, text)}
 
@@ -74,6 +78,7 @@ class FieldRow(Vertical):
     Args:
         field: the field.
         entry: its content at first.
+        default: its content in a new form.
         label: cells of the label.
         edited: is called when a person changes the content.
         masked: hides the text while it is typed.
@@ -85,6 +90,7 @@ class FieldRow(Vertical):
         self,
         field: Field,
         entry: FieldEntry | None,
+        default: FieldEntry | None,
         *,
         label: int,
         edited: Callable[[FieldRow], None],
@@ -95,7 +101,8 @@ class FieldRow(Vertical):
         self._masked = masked
         self._edited = edited
         self._entry = entry
-        self._fixed = entry is not None and len(entry.text) > EDITED_CHARACTERS
+        self._default = default
+        self._fixed = _is_long(entry)
         self._offered: Sequence[FieldChoice] = field.choices
         self._suggestions = Suggestions()
         self._problem = Static(markup=False, classes="-problem")
@@ -115,11 +122,17 @@ class FieldRow(Vertical):
             case FieldKind.SEVERAL if not self._as_json:
                 return SeveralField(self.field.choices, self._shown)
             case _:
-                made = TextField(self._suggestions.step, masked=self._masked)
+                made = TextField(
+                    self._suggestions.step, self._is_replaced, self._take_whole, masked=self._masked
+                )
                 made.text = self._shown
                 made.read_only = self._fixed
                 made.set_class(self._has_lines, "-lines")
                 return made
+
+    def _is_replaced(self) -> bool:
+        """Returns whether typing replaces the text: that of a number, and a default that nobody changed."""
+        return self.field.kind in (FieldKind.NUMBER, FieldKind.INTEGER) or self.entry == self._default
 
     def put(self) -> None:
         """Mounts label and control at once: keys typed ahead are meant for them."""
@@ -148,15 +161,34 @@ class FieldRow(Vertical):
         """The content, even if the message of a change is still under way; ``None`` if the field is not set."""
         text = self.control.text
         if text != self._shown:
-            json = self._as_json or self.field.kind is FieldKind.JSON
-            self._entry = FieldEntry(Given.JSON if json else Given.TEXT, text) if text else None
+            self._entry = self._made(text) if text else None
             self._say_vacant()
         return self._entry
 
+    def _made(self, text: str) -> FieldEntry:
+        json = self._as_json or self.field.kind is FieldKind.JSON
+        return FieldEntry(Given.JSON if json else Given.TEXT, text)
+
+    def _take_whole(self, text: str) -> bool:
+        """Takes a pasted text that is too long to be edited, to send it unchanged; it also replaces one that is sent so."""
+        control = self.control
+        assert isinstance(control, TextField)
+        if not self._fixed:
+            if len(control.text) + len(text) <= EDITED_CHARACTERS:
+                return False
+            start, end = sorted(control.selection)
+            before, after = (
+                control.get_text_range((0, 0), start),
+                control.get_text_range(end, control.document.end),
+            )
+            text = f"{before}{text}{after}"
+        self._write(self._made(text))
+        return True
+
     def _write(self, entry: FieldEntry | None) -> None:
-        self._entry, self._fixed = entry, False
+        self._entry, self._fixed = entry, _is_long(entry)
         if isinstance(self.control, TextField):
-            self.control.read_only = False
+            self.control.read_only = self._fixed
         if self.control.text != self._shown:
             self.control.text = self._shown
         self._say_vacant()
@@ -343,6 +375,7 @@ class Form(Vertical):
         if not self._list.is_attached:
             return
         self._list.remove_children()
+        defaults = self.layout_.started(self._draft) or {}
         choice = self.layout_.choice
         fields = self.layout_.fields_of(self._draft)
         fields = fields if choice is None else (choice, *fields)
@@ -356,7 +389,10 @@ class Form(Vertical):
             else:
                 entry = self._draft.get(each.path)
                 masked = self._masks and each.secret
-                shown.append(FieldRow(each, entry, label=label, edited=self._row_edited, masked=masked))
+                default = defaults.get(each.path)
+                shown.append(
+                    FieldRow(each, entry, default, label=label, edited=self._row_edited, masked=masked)
+                )
         if not shown and not self.as_json:
             shown.append(Static(Content.styled(self._vacant, "$text-muted")))
         self._list.mount(*shown)
@@ -459,7 +495,7 @@ class Form(Vertical):
         if not self.as_json:
             self._show(made)
             self.post_message(self.Changed())
-            self.editor.focus()
+            self.screen.set_focus(self.editor)
             return
         why = self.layout_.whole
         if self.editor.text != made[ALL_ARGUMENTS].text and not why:
@@ -534,8 +570,6 @@ class Form(Vertical):
         row = self.row
         if row is not None:
             self._about.update(Content.assemble(*about(row.field, row.entry)))
-            if row.field.kind in (FieldKind.NUMBER, FieldKind.INTEGER) and isinstance(row.control, TextField):
-                row.control.select_all()  # typing replaces a default
             row.suggest()
             self._complete(row)
 
@@ -591,9 +625,9 @@ class Form(Vertical):
             return self.arguments()
         row = next((row for row in self._rows if row in wrong), None)
         if self.as_json:
-            self.editor.focus()
+            self.screen.set_focus(self.editor)
         elif row is not None:
-            row.control.focus()
+            self.screen.set_focus(row.control)
         return None
 
     def _complain(self, problems: list[Problem]) -> None:

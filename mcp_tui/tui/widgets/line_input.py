@@ -1,17 +1,72 @@
-"""A field of one line. Apart from the editor of several: that takes longer to load than the workbench's own widgets."""
+"""A field of one line. Apart from the editor of several: that takes longer to load than the workbench's own widgets.
+
+Keys may be typed ahead: those after a key that moved the focus belong to the widget that has the focus now.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, cast
+
+from textual import events
+from textual.app import App
 from textual.reactive import reactive
+from textual.widget import Widget
 from textual.widgets import Input
 
-from mcp_tui.tui.view.text import one_line
+from mcp_tui.tui.view.text import one_line, safe
+
+LINE_CHARACTERS: Final = 10_000
+"""Characters of a field of one line after a paste, at most."""
+
+if TYPE_CHECKING:
+    _Widget = Widget
+else:
+    _Widget = object
 
 
-class LineInput(Input):
-    """A field of one line of visible text, whatever is pasted or put into it. Its cursor does not blink."""
+class InOrder(_Widget):
+    """Handles keys in the order of typing; hands on keys and pastes that follow a key that moved the focus.
+
+    Textual runs a binding only after its key has bubbled up to the app; a character typed after it would overtake it.
+    """
+
+    async def _on_key(self, event: events.Key) -> None:
+        focused = self.screen.focused
+        if focused is not None and focused is not self and self in focused.ancestors:
+            return  # the key bubbles up from a part of this widget
+        app = cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
+        priority = focused is not None and focused is not self  # the app looked for those of this widget
+        if await app._check_bindings(event.key, priority):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            event.stop()
+            event.prevent_default()
+        else:
+            self.hand_on(event)
+
+    def hand_on(self, event: events.Key | events.Paste) -> bool:
+        """Hands a key or a paste to the widget that has the focus now; returns false if that is this one."""
+        focused = self.screen.focused
+        if focused is None or focused is self or self in focused.ancestors:
+            return False
+        event.stop()
+        event.prevent_default()
+        key = isinstance(event, events.Key)
+        focused.post_message(events.Key(event.key, event.character) if key else events.Paste(event.text))
+        return True
+
+    def on_paste(self, event: events.Paste) -> None:
+        self.hand_on(event)
+
+
+class LineInput(InOrder, Input):
+    """A field of one line of visible text, whatever is pasted or put into it. Its cursor does not blink.
+
+    It is selected before the first key after the focus moved to it. ``entered`` is called within the key enter: keys
+    typed after it may be for another field.
+    """
 
     cursor_blink = reactive(False, init=False)
+    entered: Callable[[], object] | None = None
 
     def replace(self, text: str, start: int, end: int) -> None:
         super().replace(one_line(text), start, end)
@@ -19,3 +74,21 @@ class LineInput(Input):
     def validate_value(self, value: str) -> str:
         """Returns the value without what is invisible, such as in a default of a file."""
         return one_line(value)
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self.hand_on(event):
+            return
+        event.stop()
+        event.prevent_default()
+        text, most = event.text.strip("\r\n"), self.max_length or LINE_CHARACTERS
+        if len(self.value) + len(text) > most:
+            said = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), most)
+            self.app.notify(said, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
+        else:  # all of its lines: Textual takes the first one only
+            self.replace(text, *sorted(self.selection))
+
+    async def action_submit(self) -> None:
+        if self.entered is None:
+            await super().action_submit()
+        else:
+            self.entered()

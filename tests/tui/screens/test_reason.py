@@ -89,7 +89,7 @@ async def test_a_reason_is_one_line_of_visible_text_within_its_length():
         await pilot.pause()
         await pilot.press("y", "enter")
         await pilot.pause()
-        assert host.answer.startswith("a b[2Jc" + "xx")
+        assert host.answer.startswith("a b␛[2Jc␇ second line" + "xx")
         assert len(host.answer) == TYPED_CHARACTERS
         assert host.answer.isprintable()
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from textual.events import Paste
+from textual.containers import Vertical
+from textual.events import Key, Paste
 from textual.widgets import Label
 
 from mcp_tui.tui.widgets.editor import Editor
@@ -31,21 +32,47 @@ async def test_no_pasted_text_reaches_the_terminal_raw(kind: type[LineInput | Ed
 
 
 @pytest.mark.parametrize("kind", [LineInput, Editor])
-async def test_what_no_key_types_is_not_in_the_text_that_is_sent(kind: type[LineInput | Editor]):
+async def test_pasted_control_characters_are_symbols_and_nothing_is_lost(kind: type[LineInput | Editor]):
     field = kind()
     async with Host(field).run_test() as pilot:
         field.focus()
         await pilot.pause()
         pilot.app.post_message(Paste(CONTROLS))
         await pilot.pause()
-        assert (field.value if isinstance(field, LineInput) else field.text) == "a[2Jb2Jcd"
+        text = field.value if isinstance(field, LineInput) else field.text
+        assert text == "a␛[2Jb‹009B›2J␎c␡␀d‹D800›"
+
+
+async def test_a_line_takes_all_lines_of_a_paste_and_says_so_if_they_are_too_many():
+    field = LineInput(max_length=20)
+    async with Host(field).run_test(size=(80, 24)) as pilot:
+        field.focus()
+        await pilot.pause()
+        pilot.app.post_message(Paste("one\x0btwo\r\nthree\n"))
+        pilot.app.post_message(Paste("and a text that has no room"))
+        await pilot.pause()
+        assert field.value == "one two  three"
+        assert [each.message for each in pilot.app._notifications] == [  # pyright: ignore[reportPrivateUsage]
+            "Not pasted: 27 characters. This field holds 20."
+        ]
+
+
+async def test_a_paste_behind_a_key_that_moved_the_focus_is_for_the_next_field():
+    fields = Editor(), LineInput()
+    async with Host(Vertical(*fields)).run_test() as pilot:
+        fields[0].focus()
+        await pilot.pause()
+        for each in (Key("a", "a"), Paste("b"), Key("tab", None), Paste("c"), Key("d", "d")):
+            pilot.app.post_message(each)
+        await pilot.pause()
+        assert (fields[0].text, fields[1].value) == ("ab", "cd")
 
 
 async def test_a_line_is_visible_text_also_where_a_file_gives_it():
     host = Host(Label())
     async with host.run_test():
         await host.put(field := LineInput("a\tb\u202ec\u200b\x1b"))
-        assert field.value == "a bc"
+        assert field.value == "a bc␛"
 
 
 async def test_an_editor_keeps_marks_of_a_language_and_draws_them_as_dots():

@@ -120,6 +120,35 @@ async def test_what_is_typed_in_a_hurry_lands_in_order():
         assert [str(each) for each in app.form.errors()] == ["colour is required"]
 
 
+DEFAULTS: dict[str, tuple[Json, str, Json]] = {
+    "string": ("old", "new", "new"),
+    "number": (1.5, "2", 2),
+    "integer": (10, "2", 2),
+    "array": (["a", "b"], "c", ["c"]),
+    "object": ({"a": 1}, '{"b": 2}', {"b": 2}),
+    "any": ("old", '"new"', "new"),
+}
+"""By type: a default, what is typed in its place, and the value then."""
+
+
+async def test_typing_takes_the_place_of_a_default_however_fast_it_is_typed():
+    fields: dict[str, Json] = {
+        name: {"default": default, **({} if name == "any" else {"type": name, "items": {"type": "string"}})}
+        for name, (default, _, _) in DEFAULTS.items()
+    }
+    keys = [key for _, typed, _ in DEFAULTS.values() for key in (*typed, "tab")]
+    async with showing(schema(fields)) as (app, pilot):
+        await rush(app, pilot, *keys)
+        assert app.form.arguments() == {name: value for name, (_, _, value) in DEFAULTS.items()}
+        await rush(app, pilot, "shift+tab")  # the button hands nothing on
+        await rush(app, pilot, *["shift+tab"] * 5, "end", "!")
+        assert app.form.arguments()["string"] == "new!", "what a person typed stays"
+        app.app_focus = False
+        app.app_focus = True
+        await rush(app, pilot, "?")
+        assert app.form.arguments()["string"] == "new!?", "the terminal had lost the focus meanwhile"
+
+
 async def test_errors_stand_beside_their_fields_and_go_as_soon_as_they_are_mended():
     async with showing(
         schema(

@@ -24,7 +24,7 @@ from mcp_tui.tui.view.copies import COPIES
 from mcp_tui.tui.view.detail import document
 from mcp_tui.tui.view.durations import size
 from mcp_tui.tui.view.rows import plural, request, safe_name
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
+from mcp_tui.tui.view.text import SafeText, brief, safe, symbols, words
 from mcp_tui.tui.widgets.request_table import RequestTable
 
 COMPARED: Final = 5000
@@ -88,7 +88,8 @@ class Copying:
 
         def chosen(kind: str | None) -> None:
             if kind is not None:
-                self._look.copied = kind
+                if kind != "raw":  # asked for each time
+                    self._look.copied = kind
                 self._copy_request(row, kind)
 
         title = safe("Copy {} {}", brief(str(row.id), 40), request(row))
@@ -125,20 +126,20 @@ class Copying:
 
     def _copy_request(self, row: Request, kind: str) -> None:
         id_ = brief(str(row.id), 40)
-        if kind in ("result", "both") and row.response_size > COPIED_BYTES:
+        if kind in ("result", "raw", "both") and row.response_size > COPIED_BYTES:
             said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
             self._screen.tell(safe(said, id_, size(row.response_size), key_of("request.save")))
         elif copied := self._payloads.copied(row, kind, most=COPIED_BYTES):
-            self.copy_text(copied, safe("of request {}: {}", id_, COPIES[kind]))
-        elif kind == "result":
+            self.copy_text(copied, safe("of request {}: {}", id_, COPIES[kind]), raw=kind == "raw")
+        elif kind in ("result", "raw"):
             said = "Request {} has no answer yet. {} copies something else of it."
             self._screen.tell(safe(said, id_, key_of("request.copy")))
         else:
             self._screen.tell(safe("The message of request {} is not available", id_))
 
-    def copy_text(self, text: str, what: SafeText) -> None:
+    def copy_text(self, text: str, what: SafeText, *, raw: bool = False) -> None:
         """Copies a text by OSC 52. Not every terminal takes it, so the message names the other way, too."""
-        self._screen.app.copy_to_clipboard(text)
+        self._screen.app.copy_to_clipboard(text, raw=raw)
         said = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
         self._screen.tell(safe(said, what, key_of("request.save")), "muted", seconds=4)
 
@@ -222,8 +223,8 @@ class Copying:
         return [secrets.redact(each).decode() for each in reversed(made)]
 
     def _write(self, name: str, lines: Iterable[str]) -> None:
-        """Writes a new file, readable only by its owner, and says where it is."""
-        place, text = free(Path(), name), "".join(f"{line}\n" for line in lines)
+        """Writes a new file, readable only by its owner, with control characters as symbols, and says where it is."""
+        place, text = free(Path(), name), symbols("".join(f"{line}\n" for line in lines))
         try:
             save(place, text.encode(errors="backslashreplace"))
         except OSError as error:

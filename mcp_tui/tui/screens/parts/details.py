@@ -95,7 +95,7 @@ class Payloads:
 
         Messages of more than ``most`` bytes are left out.
         """
-        if kind == "result":
+        if kind in ("result", "raw"):
             return self.result(row)
         scene = self._scene
         found, secrets, now = self.export(row, most=most), scene.redactor(), scene.now()

@@ -56,6 +56,7 @@ class FilterLine(Horizontal):
         self._lists = {name: pane for name, pane in screen.panes.items() if isinstance(pane, LineList)}
         self._what = Label(markup=False)
         self.input = LineInput(id="filter", compact=True)
+        self.input.entered = self._enter
         self.passing = Label(markup=False)
         super().__init__(self._what, self.input, self.passing)
         self.display = False
@@ -93,7 +94,7 @@ class FilterLine(Horizontal):
     def _count(self) -> None:
         """Updates the number of matches; the line is hidden with its list, unless it has the focus."""
         pane = self._typed_list
-        if not self.input.has_focus:
+        if self._screen.focused is not self.input:
             self.display = bool(self.input.value) and pane.display
         if self.display:
             problem = self._terms[self._typed_for].problem
@@ -145,7 +146,7 @@ class FilterLine(Horizontal):
     def on_input_changed(self, event: Input.Changed) -> None:
         self._filter(self._typed_for, event.value)
 
-    def on_input_submitted(self) -> None:
+    def _enter(self) -> None:
         """Returns to the list; the line stays unless it is empty."""
         self.display = bool(self.input.value)
         self._return()

@@ -1,0 +1,81 @@
+"""Bracketed pastes, taken whole out of what the terminal sends, before anything looks for keys in it.
+
+Textual's parser looks for keys within a paste: a control character could end its protection, and what followed acted. Not
+every terminal takes the end marker out of a pasted text (tmux does not), so an end marker counts only where nothing
+follows it at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from textual.events import Key, Paste
+
+from mcp_tui.protocol.patterns import late
+
+START: Final = "\x1b[200~"
+END: Final = "\x1b[201~"
+
+UNENDED_SECONDS: Final = 2.0
+"""Seconds without input after which a paste is taken as it is, although its end is missing."""
+
+_BEGUN: Final = late(r"\x1b(?:\[(?:2(?:0(?:0)?)?)?)?\Z")
+_ONE_KEY: Final = late(r"[^\x1b]|\x1b(?:[^\x1b\[]|O.|\[[\d;]*[~A-HJ-NP-Za-z])?")
+
+
+class Pastes:
+    """Tells pastes from typed text. ``now`` is a monotonic clock."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._heard = now()
+        self._kept = ""
+        """The end of typed text that may begin a paste."""
+        self._pasted: list[str] | None = None
+        """The text since the start marker of a paste, while its end is not certain."""
+        self._unended = False
+        """Whether a part of the paste was delivered without its end. One key alone is then a person's."""
+
+    def sort(self, text: str) -> Iterator[str | Paste | Key]:
+        """Yields pastes and typed text in their order. An empty ``text`` means that the terminal was quiet for a moment."""
+        if not text:
+            yield from self._quiet()
+            return
+        self._heard = self._now()
+        if self._unended and _ONE_KEY.fullmatch(text):
+            self._pasted, self._unended = None, False
+        if self._pasted is not None:
+            self._pasted.append(text)
+            return
+        typed, start, pasted = (self._kept + text).partition(START)
+        self._kept = ""
+        if start:
+            self._pasted = [pasted]
+        elif begun := _BEGUN.search(typed):
+            self._kept = begun[0]
+            typed = typed.removesuffix(self._kept)
+        if typed:
+            yield typed
+
+    def _quiet(self) -> Iterator[str | Paste | Key]:
+        if self._pasted is None:
+            # A longer beginning is none that a person types: its rest may still be on its way.
+            if self._kept == "\x1b":
+                self._kept = ""
+                yield Key("escape", "\x1b")
+            elif self._kept == "\x1b[":
+                self._kept = ""
+                yield "\x1b["
+            return
+        text = "".join(self._pasted)
+        pasted, end, typed = text.rpartition(END)
+        if end and START not in typed:
+            self._pasted, self._unended = None, False
+            yield from map(Paste, pasted.split(END + START))
+            if typed:
+                yield from self.sort(typed)
+        elif text and self._now() - self._heard >= UNENDED_SECONDS:
+            self._pasted, self._unended = [], True
+            yield Paste(text)
