@@ -122,7 +122,7 @@ class Host(App[int], inherit_bindings=False):
         return await super()._check_bindings(key, priority)
 
     def copy_to_clipboard(self, text: str, *, raw: bool = False) -> None:
-        """Copies a text by OSC 52. Control characters become symbols, since a shell would obey them, unless it is ``raw``."""
+        """Copies a text by OSC 52, with control characters as symbols: a shell would obey them. ``raw`` keeps them."""
         super().copy_to_clipboard(text.encode("utf-8", "replace").decode() if raw else symbols(text))
 
     def get_line_filters(self) -> Sequence[LineFilter]:

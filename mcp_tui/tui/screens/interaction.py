@@ -419,7 +419,7 @@ class RootsScreen(InteractionScreen):
     def __init__(self, question: Question, folders: Sequence[str]) -> None:
         proposal = "\n".join(proposed_roots(folders))
         self.editor = Editor(question.draft if isinstance(question.draft, str) else proposal)
-        self.editor.select_all()  # typing replaces a proposal
+        self.editor.offer()  # typing replaces a proposal
         self._told: list[str] = []
         super().__init__(question, self.editor)
 

@@ -92,7 +92,7 @@ class ProbeScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.set_class(self.app.ascii, "-ascii")
         self.keys.show(keys(PROBE))
-        self.set_focus(self.list)
+        self.list.focus()
         self.set_interval(FINDINGS_LOOK_SECONDS, self.look)
         self._introduce()
         self.look()

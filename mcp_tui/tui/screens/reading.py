@@ -30,7 +30,7 @@ class ReadingScreen(Dialog[None]):
         pane = self.query_one(Detail)
         pane.hint = hint("{app.back} Close  {detail.find} Find  {view.pager} Pager")
         pane.show(self._about, self._sections)
-        self.set_focus(pane)
+        pane.focus()
 
     def action_pager(self) -> None:
         self.app.page(self.query_one(Detail).text)

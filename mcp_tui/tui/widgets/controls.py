@@ -6,14 +6,15 @@ value means there. Labels and titles are the server's words, and never read as m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import ClassVar, Final
 
-from rich.text import Text
 from textual import events
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList, Select
+from textual.widget import Widget
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from mcp_tui.client.forms import FieldChoice
@@ -24,6 +25,13 @@ from mcp_tui.tui.widgets.line_input import InOrder
 
 LISTED_SUGGESTIONS: Final = 200
 """Suggestions that are listed at once; typing finds the others."""
+
+
+LISTED_LINES: Final = 12
+"""Lines of an open list with its border, at most."""
+
+LEAST_LINES: Final = 6
+"""Lines that an open list needs, unless it is shorter."""
 
 
 def labelled(choice: FieldChoice) -> Content:
@@ -57,7 +65,7 @@ class TextField(Editor):
     def on_focus(self, event: events.Focus) -> None:
         # In its own queue, so before any key that is typed after the focus moved here.
         if not event.from_app_focus and self._replaced():
-            self.select_all()
+            self.offer()
 
     def put_pasted(self, text: str) -> None:
         if not self._takes(text):
@@ -87,59 +95,150 @@ class TextField(Editor):
             super().action_cursor_down(select)
 
 
-class ChoiceField(InOrder, Select[str]):
-    """One of several. Letters choose the first that begins with them, or else has them in it."""
+class ChoiceField(InOrder, Widget, can_focus=True):
+    """One of several. Letters choose the first that begins with them, or else has them in it.
+
+    Textual's own moves the focus to its list and back by messages: keys that are typed fast would miss it.
+    """
+
+    OPENS: ClassVar[Collection[str]] = ("enter", "space", "up", "down")
+    """Keys that open the list."""
+
+    class Changed(Message):
+        """Another choice was made."""
 
     def __init__(self, choices: Sequence[FieldChoice], value: str) -> None:
-        options = [(Text(labelled(each).plain, no_wrap=True), each.label) for each in choices]
-        self._first = value if any(each.label == value for each in choices) else ""
-        self._said = {each.label: f"{each.label} {each.title}".casefold() for each in choices}
+        super().__init__()
+        self._choices = {each.label: each for each in choices}
+        self._text = value if value in self._choices else ""
+        self._vacant: Sequence[Styled] = ()
         self._typed = ""
-        super().__init__(options, value=self._first or Select.NULL, compact=True)
+        self._list = OptionList(*(labelled(each) for each in choices), markup=False, compact=True)
+        self._list.can_focus = False
+        self._list.display = False
 
-    def on_mount(self, event: events.Mount) -> None:
-        if not self.children:
-            event.prevent_default()  # it was removed before it was mounted: Select would look for its parts
+    def compose(self) -> ComposeResult:
+        yield self._list
+
+    def render(self) -> Content:
+        chosen = self._choices.get(self._text)
+        vacant = Content.assemble(*self._vacant).stylize_before("$text-muted")
+        said = vacant if chosen is None else labelled(chosen)
+        arrow = "▲" if self.listed else "▼"
+        return Content.assemble(
+            said.truncate(max(1, self.size.width - 3), ellipsis=True, pad=True), " ", arrow
+        )
 
     @property
     def text(self) -> str:
-        # Select takes its value only when it is mounted: a form that was turned to JSON before lost the choice.
-        return (self.selection or "") if self.is_mounted else self._first
+        return self._text
 
     @text.setter
     def text(self, text: str) -> None:
-        self.value = text or Select.NULL
+        self._text = text
+        self.refresh()
+        self.post_message(self.Changed())
+
+    def say(self, vacant: Sequence[Styled]) -> None:
+        self._vacant = vacant
+        self.refresh()
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
         return character is not None and character.isprintable() and character != " "
 
     async def _on_key(self, event: events.Key) -> None:
-        if self.screen.focused is not self:
-            return
-        if not self.check_consume_key(event.key, event.character):
-            self._typed = ""
+        if self.screen.focused is not self or not (self._find(event) or self._in_list(event.key)):
             return
         event.stop()
         event.prevent_default()
-        # Not with Select's own list: it would open, and take the keys typed ahead that are to send the form.
+
+    def _find(self, event: events.Key) -> bool:
+        """Chooses by a letter; returns false if the key is none."""
+        if not self.check_consume_key(event.key, event.character):
+            self._typed = ""
+            return False
         typed = (event.character or "").casefold()
         for wanted in (self._typed + typed, typed):
-            places = [(at, label) for label, said in self._said.items() if (at := said.find(wanted)) >= 0]
+            said = {label: f"{label} {each.title}".casefold() for label, each in self._choices.items()}
+            places = [(at, label) for label, text in said.items() if (at := text.find(wanted)) >= 0]
             if places:
                 self._typed, self.text = wanted, min(places, key=lambda place: place[0] > 0)[1]
-                return
+                self._point()
+                break
+        return True
 
-    def say(self, vacant: Sequence[Styled]) -> None:
-        # Like in on_mount(): it was removed before it was mounted, and the prompt would look for its parts.
-        if self.is_mounted and not self.children:
-            return
-        said = "".join(text for text, _ in vacant)
-        # Textual reads markup in a prompt: if it could find any, the first words have to do.
-        self.prompt = said.partition(" ·")[0] if {"[", "\\"} & set(said) else said
+    # -- the list --------------------------------------------------------------------------------------------
+
+    @property
+    def listed(self) -> bool:
+        """Whether the list is open."""
+        return self._list.display
+
+    def _in_list(self, key: str) -> bool:
+        """Opens the list, or moves in it; returns whether the key was for it."""
+        if not self.listed:
+            if key in self.OPENS:
+                self._open()
+            return key in self.OPENS
+        if key in ("enter", "space"):
+            self._choose()
+        elif key in ("up", "down"):
+            getattr(self._list, f"action_cursor_{key}")()
+        elif key in ("pageup", "pagedown"):
+            getattr(self._list, f"action_page_{key[4:]}")()
+        elif key == "escape":
+            self._close()
+        else:
+            return False
+        return True
+
+    def _open(self) -> None:
+        """Opens the list below or above the field, within the nearest part of the dialog that has room for it."""
+        wanted = len(self._choices) + 2
+        below = above = 0
+        for around in self.ancestors:
+            if isinstance(around, Widget):
+                below = around.region.bottom - self.region.bottom
+                above = self.region.y - around.region.y
+                if max(below, above) >= min(wanted, LEAST_LINES):
+                    break
+        over = below < min(wanted, LISTED_LINES) and above > below
+        height = min(wanted, LISTED_LINES, above if over else below)
+        self._list.styles.height = height
+        self._list.styles.offset = (0, -height if over else 1)
+        self._list.display = True
+        self._point()
+        self.refresh()
+
+    def _point(self) -> None:
+        """Puts the cursor of the list on the choice; on the first one without any."""
+        self._list.highlighted = list(self._choices).index(self._text) if self._text else 0
+
+    def _choose(self) -> None:
+        at = self._list.highlighted
+        self._close()
+        if at is not None:
+            self.text = list(self._choices)[at]
+
+    def _close(self) -> None:
+        self._list.display = False
+        self.refresh()
+
+    on_blur = _close
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is self:
+            self._close() if self.listed else self._open()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self._choose()
 
 
-class ToggleField(ChoiceField, inherit_bindings=False):
+class ToggleField(ChoiceField):
     """True, false, or neither; its row has the keys."""
+
+    OPENS = ()
 
     def __init__(self, value: str) -> None:
         super().__init__([FieldChoice(True, "true"), FieldChoice(False, "false")], value)

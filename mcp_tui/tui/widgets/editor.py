@@ -10,7 +10,9 @@ from typing import Final
 
 from rich.text import Text
 from textual import events
+from textual.actions import SkipAction
 from textual.widgets import TextArea
+from textual.widgets.text_area import Selection
 
 from mcp_tui.tui.view.text import clean, safe, symbols
 from mcp_tui.tui.widgets.line_input import InOrder
@@ -30,6 +32,7 @@ class Editor(InOrder, TextArea):
     ) -> None:
         self._veil = veil
         self._veiled = ("", [""])
+        self._offered: Selection | None = None
         super().__init__(text, compact=True, highlight_cursor_line=False, show_line_numbers=line_numbers)
         self.cursor_blink = False
 
@@ -60,7 +63,18 @@ class Editor(InOrder, TextArea):
             line = "".join(each if each == "\t" or clean(each) == each else "·" for each in line)
         return Text(line, end="", no_wrap=True)
 
+    def offer(self) -> None:
+        """Selects the text, so that typing replaces it."""
+        self.select_all()
+        self._offered = self.selection
+
+    def action_select_all(self) -> None:
+        self._offered = None
+        super().action_select_all()
+
     def action_copy(self) -> None:
+        if self.selected_text and self.selection == self._offered:
+            raise SkipAction  # no person selected it, so the key closes the dialog
         if self._veil is None:
             super().action_copy()
 

@@ -229,7 +229,7 @@ class FieldRow(Vertical):
                 self.suggest()
             self._edited(self)
 
-    on_select_changed = on_text_area_changed
+    on_choice_field_changed = on_text_area_changed
     on_several_field_changed = on_text_area_changed
 
     def complain(self, problems: Sequence[Problem]) -> None:

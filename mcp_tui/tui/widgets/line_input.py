@@ -35,9 +35,12 @@ class InOrder(_Widget):
         focused = self.screen.focused
         if focused is not None and focused is not self and self in focused.ancestors:
             return  # the key bubbles up from a part of this widget
+        elsewhere = focused is not None and focused is not self
+        if not elsewhere and self.check_consume_key(event.key, event.character):
+            return
         app = cast("App[object]", self.app)  # pyright: ignore[reportUnknownMemberType] - of whatever result
-        priority = focused is not None and focused is not self  # the app looked for those of this widget
-        if await app._check_bindings(event.key, priority):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        # The app has looked for keys with priority, but where this widget had the focus.
+        if await app._check_bindings(event.key, priority=elsewhere):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             event.stop()
             event.prevent_default()
         else:

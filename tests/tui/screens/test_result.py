@@ -145,6 +145,20 @@ async def test_saving_asks_where_and_overwrites_only_when_asked_twice(tmp_path: 
         assert host.answer == UNANSWERED
 
 
+async def test_copies_have_symbols_for_control_characters_until_somebody_asks_again(tmp_path: Path):
+    text = "a\x1b[201~b\x9bc\r\n\td\re"
+    async with answer({"content": [{"type": "text", "text": text}]}) as (host, pilot):
+        await shown(host, pilot, "1 of 2")
+        await pilot.press("y")
+        assert host.clipboard == "a␛[201~b‹009B›c\r\n\td␍e"
+        for name, written in (("one", host.clipboard), ("two", text), ("three", host.clipboard)):
+            await pilot.press("w", *str(tmp_path / name), "enter")
+            await pilot.pause()
+            assert (tmp_path / name).read_bytes() == written.encode()
+        host.copy_to_clipboard(text, raw=True)
+        assert host.clipboard == text
+
+
 async def test_an_answer_of_many_megabytes_is_read_beside_the_screen():
     async with answer({"content": [{"type": "text", "text": "0123456789" * 800_000}]}) as (host, pilot):
         await shown(host, pilot, "line 1 of 10")

@@ -275,6 +275,30 @@ async def test_what_no_form_fits_is_typed_as_json_and_says_why():
         assert 'a: "x" is not of type "number"' in app.text
 
 
+async def test_an_open_list_has_a_border_and_offers_only_its_choices_beside_its_field():
+    fields: dict[str, Json] = {
+        "one": {"type": "string"},
+        "two": {"enum": [f"n{number}" for number in range(30)]},
+        "three": {"type": "integer", "default": 10},
+        "four": {"enum": ["x", "y"]},
+    }
+    async with showing(schema(fields)) as (app, pilot):
+        await rush(app, pilot, "tab", "enter")
+        shown = [line.rstrip() for line in app.text.splitlines()]
+        at = next(number for number, line in enumerate(shown) if line.startswith("two"))
+        assert "one of 30" in shown[at]
+        assert "╭─" in shown[at + 1]
+        assert "│n0" in shown[at + 2]
+        assert sum("╯" in line for line in shown) == 1
+        await rush(
+            app, pilot, "escape", "enter", "down", "down", "enter", "tab", "2", "tab", "down", "down", "space"
+        )
+        assert app.form.arguments() == {"two": "n2", "three": 2, "four": "y"}
+        await rush(app, pilot, "enter", "up", "escape", "enter", "up", "shift+tab", "3")
+        assert app.form.arguments() == {"two": "n2", "three": 3, "four": "y"}
+        assert "╭" not in app.text
+
+
 async def test_a_choice_is_found_by_letters_taken_from_its_list_and_unset():
     async with showing(schema({"c": {"enum": [f"value {number}" for number in range(500)]}})) as (app, pilot):
         await pilot.press(*"473")
