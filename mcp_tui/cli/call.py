@@ -20,7 +20,7 @@ from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_argum
 from mcp_tui.client.catalogue import ListFailed, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_SECONDS, is_leaving
 from mcp_tui.client.parameters import schema_of, template_schema, usage
-from mcp_tui.client.results import violation
+from mcp_tui.client.results import needs_handshake, violation
 from mcp_tui.client.uri_templates import TemplateError, expand
 from mcp_tui.client.url_required import origin_of, required_urls
 from mcp_tui.config.files import guess
@@ -29,7 +29,7 @@ from mcp_tui.protocol.error_codes import URL_REQUIRED
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, texts_in
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.protocol.revisions import UNCANCELLABLE
+from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, UNCANCELLABLE
 from mcp_tui.transport.base import NO_ANSWER
 from mcp_tui.transport.errors import sentence
 from mcp_tui.transport.standstill import Alarm, Limit
@@ -47,6 +47,10 @@ UNANSWERABLE: Final = (
 
 URL_CHARACTERS: Final = 1000
 """Characters of a URL that are shown, and of the words about it."""
+
+OLDER_PROTOCOL: Final = (
+    f"mcp-tui: This tool needs an older protocol version. Try --protocol {LATEST_HANDSHAKE.name}."
+)
 
 LINGER_SECONDS: Final = 1.0
 """Seconds that a command listens on after a cancel or timeout, without ``--linger``."""
@@ -287,6 +291,9 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
         printer.say(summary(row, now))
         if row.state is State.FAILED and row.rule == "unsupported" and row.asks:
             printer.say(UNANSWERABLE)
+        info = session.requester.info
+        if info is not None and needs_handshake(row, info.revision):
+            printer.say(OLDER_PROTOCOL)
         if row.code == URL_REQUIRED and frame is not None and frame.error is not None:
             for each in required_urls(frame.error.data):
                 for text in _visit(as_text(each.get("url")), as_text(each.get("message"))):

@@ -11,6 +11,7 @@ import binascii
 import json
 import mimetypes
 import os
+import re
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
@@ -20,7 +21,9 @@ from mcp_tui.client.ports import Caller
 from mcp_tui.client.schemas import Problem, Schema
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, parse, writable
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.values import frozen
 
 MAX_PARTS: Final = 1_000
@@ -31,6 +34,21 @@ FILE_NAME_CHARACTERS: Final = 80
 
 _EXTENSIONS: Final = {"audio/wav": ".wav", "text/markdown": ".md"}
 """Extensions that not every system knows."""
+
+
+_NEEDS_HANDSHAKE: Final = late(
+    r"server-initiated|back-?channel"
+    r"|\b(elicit\w*|sampling|roots)\b.{0,80}\b(not (be )?(supported|available|possible)|un(supported|available))",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words of a tool that asks by a request of the server's, as one may up to 2025-11-25."""
+
+
+def needs_handshake(row: Request, revision: Revision | None) -> bool:
+    """Returns whether a call in 2026-07-28 failed because its tool asks by a request of the server's."""
+    if revision is None or not revision.modern or not (row.error or row.is_error):
+        return False
+    return _NEEDS_HANDSHAKE.search(row.error or row.summary) is not None
 
 
 class PartKind(Enum):

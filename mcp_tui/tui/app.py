@@ -466,7 +466,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
                 self.show(server)
                 if do == "menu":
                     bench = self.benches[server]
-                    bench.run_worker(bench.connection.menu(), exit_on_error=True)
+                    bench.run_worker(bench.server_menu.open(), exit_on_error=True)
 
         if self._bench is not None:
             await self._bench.ask(ServersScreen(self.servers), chosen)

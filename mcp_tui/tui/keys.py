@@ -218,7 +218,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("view.sides-narrower", "(", "size('beside', -1)", "Narrower pane", "narrow the focused pane"),
     Key("view.lower-higher", "=", "size('lower', 1)", "Taller lower panes", "make the panes below the requests taller"),
     Key("view.lower-lower", "-", "size('lower', -1)", "Shorter lower panes", "make the panes below the requests shorter"),
-    Key("server.menu", "S", "server", "Reconnect", "server: reconnect or stop", footer=1, priority=True, acts=True),
+    Key("server.menu", "S", "server", "Reconnect", "server: reconnect, stop, protocol version, sampling, timeouts, roots, environment", footer=1, priority=True, acts=True),
     Key("server.sign-in", "L", "sign_in", "Sign in", "sign in to the server", footer=5, priority=True, acts=True),
     Key("server.list", "v", "app.servers", "Servers", "servers: switch, add, close", priority=True, acts=True),
     Key("server.next", "ctrl+n", "app.next_server", "Next server", "next server", priority=True, acts=True),
@@ -462,7 +462,7 @@ SERVERS: Final = Scope("servers", "The list of servers", within=("dialog",), tak
     Key("servers.close-list", "q,v", "close", "Back", "close the list"),
     Key("servers.add", "a", "choose('add')", "Add", "add a server"),
     Key("servers.close", "x,delete", "choose('close')", "Close it", "close the server"),
-    Key("servers.menu", "S", "choose('menu')", "Reconnect or stop it", "reconnect or stop the server"),
+    Key("servers.menu", "S", "choose('menu')", "Its menu", "open the menu of the server: reconnect, stop, and its settings"),
     *(Key(f"servers.{at}", at, f"number({at})", "Show it", nth) for at, nth in zip("123456789", _NTH, strict=True)),
 ))
 

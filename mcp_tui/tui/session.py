@@ -76,7 +76,7 @@ class Session:
         self.book = client.book
         self.problems = client.store.problems
         self.payload = client.store.payload
-        self._limits_of = limits
+        self._limits_of: Callable[[str], Limits] | None = limits
         self.origin = origin = clock.origin()
         self.cancellations = Cancellations(client.book, origin=origin, now=client.now)
         self.log = log_lines(client.store.log, origin=origin)
@@ -446,6 +446,13 @@ class Session:
     def unsent(self, row: Request) -> dict[str, Json] | None:
         """Returns the params of a request whose message is not written yet; ``None`` if they are not kept."""
         return self._unsent.get(row.id)
+
+    def limit(self, timeout: float | None, max_timeout: float | None) -> None:
+        """Gives all further requests these limits, in seconds; ``None`` is no limit."""
+        client = self.client
+        self.limits = chosen = replace(self.limits, timeout=timeout, max_timeout=max_timeout)
+        self._limits_of = lambda _: chosen
+        client.settings = replace(client.settings, limits=replace(chosen, ask=client.settings.limits.ask))
 
     def limits_of(self, tool: str) -> Limits:
         """Returns the limits of a call of a tool, or of any other request for an empty name."""

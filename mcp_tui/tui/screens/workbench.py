@@ -13,6 +13,7 @@ from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.overdue import OverdueRequests
 from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
+from mcp_tui.tui.screens.parts.server_menu import ServerMenu
 from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.session import Session
@@ -34,6 +35,7 @@ class Workbench(SessionScreen):
         self.session = session
         self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
         self.connection = ConnectionKeys(self, session, self.table)
+        self.server_menu = ServerMenu(self, session, self.connection)
         self.cancelling = Cancelling(self, session, self.table)
         self.overdue = OverdueRequests(self, session, self.table, self.cancelling)
         self.calling = Calling(self, session, self.table, self.payloads, self.copying, self.connection)
@@ -154,7 +156,7 @@ class Workbench(SessionScreen):
         self.watching.pin()
 
     async def action_server(self) -> None:
-        await self.connection.menu()
+        await self.server_menu.open()
 
     async def action_sign_in(self) -> None:
         await self.connection.sign_in()

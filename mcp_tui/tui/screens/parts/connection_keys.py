@@ -8,6 +8,7 @@ from typing import Final
 from textual.widgets import Input
 from textual.worker import Worker
 
+from mcp_tui.client.results import needs_handshake
 from mcp_tui.protocol.error_codes import MISSING_CAPABILITY
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
@@ -17,7 +18,6 @@ from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server_bar import Link
 from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
@@ -50,6 +50,10 @@ class ConnectionKeys:
         """Cancels all requests and ends the connection."""
         self._run(self._session.stop())
 
+    def terminate(self) -> None:
+        """Ends the server without waiting for it."""
+        self._run(self._session.client.terminate())
+
     def connected(self) -> bool:
         """Returns whether requests can be sent; says why if not."""
         if self._session.link is Link.CONNECTED or self._session.renewing:
@@ -77,28 +81,6 @@ class ConnectionKeys:
         """Reads a resource, if one was chosen."""
         if uri is not None:
             self.call("resources/read", {"uri": uri})
-
-    async def menu(self) -> None:
-        """Opens the menu of the server: reconnect, stop, or terminate."""
-        from mcp_tui.tui.screens.dialog import MenuScreen
-
-        session = self._session
-        running = len(session.calls)
-        note = safe("{} in flight will be cancelled first", plural(running)) if running else words("")
-        choices = [("reconnect", words("Reconnect"))]
-        if session.link is not Link.LOST:
-            choices.append(("stop", words("Stop")))
-        if unwritten := len(session.unwritten):
-            choices.insert(0, ("terminate", words("Terminate the server: SIGTERM, then SIGKILL")))
-            cancels = words("1 cancel is") if unwritten == 1 else safe("{:,} cancels are", unwritten)
-            note = safe("The server does not read its stdin. {} not written.", cancels)
-
-        def chosen(key: str | None) -> None:
-            ways = {"reconnect": self._connect, "stop": session.stop, "terminate": session.client.terminate}
-            if key is not None:
-                self._run(ways[key]())
-
-        await self._screen.ask(MenuScreen(safe("Server {}", session.name), choices, note), chosen)
 
     async def sign_in(self) -> None:
         """Signs in, if the server requires it; connects if there is no connection."""
@@ -159,8 +141,10 @@ class ConnectionKeys:
         gone = session.link is Link.LOST
         start = hint("{server.menu} reconnects")
         if row.code == MISSING_CAPABILITY and session.settings.sampling.mode == "off":
-            return words(
-                'Sampling is off. Set MCP_TUI_SAMPLING=ask, or mode = "ask" under [sampling] in the settings.'
+            return hint("Sampling is off. {server.menu} turns it on.")
+        if needs_handshake(row, session.client.revision):
+            return hint(
+                "This tool needs an older protocol version. {server.menu} reconnects with 2025-11-25."
             )
         if row.state is State.LOST and not row.internal:
             retry = hint("{request.again} repeats the request")
