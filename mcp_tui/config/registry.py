@@ -14,6 +14,7 @@ from typing import Final
 from mcp_tui.config.definitions import Definition, Input, ServerLaunch
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.templates import ConfigVariable, Template, VariableKind, dialect
+from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -147,10 +148,28 @@ def _package(way: dict[str, Json], inputs: _Inputs) -> ServerLaunch:
 def _arguments(given: list[dict[str, Json]], inputs: _Inputs) -> Iterator[Template]:
     for number, said in enumerate(given, 1):
         name = str(said.get("name") or "")
+        is_named = said.get("type") == "named" and bool(name)
+        if is_named and not _takes_value(said):
+            yield (name,)
+            continue
         hint = str(said.get("value_hint") or name.lstrip("-") or f"argument {number}")
         value = inputs.value(said, hint)
         if value is None:
             continue
-        if said.get("type") == "named" and name:
+        if is_named:
             yield (name,)
         yield value
+
+
+_VALUED: Final = ("default", "value_hint", "placeholder", "choices", "variables", "is_secret", "format")
+"""Fields of a named argument that only one with a value has."""
+
+
+def _takes_value(said: dict[str, Json]) -> bool:
+    """Whether a named argument has a value, given or asked for; else it is a flag, which is passed alone."""
+    if said.get("value"):
+        return True
+    valued = any(
+        said.get(field) not in (None, False, [], {}) for field in _VALUED if said.get(field) != "boolean"
+    )
+    return valued or is_secret_name(str(said.get("name")))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -217,7 +219,7 @@ def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remot
         for each in machine.found.servers[:4]
     }
     assert commands == {
-        "": ("npx", "-y", "@acme/weather@1.4.0", "serve", "--units", "metric"),
+        "": ("npx", "-y", "@acme/weather@1.4.0", "serve", "--units", "metric", "--verbose"),
         "(oci)": (
             *("docker", "run", "-i", "--rm", "-e", "MODE", "--mount", "type=bind,src=/srv/data,dst=/data"),
             "docker.io/acme/weather:1.4.0",
@@ -232,6 +234,37 @@ def test_a_server_json_gives_a_command_for_each_package_and_a_url_for_each_remot
     assert machine.found.servers[4].problem == "cannot start packages of type 'mcpb'"
     remote = machine.http(machine.found.servers[5].name, key="k")
     assert (remote.url, remote.headers) == ("https://eu.acme.dev/mcp/{literal}", {"X-Key": "Bearer k"})
+
+
+@pytest.mark.parametrize(
+    ("argument", "command", "asked"),
+    [
+        ({"name": "--stdio"}, ["--stdio"], []),
+        ({"name": "--stdio", "value": ""}, ["--stdio"], []),
+        ({"name": "--no-log", "isRequired": True, "description": "No log"}, ["--no-log"], []),
+        ({"name": "--fast", "format": "boolean"}, ["--fast"], []),
+        ({"name": "--port", "value": "80"}, ["--port", "80"], []),
+        ({"name": "--port", "format": "number"}, [], []),
+        ({"name": "--mode", "choices": ["a", "b"]}, [], []),
+        ({"name": "--dir", "format": "filepath", "isRequired": True}, ["--dir", "given"], ["dir"]),
+        ({"name": "--api-key", "isRequired": True}, ["--api-key", "given"], ["api-key"]),
+        ({"name": "--api-key", "isSecret": True}, [], []),
+    ],
+)
+def test_a_named_argument_of_a_server_json_without_a_value_is_a_flag(
+    argument: dict[str, Any], command: list[str], asked: list[str], tmp_path: Path
+):
+    package = {
+        "registryType": "npm",
+        "identifier": "thing",
+        "packageArguments": [{"type": "named", **argument}],
+    }
+    (tmp_path / "server.json").write_text(json.dumps({"name": "io.example/thing", "packages": [package]}))
+    (found,) = discover(surroundings(tmp_path, tmp_path, {})).servers
+    assert [each.id for each in found.questions] == asked
+    target = found.target(dict.fromkeys(asked, "given"))
+    assert isinstance(target, StdioTarget)
+    assert target.command == ("npx", "-y", "thing", *command)
 
 
 # -- broken ones -------------------------------------------------------------------------------------------------
