@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -115,11 +115,8 @@ class _WantedRequest:
                     schema_of("prompts", entry) if entry else {"additionalProperties": {"type": "string"}}
                 )
                 given = typed_arguments(schema, self.pairs, self.given)
-                for key, value in given.items():
-                    if not isinstance(value, str):
-                        raise ArgumentError(f"{key!r} must be text")
-                if entry:
-                    _check_names(schema, given)
+                other = [key for key, value in given.items() if not isinstance(value, str)]
+                _check_names(schema if entry else {}, given, [f"{key!r} must be text" for key in other])
                 return {"name": self.subject, "arguments": given}
             case _:
                 schema = entry.get("inputSchema")
@@ -146,15 +143,18 @@ class _WantedRequest:
             raise ArgumentError(str(error)) from None
 
 
-def _check_names(schema: dict[str, Json], given: Collection[str]) -> None:
-    """Raises :class:`ArgumentError` if a required argument is missing, or one is given that does not exist."""
-    takes = f"It takes {usage(schema) or 'no arguments'}"
-    for name in given:
-        if name not in as_object(schema["properties"]):
-            raise ArgumentError(f"unknown argument {name!r}. {takes}")
-    for name in texts_in(schema["required"]):
-        if name not in given:
-            raise ArgumentError(f"{name} is required. {takes}")
+def _check_names(schema: dict[str, Json], given: Collection[str], wrong: Sequence[str] = ()) -> None:
+    """Raises :class:`ArgumentError` if required arguments are missing, some do not exist, or something else is ``wrong``."""
+    unknown = [name for name in given if schema and name not in as_object(schema["properties"])]
+    missing = [name for name in texts_in(schema.get("required")) if name not in given]
+    found = [
+        *wrong,
+        *(f"unknown argument {name!r}" for name in unknown),
+        *(f"{name} is required" for name in missing),
+    ]
+    if found:
+        takes = f". It takes {usage(schema) or 'no arguments'}" if unknown or missing else ""
+        raise ArgumentError(f"{'; '.join(found)}{takes}")
 
 
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice, product
 from typing import Final
 
@@ -15,7 +15,7 @@ COMBINATIONS: Final = 64
 
 
 class ArgumentError(ValueError):
-    """The arguments do not fit. The text is one sentence that names the argument."""
+    """The arguments do not fit. The text is one sentence that names each that is wrong."""
 
 
 def typed_arguments(
@@ -35,8 +35,16 @@ def typed_arguments(
     texts: dict[str, list[str]] = {}
     for name, text in pairs:
         texts.setdefault(name, []).append(text)
-    readings = {name: _readings(whole, name, each) for name, each in texts.items()}
+    readings: dict[str, list[Json]] = {}
+    wrong: dict[str, str] = {}
+    for name, each in texts.items():
+        try:
+            readings[name] = _readings(whole, name, each)
+        except ArgumentError as error:
+            wrong[name] = str(error)
     made = {**(given or {}), **{name: each[0] for name, each in readings.items()}}
+    if wrong:
+        raise ArgumentError("; ".join([*wrong.values(), *_problems(schema, made, but=wrong)]))
     if all(len(each) == 1 for each in readings.values()):
         return made
     for values in islice(product(*readings.values()), COMBINATIONS):
@@ -96,8 +104,12 @@ def check_arguments(schema: Json, arguments: dict[str, Json]) -> str:
     A schema that cannot be used (too large, too deep, broken, referring elsewhere) checks nothing: the server has the
     last word.
     """
-    found = next(iter(Schema(schema).problems(arguments)), None)
-    if found is None or found.advisory:
-        return ""
-    # the name of an argument and what is wrong with it are one sentence
-    return str(found).replace(": is ", " is ", 1)
+    return "; ".join(_problems(schema, arguments))
+
+
+def _problems(schema: Json, arguments: dict[str, Json], but: Collection[str] = ()) -> Iterator[str]:
+    """Yields what is wrong with arguments, except those named ``but``."""
+    for found in Schema(schema).problems(arguments):
+        if not found.advisory and not (found.path and found.path[0] in but):
+            # the name of an argument and what is wrong with it are one sentence
+            yield str(found).replace(": is ", " is ", 1)

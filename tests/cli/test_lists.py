@@ -103,6 +103,7 @@ def test_the_demo_server_breaks_no_rule(options: tuple[str, ...]):
     [
         (["review"], "code is required. It takes code [language]."),
         (["review", "code=x", "lang=y"], "unknown argument 'lang'. It takes code [language]."),
+        (["review", "lang=y"], "unknown argument 'lang'; code is required. It takes code [language]."),
         (["review", "--args", '{"code": 5}'], "'code' must be text."),
     ],
 )

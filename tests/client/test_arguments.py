@@ -115,6 +115,25 @@ def test_a_refused_array_shows_how_it_may_be_written():
     assert str(caught.value) == """a must be an array, not '/x, /y': write a='["/x", "/y"]'"""
 
 
+def test_everything_that_is_wrong_is_named():
+    schema: Json = {
+        "properties": {
+            "a": {"type": "integer"},
+            "b": {"type": "boolean"},
+            "c": {"enum": ["x"]},
+            "d": S,
+            "e": {"minimum": 3},
+        },
+        "required": ["a", "d", "f"],
+    }
+    with pytest.raises(ArgumentError) as caught:
+        typed_arguments(schema, [("a", "one"), ("b", "2"), ("c", "y"), ("e", "1")], {"d": 5})
+    said = str(caught.value)
+    assert sorted(each[0] for each in said.split("; ")) == ["a", "b", "c", "d", "e", "f"]
+    wrong = check_arguments(schema, {"a": 1, "c": "y", "e": 1})
+    assert sorted(each[0] for each in wrong.split("; ")) == ["c", "d", "e", "f"]
+
+
 def test_a_hostile_pattern_of_names_takes_no_time():
     schema: Json = {"patternProperties": {"^(.+)+$x": S}}
     assert typed_arguments(schema, [("a" * 60, "5")]) == {"a" * 60: 5}
