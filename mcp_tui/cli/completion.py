@@ -14,8 +14,10 @@ from mcp_tui.config.tap_words import command_start
 _SCRIPTS: Final = {
     "bash": """\
 _mcp_tui() {
-    local IFS=$'\\n'
-    COMPREPLY=($(mcp-tui completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do COMPREPLY+=("$word"); done \\
+        < <(mcp-tui completion line -- "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
 }
 complete -o bashdefault -o default -F _mcp_tui mcp-tui mcp-tui-client
 """,
@@ -23,7 +25,7 @@ complete -o bashdefault -o default -F _mcp_tui mcp-tui mcp-tui-client
 #compdef mcp-tui mcp-tui-client
 _mcp_tui() {
     local -a found
-    found=("${(@f)$(mcp-tui completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    found=("${(@f)$(mcp-tui completion words -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
     if [[ -n $found[1] ]]; then compadd -a found; else _files; fi
 }
 compdef _mcp_tui mcp-tui mcp-tui-client
@@ -31,7 +33,7 @@ compdef _mcp_tui mcp-tui mcp-tui-client
     "fish": """\
 function __mcp_tui
     set -l before (commandline -opc)
-    set -l current (commandline -ct)
+    set -l current (commandline -ct | string replace -ra '\\\\\\\\(.)' '$1' | string trim -lc '\\'"')
     mcp-tui completion words -- $before[2..-1] "$current" 2>/dev/null
 end
 complete -c mcp-tui -a '(__mcp_tui)'
@@ -39,17 +41,23 @@ complete -c mcp-tui-client -w mcp-tui
 """,
 }
 
-_SAFE: Final = re.compile(r"[\w.@/+-]+", re.ASCII)
+_SAFE: Final = re.compile(r"[\w.@/+:(),-]+(?: [\w.@/+:(),-]+)*", re.ASCII)
 """Names that are offered: a project's file may hold any text, and no shell must interpret it."""
+
+_QUOTED: Final = re.compile(r"[ ()]")
+"""What bash would interpret in such a name; other shells quote by themselves."""
 
 
 def run(_name: str, given: Words) -> int:
-    """Prints the script of a shell, or with ``words`` the completions of the last word after ``--``."""
+    """Prints the script of a shell, or the completions of the last word after ``--``; with ``line``, of a line of bash."""
     match given.words:
         case [shell] if shell in _SCRIPTS:
             out(_SCRIPTS[shell], end="")
         case ["words"] if given.command:
             for word in candidates(given.command):
+                out(word)
+        case ["line"] if given.command:
+            for word in bash_candidates(given.command[0]):
                 out(word)
         case wrong:
             what = f"Unknown shell {wrong[0]!r}" if wrong else "Missing shell"
@@ -74,6 +82,31 @@ def candidates(words: Sequence[str]) -> list[str]:
     else:
         found = COMMANDS if name is None else _running(name)
     return [each for each in found if each.startswith(current) and _SAFE.fullmatch(each)]
+
+
+def bash_candidates(line: str) -> list[str]:
+    """Returns the completions of the last word of a line, as bash puts them in its place.
+
+    Bash replaces what stands after the last colon or equals sign only, or after an open quotation mark.
+    """
+    words, quote, escaped = [""], "", False
+    for char in line.lstrip():
+        if escaped:
+            words[-1], escaped = words[-1] + char, False
+        elif char == "\\" and quote != "'":
+            escaped = True
+        elif char == quote:
+            quote = ""
+        elif char in "\"'" and not quote:
+            quote = char
+        elif char == " " and not quote:
+            words += [""] if words[-1] else []
+        else:
+            words[-1] += char
+    current = words[-1]
+    kept = 0 if quote else max(current.rfind(":"), current.rfind("=")) + 1
+    found = (each[kept:] for each in candidates(words[1:]))
+    return [each if quote else _QUOTED.sub(r"\\\g<0>", each) for each in found]
 
 
 def _running(name: str) -> list[str]:

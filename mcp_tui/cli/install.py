@@ -68,6 +68,8 @@ def run(given: Words) -> int:
         raise Failure(str(error), lines=error.lines) from None
     for line in edit.diff():
         out(clean(line))
+    for said in entry.repeated:
+        warn(f"{server.file}: {said}. Only the last one is used, and only that is changed.")
     if installs:
         _warn_if_shared(server.file, named=config is not None, yes=chosen.yes)
     if not (chosen.yes or asked("Write this?", "write it in a script")):

@@ -186,6 +186,22 @@ class ConfigEntry:
         self.command = self.document.member(*self.command_way)
         self.args = self.document.member(*self.args_way)
 
+    @property
+    def repeated(self) -> list[str]:
+        """What is defined twice in the file on the way to the command, in words; JSON counts the last one only."""
+        found: list[str] = []
+        ways = dict.fromkeys(
+            (*(self.command_way[: end + 1] for end in range(len(self.command_way))), self.args_way)
+        )
+        for *above, name in ways:
+            first = self.document.repeated(*above).get(name)
+            if first is not None:
+                last = self.document.lines(*above)[name]
+                found.append(
+                    f"{'.'.join([*above, name])} is defined in line {first} and again in line {last}"
+                )
+        return found
+
     def install(self, program: str, given: list[str]) -> Edit:
         """Returns the change that puts a tap with the options ``given`` in front of the server's command.
 

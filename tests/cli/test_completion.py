@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.completion import candidates
+from mcp_tui.cli.completion import bash_candidates, candidates
 from mcp_tui.cli.options import COMMANDS
 from mcp_tui.cli.output import Exit
+from tests.cases import cases
 from tests.cli.running import run
 
 
@@ -41,13 +42,34 @@ def test_names_that_a_shell_would_interpret_are_not_offered(tmp_path: Path, monk
     assert candidates(["info", "--server", ""]) == ["good"]
 
 
+@cases(
+    ("line", "found"),
+    [
+        ("", []),
+        ("io.x:", [r"a\ b", "c"]),
+        (r"io.x:a\ ", [r"a\ b"]),
+        ("'io.x:a ", ["io.x:a b"]),
+        ('"My', ["My (oci)"]),
+        ("My", [r"My\ \(oci\)"]),
+    ],
+)
+def test_names_with_colons_and_blanks_are_offered_as_bash_takes_them(
+    line: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    servers = {name: {"command": "x"} for name in ("io.x:a b", "io.x:c", "My (oci)", "no$x")}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    monkeypatch.chdir(tmp_path)
+    got = bash_candidates(f"mcp-tui --trust 'io.x:c' info --server {line}")
+    assert got == (["My\\ \\(oci\\)", "io.x:a\\ b", "io.x:c"] if not line else found)
+
+
 def test_an_unknown_shell_is_refused_with_the_choices():
     run("completion", "tcsh").sentence(Exit.USAGE, "Unknown shell 'tcsh'. Choose from: bash, zsh, fish.")
     run("completion").sentence(Exit.USAGE, "Missing shell.")
 
 
 ASKED = {
-    "bash": ". ./script; COMP_WORDS=(mcp-tui call --cancel); COMP_CWORD=2; _mcp_tui; echo ${COMPREPLY[@]}",
+    "bash": ". ./script; COMP_LINE='mcp-tui call --cancel'; COMP_POINT=21; _mcp_tui; echo ${COMPREPLY[@]}",
     "zsh": "compdef() { }; compadd() { print -l -- $found }; . ./script; words=(mcp-tui call --cancel); CURRENT=3; _mcp_tui",
     "fish": "source script; complete -C 'mcp-tui call --cancel'",
 }

@@ -266,6 +266,20 @@ def test_the_commands_show_the_change_and_keep_mode_and_link(tmp_path: Path):
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+def test_of_two_equal_members_the_changed_one_is_named(tmp_path: Path):
+    file = tmp_path / "two.json"
+    for text, place in (
+        ('{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y"}}}', "mcpServers.a"),
+        ('{"mcpServers": {"a": {"command": "x",\n"command": "y"}}}', "mcpServers.a.command"),
+        ('{"mcpServers": {"a": {"command": "x"}},\n"mcpServers": {"a": {"command": "y"}}}', "mcpServers"),
+    ):
+        file.write_text(text)
+        ran = run("tap", "--install", "a", "--config", str(file), "--yes")
+        assert f"{place} is defined in line 1 and again in line 2. Only the last one is used" in ran.err
+        assert '"y"' in file.read_text().splitlines()[1]
+        assert file.read_text().splitlines()[0] == text.splitlines()[0]
+
+
 def test_a_file_of_another_form_is_refused_with_what_to_write(tmp_path: Path):
     file = tmp_path / "config.yaml"
     file.write_text("mcpServers:\n  - name: a\n    command: npx\n")
