@@ -165,8 +165,14 @@ class ClientConnection(asyncio.Protocol):
                 elif isinstance(event, h11.EndOfMessage) and self.exchange is not None:
                     self.exchange.complete()
         except h11.RemoteProtocolError as error:
+            is_long = error.error_status_hint == 431
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                self.refuse(error.error_status_hint, "This is not valid HTTP.")
+                said = (
+                    "The headers of the client's request are too long."
+                    if is_long
+                    else "This is not valid HTTP."
+                )
+                self.refuse(error.error_status_hint, said)
             self.close()
         if self._ended and not self._is_asked:
             self._flush()

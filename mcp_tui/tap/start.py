@@ -56,11 +56,19 @@ def find(program: str) -> str:
 
 def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
     """Runs a tap and leaves this process as the server left its own."""
-    server = StartedServer(command)
-    recorder = RecorderProcess("stdio")
-    from mcp_tui.tap.relay import Relay, leave  # while the server starts
+    try:
+        server = StartedServer(command)
+        recorder = RecorderProcess("stdio")
+        from mcp_tui.tap.relay import Relay, leave  # while the server starts
 
-    leave(Relay(server, recorder, found).run())
+        relay = Relay(server, recorder, found)
+    except (
+        OSError
+    ) as error:  # too few open files or processes are allowed; a server that runs is ended by its guard
+        text = f"mcp-tui tap: Cannot start the tap: {error.strerror}. Raise the limit (ulimit -n).\n"
+        os.write(2, text.encode())
+        os._exit(127)
+    leave(relay.run())
 
 
 # -- the command line ------------------------------------------------------------------------------------------

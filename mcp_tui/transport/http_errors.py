@@ -117,6 +117,8 @@ def _http_cause(error: BaseException) -> str:
             return CLOSED
         case httpx.RemoteProtocolError() if _ALERT in str(error):
             return "the port answers with TLS. Use https://"
+        case httpx.RemoteProtocolError() if "buffer too long" in text:
+            return "the headers of the server's response are too long (about 100 kB are accepted)"
         case httpx.RemoteProtocolError():
             return f"invalid HTTP from the server: {text}"
         case httpx.LocalProtocolError():

@@ -66,6 +66,11 @@ async def garbage(call: Call, _id: Any) -> None:
     call.cut()
 
 
+async def endless_header(call: Call, _id: Any) -> None:
+    await call.raw(b"HTTP/1.1 202 OK\r\nX-Long: " + b"a" * 200_000)
+    call.cut()
+
+
 def answering(answer: Answer) -> Script:
     """A server that answers no call, and each cancel by ``answer`` with the id that it names."""
     work = served("2025-11-25", silent)
@@ -126,8 +131,12 @@ async def test_the_answer_to_a_cancel_is_read_by_its_ids(name: str):
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [(cut, "the connection was closed"), (garbage, "invalid HTTP from the server")],
-    ids=["closed", "no HTTP"],
+    [
+        (cut, "the connection was closed"),
+        (garbage, "invalid HTTP from the server"),
+        (endless_header, "the headers of the server's response are too long"),
+    ],
+    ids=["closed", "no HTTP", "long header"],
 )
 async def test_a_cancel_without_a_status_is_never_confirmed_later(answer: Answer, words: str):
     async with serving(answering(answer), OLD) as (_, made, told):

@@ -383,6 +383,10 @@ async def test_a_request_without_a_host_and_one_with_two_are_refused():
             peer = await tap.connect()
             peer.writer.write(head)
             assert await peer.head() == status, head
+        peer = await tap.connect()
+        peer.writer.write(b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"a" * 100_000)
+        assert await peer.head() == 431
+        assert b"The headers of the client's request are too long." in await peer.body()
         assert tap.server.calls == []
 
 
