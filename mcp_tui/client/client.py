@@ -60,6 +60,9 @@ BEHIND_LOOK_SECONDS: Final = 0.01
 SOON_SECONDS: Final = 0.1
 """Seconds before a deadline for which :meth:`Client.handle_what_is_due` waits."""
 
+GIVEN_UP: Final = "the task that waited for it was cancelled"
+"""The reason of a cancel that follows that of an asyncio task."""
+
 CANCEL_BATCH: Final = 25
 """Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
 
@@ -332,6 +335,9 @@ class Client:
 
         Returns the response if it counts: a late one is evidence, and never returned. ``None`` after a cancel or a timeout,
         which :meth:`result` tells apart. Of a large response the result is read when it is asked for.
+
+        If the task of its last caller is cancelled, by :func:`asyncio.timeout` for example, the request is cancelled, too,
+        unless the client makes it for itself.
         """
         row = self.book.get(id)
         if row is None:
@@ -340,8 +346,15 @@ class Client:
             return await _stored_response(self.store, row) or _lost(row)
         # each caller has a future of its own: to cancel one is nothing to the others
         waiting: asyncio.Future[ResponseFrame | None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(id, []).append(waiting)
-        return await waiting or _lost(row)
+        callers = self._waiting.setdefault(id, [])
+        callers.append(waiting)
+        try:
+            return await waiting or _lost(row)
+        except asyncio.CancelledError:
+            callers.remove(waiting)
+            if not callers and row.open and not row.internal:
+                self.cancel(id, Cause.PARENT, GIVEN_UP, leave=True)
+            raise
 
     async def result(self, id: RequestId) -> dict[str, Json]:
         """Waits as :meth:`wait` does, and returns the result.

@@ -38,6 +38,27 @@ _MOCK_FAILED: Final = exit_text(9)
 """The last words about a strict mock that was not asked for what is recorded, and for nothing else."""
 
 
+_PARAMETERS: Final = {
+    "--connect-timeout": "connect_timeout of ClientSettings",
+    "--protocol auto": "protocol='auto' of ClientSettings",
+    "--protocol VERSION": "protocol=VERSION of ClientSettings",
+    "--max-message": "max_message of ClientSettings",
+    "--transport sse": "transport='sse' of HttpTarget",
+    "--insecure skips": "insecure=True of HttpTarget skips",
+    "--client-cert FILE --client-key FILE": "client_cert and client_key of HttpTarget",
+    "-H 'Authorization: Bearer TOKEN'": "headers={'Authorization': 'Bearer TOKEN'} of HttpTarget",
+    "-e NAME=VALUE": "env={NAME: VALUE} of StdioTarget",
+}
+"""Options that errors advise, as parameters of a test."""
+
+
+def with_parameters(sentence: str) -> str:
+    """Returns a sentence with parameters in the place of options."""
+    for said, here in _PARAMETERS.items():
+        sentence = sentence.replace(said, here)
+    return sentence
+
+
 class LoopThread:
     """An event loop that runs in a thread of its own."""
 
@@ -62,6 +83,8 @@ class LoopThread:
         try:
             return running.result()
         except McpError as error:
+            if error.args and isinstance(error.args[0], str):
+                error.args = (with_parameters(error.args[0]), *error.args[1:])
             raise error.with_traceback(None) from None
         except BaseException:
             running.cancel()

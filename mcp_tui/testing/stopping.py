@@ -14,7 +14,7 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.run import WAY_OUT, Probe
 from mcp_tui.probe.tools import NamedTool
 from mcp_tui.protocol.messages import Json
-from mcp_tui.testing.sessions import LoopThread, Server, target_of
+from mcp_tui.testing.sessions import LoopThread, Server, target_of, with_parameters
 
 STOPS: Final = "P-03"
 """The rule that a cancelled call stops working."""
@@ -81,7 +81,7 @@ def advising_here(sentence: str) -> str:
     """Returns a sentence of the probe with the advice for a test."""
     for said, here in _ADVICE_HERE.items():
         sentence = sentence.replace(said, here)
-    return sentence
+    return with_parameters(sentence)
 
 
 def _lines(tool: str, finding: Finding) -> list[str]:

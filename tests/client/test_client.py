@@ -91,6 +91,25 @@ async def test_an_idle_limit_cancels_and_more_time_puts_it_off():
         assert not made.extend(longer, 1)
 
 
+async def test_a_request_is_cancelled_with_the_last_task_that_waited_for_it():
+    async with connected(DEMO, QUICK) as (made, _):
+        id_ = made.call_tool("silent", {})
+        await until(lambda: row(made, id_).sent_at is not None)
+        one, other = [asyncio.get_running_loop().create_task(made.result(id_)) for _ in range(2)]
+        await asyncio.sleep(0)
+        one.cancel()
+        await asyncio.wait([one])
+        assert row(made, id_).open
+        other.cancel()
+        await asyncio.wait([other])
+        assert (row(made, id_).cause, row(made, id_).state) == (Cause.PARENT, State.CANCEL_REQUESTED)
+        await until(lambda: row(made, id_).reason_delivered)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await made.request("tools/call", {"name": "silent", "arguments": {}})
+        assert made.book.order[-1].cause is Cause.PARENT
+
+
 async def test_closing_cancels_what_is_in_flight():
     async with connected(DEMO, QUICK) as (made, told):
         id_ = made.call_tool("silent", {})

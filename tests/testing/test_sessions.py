@@ -10,6 +10,8 @@ import threading
 
 import pytest
 
+from mcp_tui.client import ClientSettings
+from mcp_tui.client.connection import ConnectError
 from mcp_tui.probe.judging import HEARTBEAT
 from mcp_tui.probe.report import TIME_OVER
 from mcp_tui.probe.run import WAY_OUT
@@ -57,6 +59,15 @@ def test_what_it_advises_is_what_it_takes():
     assert "--" not in str(told.value)
     for advice in (HEARTBEAT, WAY_OUT, TIME_OVER):
         assert "--" not in advising_here(f"It is so: {advice}.")
+
+
+def test_a_server_that_does_not_start_is_told_with_its_lines_and_parameters():
+    code = "import sys; print('no database', file=sys.stderr, flush=True); sys.stdin.read()"
+    silent = [sys.executable, "-c", code]
+    with pytest.raises(ConnectError) as told, McpSession(silent, ClientSettings(connect_timeout=1.0)):
+        pass
+    assert str(told.value).endswith("raise connect_timeout of ClientSettings.")
+    assert told.value.__notes__ == ["stderr: no database"]
 
 
 def test_a_session_is_closed_once_and_says_so_afterwards(control: Control):
