@@ -537,7 +537,8 @@ class Client:
             text = f"HTTP {status} with {detail} in answer to {method}, where 202 without a body is due"
             self.tell(ev.Violation(at=at, rule="notification-body", detail=text))
         elif status and self.connected:
-            self.tell(ev.Degraded(at=at, detail=f"{method} was refused: {detail}"))
+            what = "an answer to the server" if method == "response" else method
+            self.tell(ev.Degraded(at=at, detail=f"{what} was refused: {detail}"))
         elif not status:
             self.note(f"{method} was not delivered: {detail}")
 

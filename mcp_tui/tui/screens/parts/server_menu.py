@@ -16,7 +16,7 @@ from mcp_tui.tui.session import Session
 from mcp_tui.tui.view.durations import limit
 from mcp_tui.tui.view.rows import plural
 from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, join, safe, words
+from mcp_tui.tui.view.text import NOTHING, SafeText, brief, safe, words
 
 Choices = Sequence[tuple[str, SafeText]]
 
@@ -40,7 +40,8 @@ class ServerMenu:
         choices = [("reconnect", words("Reconnect"))]
         if session.link is not Link.LOST:
             choices.append(("stop", words("Stop")))
-        note = self._cancels()
+        running = len(session.calls)
+        note = safe("Reconnect and Stop cancel {} in flight", plural(running)) if running else NOTHING
         if unwritten := len(session.unwritten):
             choices.insert(0, ("terminate", words("Terminate the server: SIGTERM, then SIGKILL")))
             cancels = words("1 cancel is") if unwritten == 1 else safe("{:,} cancels are", unwritten)
@@ -72,10 +73,6 @@ class ServerMenu:
             "environment": self._environment,
         }
         self._choose(safe("Server {}", session.name), choices, note, lambda key: ways[key]())
-
-    def _cancels(self) -> SafeText:
-        running = len(self._session.calls)
-        return safe("{} in flight will be cancelled first", plural(running)) if running else NOTHING
 
     def _choose(
         self, title: SafeText, choices: Choices, note: SafeText, then: Callable[[str], object]
@@ -113,7 +110,9 @@ class ServerMenu:
         self._connection.connect()
 
     def _reconnects(self) -> SafeText:
-        return join((words("Choosing reconnects"), *filter(None, (self._cancels(),))), "; ")
+        running = len(self._session.calls)
+        cancels = safe(" and cancels {} in flight", plural(running)) if running else NOTHING
+        return safe("Choosing reconnects{}", cancels)
 
     # -- what needs a new connection -------------------------------------------------------------------------
 
