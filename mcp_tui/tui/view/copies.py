@@ -21,10 +21,10 @@ from mcp_tui.tui.view.wire import parsed
 
 COPIES: Final = {
     "result": words("Result"),
-    "raw": words("Result, control characters unchanged"),
     "command": words("Command line"),
     "request": words("JSON-RPC request"),
     "both": words("JSON-RPC request and answer"),
+    "raw": words("Result, control characters unchanged"),
     "issue": words("Issue block (Markdown)"),
 }
 """What can be copied of a request, with its name in the menu."""
