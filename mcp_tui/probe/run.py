@@ -111,7 +111,8 @@ class Probe:
     ``store`` makes the store of each connection, by the name of its experiment; ``tell`` gets steps and findings.
     ``before`` are tools to call on each connection first. ``patience`` is the number of seconds that a named tool may take
     uncancelled; ``limit`` the number of seconds for the whole run, 0 for ten times the tool's duration and 30 s.
-    ``experiments`` are those to run.
+    ``experiments`` are those to run. ``reuse``: an experiment gets the connection of the one before, if that was unharmed,
+    also of a server that starts quickly.
     """
 
     target: Target
@@ -125,6 +126,7 @@ class Probe:
     patience: float = 60.0
     limit: float = 0.0
     experiments: Sequence[Experiment] = EXPERIMENTS
+    reuse: bool = False
     tokens: Authorization | None = None
 
     def __post_init__(self) -> None:
@@ -212,7 +214,7 @@ class Probe:
         connection.heard = [each for each in connection.heard if each.kind != "noise"]
         if server.transport == "http":
             return
-        if server.slow_to_start and not harmed and not connection.lost:
+        if (server.slow_to_start or self.reuse) and not harmed and not connection.lost:
             connection.refusals.clear()
             self._spare.append(connection)
             return

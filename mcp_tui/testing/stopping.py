@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +50,9 @@ def assert_stops_when_cancelled(
         wish=NamedTool(tool, (), arguments or {}),
         heartbeat=None if heartbeat is None else Path(heartbeat),
         patience=patience,
+        limit=math.inf,  # a busy machine makes a test slower, not red
         experiments=MID_WORK,
+        reuse=True,
         store=lambda _: Store(),
         tell=lambda _: None,
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +53,13 @@ def test_ctrl_c_ends_the_test_and_the_server_at_once(control: Control, work: str
     gone = sum(each["event"] == "start" for each in control.events)
     for _ in range(gone):
         control.wait("gone")
+
+
+def test_two_starts_show_whether_a_tool_stops(tmp_path: Path):
+    log = tmp_path / "work.log"
+    server = [sys.executable, "-m", "mcp_tui.demo", "--log", str(log)]
+    assert_stops_when_cancelled(server, "count", {"seconds": 1, "steps": 10}, heartbeat=log)
+    assert sum(json.loads(line)["event"] == "start" for line in log.read_text().splitlines()) == 2
 
 
 def test_what_it_advises_is_what_it_takes():
