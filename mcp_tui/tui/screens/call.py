@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf
+from time import perf_counter
 from typing import Final
 
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -17,15 +21,21 @@ from mcp_tui.tui.keys import CALL, CHOOSE, bindings
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
 from mcp_tui.tui.view.catalogue import VERBS, Entry
 from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.list_filters import best, catalogue
+from mcp_tui.tui.view.list_filters import Search
 from mcp_tui.tui.view.rows import counted
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
+from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.detail_pane import Detail, wrapped_lines
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_input import LineInput
 
 LISTED_TOOLS: Final = 200
 """Tools that are listed at once; the rest is counted."""
+
+STEP_SECONDS: Final = 0.02
+"""Seconds of a search between which keys and cancels are handled."""
+
+SHOW_SECONDS: Final = 0.2
+"""Seconds after which more of an unfinished search is shown."""
 
 LIST_CELLS: Final = 30, 22
 """Cells of a tool's name and of its arguments in the list, at most."""
@@ -46,9 +56,9 @@ class ToolList(Vertical):
         self.filter = FilterInput(
             placeholder="type to filter", compact=True, select_on_focus=False, max_length=200, id="filter"
         )
+        self._search = Search((), "")
         self._found: list[Entry] = []
-        self._filtered = ""
-        self._problem = NOTHING
+        self._shown_at = 0.0
         self._options = OptionList(markup=False, compact=True)
         self._options.can_focus = False
         self._about = Static(markup=False, id="about")
@@ -59,20 +69,49 @@ class ToolList(Vertical):
         lines = min(len(self.tools), LISTED_TOOLS) + (len(self.tools) > LISTED_TOOLS)
         self._options.styles.height = max(1, min(lines, room - 6)) + 2
 
-    def fill(self) -> SafeText:
-        """Lists the tools that pass the filter; returns how many. Without a new filter the cursor stays on its tool."""
-        chosen = self.highlighted if self._filtered == self.filter.value else None
-        self._filtered = self.filter.value
-        wanted = catalogue(self._filtered)
-        self._problem = wanted.problem
-        self._found = best(self.tools, wanted)
+    class Counted(Message):
+        """How many tools pass the filter, in words."""
+
+        def __init__(self, text: SafeText) -> None:
+            super().__init__()
+            self.text = text
+
+    def fill(self) -> None:
+        """Lists the tools that pass the filter, of many those that are found at once, and the others later.
+
+        Without a new filter the cursor stays on its tool.
+        """
+        before, text = self._search, self.filter.value
+        if before.among is not self.tools or before.wanted.text != text.strip():
+            self._search = Search(self.tools, text, before)
+            self._search.step(STEP_SECONDS)
+            self._show(None)
+            self._go_on_later()
+        else:
+            self._show(self.highlighted)
+
+    def _go_on_later(self) -> None:
+        """Has the rest of a search done between the keys that come."""
+        if not self._search.done:
+            self.set_timer(STEP_SECONDS / 2, partial(self._go_on, self._search))
+
+    def _go_on(self, search: Search) -> None:
+        if search is self._search and not search.done:
+            if search.step(STEP_SECONDS) or perf_counter() - self._shown_at > SHOW_SECONDS:
+                self._show(self.highlighted)
+            self._go_on_later()
+
+    def _show(self, chosen: Entry | None) -> None:
+        self._found = self._search.found
         shown = self._found[:LISTED_TOOLS]
         self._options.clear_options()
         self._options.add_options(self._options_of(shown))
         if shown:
             self._options.highlighted = shown.index(chosen) if chosen in shown else 0
         self._tell()
-        return counted(len(self._found), len(self.tools), "tool")
+        said = counted(len(self._found), len(self.tools), "tool")
+        self.post_message(self.Counted(said if self._search.done else safe("{} …", said)))
+        self._shown_at = perf_counter()
 
     def _options_of(self, shown: list[Entry]) -> list[Option]:
         labels = [brief(tool.name, 200) for tool in shown]
@@ -94,7 +133,9 @@ class ToolList(Vertical):
         tool = self.highlighted
         if tool is None:
             said = words("No matching tool.") if self.tools else words("No tools, or not listed yet.")
-            self._about.update(Content.styled(self._problem, "$warning") if self._problem else Content(said))
+            said = said if self._search.done else words("Searching …")
+            problem = self._search.wanted.problem
+            self._about.update(Content.styled(problem, "$warning") if problem else Content(said))
             return
         room = self._about.size.width or 72
         said = clip(tool.summary or tool.arguments, room)
@@ -116,7 +157,11 @@ class ToolList(Vertical):
     @property
     def chosen(self) -> Entry | None:
         """The tool under the cursor after everything that was typed, even if its message is still under way."""
+        moved = self.highlighted is not None and self._options.highlighted != 0
         self.fill()
+        if not self._search.done:
+            self._search.step(inf, until_sure=True)
+            self._show(self.highlighted if moved else None)
         return self.highlighted
 
     def move(self, step: str) -> None:
@@ -251,7 +296,11 @@ class CallScreen(Dialog[NamedCall | None]):
 
     def _fill(self) -> None:
         self.tool_list.size_for(self._room)
-        self._box.border_subtitle = Content(self.tool_list.fill())
+        self.tool_list.fill()
+
+    def on_tool_list_counted(self, event: ToolList.Counted) -> None:
+        if self._tool is None:
+            self._box.border_subtitle = Content(event.text)
 
     def offer(self, tools: Sequence[Entry]) -> None:
         """Lists other tools: those of a server that was not connected yet."""

@@ -43,6 +43,12 @@ _CLAIMS: Final = (
 )
 
 
+_PLAIN_SCHEMA: Final = frozenset(
+    {"type", "properties", "required", "additionalProperties", "title", "description", "$schema"}
+)
+"""Members of a schema whose arguments are its properties."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """An entry of the catalogue. ``kind`` is a key of :data:`TITLES`, ``raw`` its definition, hostile text."""
@@ -124,7 +130,15 @@ class Entry:
             text = self.raw.get(member)
             if isinstance(text, str):
                 yield text
-        yield self.arguments
+        schema = as_object(self.raw.get("inputSchema"))
+        named = {*schema} <= _PLAIN_SCHEMA if self.kind == "tools" else False
+        # to word the arguments takes most of the time of a search
+        yield " ".join(as_object(schema.get("properties"))) if named else self.arguments
+
+    @cached_property
+    def folded(self) -> str:
+        """The texts that a word of a filter is searched in, one a line, to be compared in any case."""
+        return "\n".join(self.searched).casefold()
 
     def described(self) -> list[Line]:
         """Returns its description and its claims as lines."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from mcp_tui import clock
@@ -29,19 +31,55 @@ def catalogue(text: str) -> Terms[Entry]:
     """Parses a filter: ``kind:prompts``, or words of a name, a title, an argument, a description, or a URI."""
     kinds = {each: (each,) for each in VERBS}
     return read(
-        text, {"kind": one_of("kind", kinds, lambda entry: (entry.kind,))}, said=lambda entry: entry.searched
+        text,
+        {"kind": one_of("kind", kinds, lambda entry: (entry.kind,))},
+        said=lambda entry: (entry.folded,),
+        searched=lambda entry: entry.searched,
     )
 
 
-def best(among: Sequence[Entry], wanted: Terms[Entry]) -> list[Entry]:
-    """Returns the entries that pass a filter: first those whose name begins with its first word, then those with it."""
-    first = wanted.text.casefold().partition(" ")[0]
+class Search:
+    """The search of entries for a filter, in steps: of a hundred thousand it takes longer than a key may wait.
 
-    def rank(entry: Entry) -> int:
-        name = entry.name[:200].casefold()
-        return 0 if name.startswith(first) else 1 if first in name else 2
+    ``before`` is a finished search of the same entries: what it did not find is not looked at if the filter only grew.
+    """
 
-    return sorted(filter(wanted.matches, among), key=rank)
+    def __init__(self, among: Sequence[Entry], text: str, before: Search | None = None) -> None:
+        self.wanted = catalogue(text)
+        self.among = among
+        self._first = self.wanted.text.casefold().partition(" ")[0]
+        grew = before is not None and before.done and before.among is among and before.narrows_to(text)
+        self._left = iter(before.passed if before is not None and grew else among)
+        self.passed: list[Entry] = []
+        """The entries that pass, in their order."""
+        self._ranks: tuple[list[Entry], list[Entry], list[Entry]] = [], [], []
+        self.done = False
+        if not self.wanted:
+            self.passed, self._ranks, self.done = [*among], ([*among], [], []), True
+
+    def narrows_to(self, text: str) -> bool:
+        """Whether every entry that passes a filter passes this one: plain words, of which the last is continued."""
+        return text.startswith(self.wanted.text) and all(each.isalnum() or each in "_ " for each in text)
+
+    @property
+    def found(self) -> list[Entry]:
+        """The entries found so far: first those whose name begins with the first word, then those with it in the name."""
+        return [entry for rank in self._ranks for entry in rank]
+
+    def step(self, seconds: float, *, until_sure: bool = False) -> bool:
+        """Searches for a time; with ``until_sure`` only until the first of all is found. Returns whether it is done."""
+        end = perf_counter() + seconds
+        while not self.done and not (until_sure and self._ranks[0]):
+            some = [*islice(self._left, 200)]
+            self.done = len(some) < 200
+            for entry in filter(self.wanted.matches, some):
+                name = entry.name[:200].casefold()
+                at = 0 if name.startswith(self._first) else 1 if self._first in name else 2
+                self._ranks[at].append(entry)
+                self.passed.append(entry)
+            if perf_counter() > end:
+                break
+        return self.done
 
 
 def log(text: str) -> Terms[ev.Event]:

@@ -8,6 +8,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.view import list_filters
 from mcp_tui.tui.view.catalogue import ICONS, Catalogue, Entry, entry_sections
 from mcp_tui.tui.view.text import words
+from tests.waiting import HANG
 
 
 def catalogue(*names: str) -> Catalogue:
@@ -82,6 +83,32 @@ def test_a_template_that_is_not_valid_is_searched_by_its_other_texts():
     assert [*entry.searched] == ["map", "map://{city", ""]
 
 
+def found(among: list[Entry], text: str) -> list[Entry]:
+    search = list_filters.Search(among, text)
+    assert search.step(HANG)
+    return search.found
+
+
+def test_a_search_goes_on_in_steps_and_a_longer_word_looks_at_less():
+    listed = [
+        Entry("tools", {"name": f"tool_{number}", "description": "x" * (number % 7)})
+        for number in range(5_000)
+    ]
+    search = list_filters.Search(listed, "tool_4")
+    assert not search.step(0.0)
+    assert 0 < len(search.passed) < len(found(listed, "tool_4"))
+    again = list_filters.Search(listed, "tool_49", search)  # of one that is not done nothing follows
+    assert search.step(HANG)
+    assert again.step(HANG)
+    longer = list_filters.Search(listed, "tool_49", search)
+    assert longer.step(HANG)
+    assert longer.found == again.found == found(listed, "tool_49")
+    for text in ("tool_4 -9", "tool_4 kind:tools", "tool_4 /9/", "tool"):
+        after = list_filters.Search(listed, text, search)
+        assert after.step(HANG)
+        assert after.found == found(listed, text)
+
+
 def test_names_come_before_mentions():
     catalogue = Catalogue()
     catalogue.put(
@@ -95,15 +122,15 @@ def test_names_come_before_mentions():
         ],
     )
     listed = catalogue.tools
-    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("COUNT"))] == [
+    assert [tool.name for tool in found(listed, "COUNT")] == [
         "count",
         "recount",
         "a",
     ]
-    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("count like"))] == ["a"]
-    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("-count"))] == []
-    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue("/^re/"))] == ["recount"]
-    assert [tool.name for tool in list_filters.best(listed, list_filters.catalogue(" "))] == [
+    assert [tool.name for tool in found(listed, "count like")] == ["a"]
+    assert [tool.name for tool in found(listed, "-count")] == []
+    assert [tool.name for tool in found(listed, "/^re/")] == ["recount"]
+    assert [tool.name for tool in found(listed, " ")] == [
         "a",
         "recount",
         "count",
