@@ -342,4 +342,4 @@ async def test_a_call_that_needs_sampling_says_how_to_turn_it_on() -> None:
     async with driving() as driven:
         driven.call("ask", what="sampling")
         await driven.until(lambda: "✗ failed" in driven.inside("requests"))
-        await driven.until(lambda: "Sampling is off. Set MCP_TUI_SAMPLING=ask" in driven.inside("detail"))
+        await driven.until(lambda: "Sampling is off. S turns it on" in driven.inside("detail"))
