@@ -38,7 +38,7 @@ EMPTY_RESULTS: Final[dict[str, Object]] = {
 class MockReport:
     """Counts what a mock was asked, says on stderr what was not recorded, and writes all of it to a file, if there is one.
 
-    The file is whole after each request: a client may kill its server.
+    The file is kept up to date: a client may kill its server.
     """
 
     def __init__(self, runs: Runs, path: Path | None = None) -> None:
@@ -55,7 +55,8 @@ class MockReport:
         """Notes that a request is answered by a run."""
         if run in self.unasked:
             del self.unasked[run]
-            self.write()
+            if len(self.unasked) < LISTED:  # of more, a list of the first says nothing new
+                self.write()
 
     def refuse(self, method: str, params: Object, why: str) -> None:
         """Notes a refusal. ``why`` is whole sentences."""
