@@ -56,6 +56,12 @@ TOLD_LATER_SECONDS = 0.1
 """Seconds that the recorder is told later: nothing runs beside an answer that comes at once, or a flood that soon ends."""
 AWAKE = 20
 """Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
+EARLY_SECONDS = 2.0
+"""Seconds from the start in which a recorder may have had no time to say that it cannot write."""
+
+FULL_BYTES = 32 * 1024
+"""Free bytes of a disk that is full."""
+
 LAST_RECORDS_SECONDS = 0.1
 """Seconds for the last records to the recorder."""
 LAST_BUNDLE_SECONDS = 0.3
@@ -220,6 +226,8 @@ class RecorderLink:
         """Those in a row at a recorder that owes a word."""
         self._is_stopped = False
         self._ticks = -1
+        self._began = monotonic()
+        self._heard_warning = False
         widen(process.records)
 
     # -- records, in a thread of their own ---------------------------------------------------------------------
@@ -283,6 +291,8 @@ class RecorderLink:
     def finish(self, feeding: Thread) -> None:
         """Ends the line. What the recorder does not read at once is left to a process: the client must not wait."""
         self.queue.close()
+        if monotonic() - self._began < EARLY_SECONDS and not self._heard_warning:
+            warn_of_full_disk()
         feeding.join(LAST_RECORDS_SECONDS)
         self._stopped = True
         feeding.join(LAST_BUNDLE_SECONDS)
@@ -366,6 +376,7 @@ class RecorderLink:
                     self._checkpoint, self._due = data, order["due"]
                     self.queue.settle(order["taken"])
             elif "warn" in order:
+                self._heard_warning = True
                 tell(order["warn"])
             elif "failed" in order:
                 self._why = order["failed"]
@@ -454,3 +465,17 @@ def _ticks(pid: int) -> int:
     except OSError:  # only Linux tells
         return int(monotonic() * 1000)
     return int(monotonic() * 1000) if fields[0] in (b"R", b"D") else int(fields[11]) + int(fields[12])
+
+
+def warn_of_full_disk() -> None:
+    """Says that the disk of the journals is full, for a recorder that a tap does not wait for."""
+    from mcp_tui.journal.state_folder import state_folder
+
+    try:
+        folder = state_folder()
+        there = next(each for each in (folder, *folder.parents) if each.exists())
+        disk = os.statvfs(there)
+    except (OSError, StopIteration):
+        return  # what cannot be seen is left to the recorder
+    if disk.f_bavail * disk.f_frsize < FULL_BYTES:
+        tell(f"No journal: the disk of {folder} is full. The traffic continues.")

@@ -12,13 +12,14 @@ from pathlib import Path
 from random import Random
 from threading import Event, Thread
 from time import sleep
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 
 from mcp_tui.live.doors import doors
 from mcp_tui.protocol import events as ev
-from mcp_tui.tap.recorder_link import AWAY
+from mcp_tui.tap.recorder_link import AWAY, warn_of_full_disk
 from tests.cli.running import run
 from tests.tap.test_tap import OBEDIENT, Client, books_of, planted, recorded, tap
 from tests.waiting import HANG, wait
@@ -218,3 +219,22 @@ def test_each_call_is_answered_once_wherever_the_recorder_is_killed(seed: int):
         assert client.end() == 0
         assert over.wait(HANG)
     assert [len(got[number]) for number in calls] == [1] * len(calls)
+
+
+def test_a_tap_that_ends_at_once_says_that_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("MCP_TUI_STATE", str(tmp_path / "state"))
+    looked: list[Path] = []
+
+    def room(folder: Path) -> SimpleNamespace:
+        looked.append(folder)
+        return SimpleNamespace(f_bavail=4 * len(looked), f_frsize=4096)
+
+    monkeypatch.setattr(os, "statvfs", room)
+    warn_of_full_disk()
+    said = f"mcp-tui tap: No journal: the disk of {tmp_path / 'state'} is full. The traffic continues.\n"
+    assert capfd.readouterr().err == said
+    warn_of_full_disk()
+    assert capfd.readouterr().err == ""
+    assert looked == [tmp_path, tmp_path]
