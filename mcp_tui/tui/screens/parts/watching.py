@@ -39,7 +39,7 @@ ALIKE_SECONDS: Final = 0.5
 IN_A_ROW: Final = 3
 """Restarts in a row for such changes; after the next one nothing is restarted."""
 QUIET_SECONDS: Final = 10.0
-"""Seconds without a change of such a file after which a change of it counts again."""
+"""Seconds after a start, and without a change of such a file, after which a change of it counts again."""
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class Watching:
     _late: float = 0.0
     _times: int = 0
     _stopped: set[str] = field(default_factory=set[str])
-    """The files for which it is not restarted any more, until nothing changed them for a while."""
+    """The files that it seems to change itself: it is restarted for them only when they rested for a while."""
     _stopped_at: float = 0.0
 
     def pin(self) -> None:
@@ -140,16 +140,16 @@ class Watching:
         """
         now, names = time.monotonic(), set(changed)
         late = now - self._ready_at
-        if names <= self._stopped and now - self._stopped_at < QUIET_SECONDS:
+        if names <= self._stopped and min(late, now - self._stopped_at) < QUIET_SECONDS:
             self._stopped_at = now
             return True
-        self._stopped.clear()
         alike = late < SOON_SECONDS or abs(late - self._late) < ALIKE_SECONDS
         self._times = self._times + 1 if alike and names & self._last else 0
         self._last, self._late = names, late
         if self._times < IN_A_ROW:
             return False
-        self._stopped, self._stopped_at, self._times = names, now, 0
+        self._stopped |= names
+        self._stopped_at, self._times = now, 0
         said = "{} changed after {} starts in a row, probably by the server: not restarted. {} restarts it."
         self._tell(safe(said, _files(changed), IN_A_ROW, hint("{server.menu}")), "warning")
         return True
