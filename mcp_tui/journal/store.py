@@ -206,8 +206,12 @@ class Store:
     def close(self) -> None:
         """Writes everything and closes the files."""
         self.flush()
-        for taker in self._takers:
-            taker.close()
+        for follower in self._takers[len(self.writers) :]:
+            follower.close()
+        self._report()  # for the journal, too
+        self.flush()
+        for writer in self.writers:
+            writer.close()
         self._report()
 
     def _write(self, record: Record, size: int) -> None:

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from mcp_tui.cli.output import Exit
+from mcp_tui.journal.files import journal_folder
 from tests.cli.running import run
 from tests.tap.test_tap import Client, tap
 from tests.waiting import HANG, wait
@@ -134,7 +135,9 @@ def test_spans_that_do_not_arrive_are_counted_with_the_reason_and_no_password(
     ran = run("call", "echo", "text=hi", "--demo", "--otlp", url)
     assert (ran.status, ran.out) == (0, "hi\n")
     assert f"3 spans did not reach http://ann:‹redacted›@{url.partition('@')[2]}: {why}" in ran.err
-    assert "CANARYPW" not in ran.err
+    kept = "".join(each.read_text() for each in journal_folder().glob("*.jsonl"))
+    assert f"3 spans did not reach http://ann:‹redacted›@{url.partition('@')[2]}: {why}" in kept
+    assert "CANARYPW" not in ran.err + kept
     assert "CANARYPW" not in run("call", "echo", "--demo", "--otlp", url.replace("http:", "ftp:")).err
 
 
