@@ -396,7 +396,9 @@ class Client:
 
         If a cancel cannot be delivered, its request is not waited for any more.
         """
-        self._told_at = max(self._told_at, event.at)
+        if event.at < self._told_at:
+            event = replace(event, at=self._told_at)  # in a recording, times never go back
+        self._told_at = event.at
         self.store.event(event)
         notify(self._listeners, event)
         if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):

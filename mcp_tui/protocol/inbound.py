@@ -192,13 +192,12 @@ class Inbound:
         self._reply(message, at, how)
 
     def _reply(self, message: dict[str, Json], at: float, how: str = "") -> None:
+        self._core.do(self._core.port.reply, message)
         identity = message["id"]
         if is_request_id(identity):
             self._replied.append((type(identity), identity))
         code = as_object(message.get("error")).get("code")
         self._core.emit(ev.ServerRequestAnswered(at=at, request_id=message["id"], code=code, how=how))
-        # Afterwards: a connection that has ended says so at once, with a later time.
-        self._core.do(self._core.port.reply, message)
 
     def parent_cancelled(self, parent: RequestId) -> None:
         """Closes the prompts of a cancelled request.
