@@ -26,7 +26,7 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
-from mcp_tui.tui.view.filters import Filter, Shown, parse
+from mcp_tui.tui.view.filters import Filter, Shown, json_state, parse
 from mcp_tui.tui.view.text import SafeText, brief, clean, join
 
 
@@ -75,15 +75,17 @@ class MatchedRow:
             "elapsed": None if seconds is None else round(seconds, 6),
         }
         if isinstance(row, ServerRequest):
-            word = server_request_badge(row).word
+            word = json_state(row)
             return made | {"id": row.request_id, "question": True, "state": word, "shown": word}
         return made | {
             "id": row.id,
             "question": False,
             "name": row.name or None,
-            "state": evidence.ended(row),
+            "state": json_state(row),
             "shown": badge(row, self.until).word,
             "error": row.error or None,
+            "cause": None if row.cause is None else row.cause.value,
+            "reason": row.reason,
             **evidence.as_json(row, self.until),
         }
 

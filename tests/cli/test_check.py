@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
+from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_tui.cli.check import Findings, assertions, judge
+from mcp_tui.cli.check import Findings, MatchedRow, assertions, judge
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause, Kind
 from tests.cli.keeping import ONE, called, cancelled, connected, keep, late, tell
 from tests.cli.running import SERVERS, Ran, run
 
@@ -73,6 +76,52 @@ def judged(path: Path, *, internal: bool = False, **given: object) -> list[list[
 )
 def test_the_rows_that_break_an_assertion(path: Path, given: dict[str, object], found: object):
     assert judged(path, **given) == found  # pyright: ignore[reportArgumentType]
+
+
+def test_what_a_recorded_row_shows_finds_it_and_nothing_else_does(tmp_path: Path):
+    """Every way to cancel, with everything that may come after it, together."""
+    came: list[list[ev.RequestEvent]] = [
+        [ev.Late(at=102.4, id=0, kind=Kind.RESULT, after=0.4)],
+        [ev.Late(at=102.5, id=0, kind=Kind.ERROR, after=0.5, code=-32800)],
+        [ev.Late(at=102.0 + after, id=0, kind=Kind.PROGRESS, after=after) for after in (0.6, 1.6)],
+        [ev.Settled(at=104.0, id=0)],
+    ]
+    ends = [
+        ev.Completed(at=101.0, id=0),
+        ev.Completed(at=101.0, id=0, is_error=True),
+        ev.Failed(at=101.0, id=0, message="no", code=-1),
+        ev.Lost(at=101.0, id=0, detail="gone"),
+    ]
+    some = [[*chain(*each)] for size in range(len(came) + 1) for each in combinations(came, size)]
+    cancels = [[*cancelled(0, cause=cause), *after] for cause, after in product(Cause, some)]
+    events: list[Any] = [connected()]
+    for id, after in enumerate([*cancels, *([end] for end in ends)]):
+        events += [*called(id), *(replace(each, id=id) for each in after)]  # pyright: ignore[reportCallIssue]
+    recording = Recording.read(keep(ONE, *events, path=tmp_path / "all.jsonl"))
+
+    def matched(filter: str) -> list[MatchedRow]:
+        findings = Findings(assertions([filter], ()))
+        judge(findings, recording, "all")
+        return findings.assertions[0].matches
+
+    hidden = {"still_progressing": "progressing", "progress_then_quiet": "quiet"}
+    shown: dict[tuple[str, str], list[int]] = {}
+    rows = [each.fields() for each in matched("name:slow")]
+    assert len(rows) == len(cancels) + len(ends)
+    for row in rows:
+        outcomes = row["outcomes"]
+        said = {row["state"], row["shown"].partition(",")[0], *map(hidden.get, outcomes)}
+        said |= {"late"} if any(each.startswith("late_") for each in outcomes) else set()
+        words = {("state", each.replace(" ", "_")) for each in said if each}
+        for word in {*words, *(("outcome", each) for each in outcomes), ("cause", row["cause"])} - {
+            ("cause", None)
+        }:
+            shown.setdefault(word, []).append(row["id"])
+    assert {"completed", "failed", "cancelled", "timed_out", "lost", "late", "progressing", "tool_error"} <= {
+        word for _, word in shown
+    }
+    for (key, word), ids in shown.items():
+        assert [match.fields()["id"] for match in matched(f"{key}:{word}")] == ids, (key, word)
 
 
 def test_a_late_answer_exits_with_9_and_is_named_in_every_report(path: Path, tmp_path: Path, capfd: Capture):

@@ -83,17 +83,9 @@ def badge(row: Request, now: float = FOREVER) -> Badge:
         case State.TASK:
             return TASK
         case State.CANCEL_REQUESTED | State.CANCELLED:
-            if row.late or is_disconnected(row):
-                came = (
-                    _SEEN.get(each)
-                    for each in outcomes(row, now)
-                    if late_answer(row) or each not in LATE_OUTCOMES
-                )
-                found = next((each for each in came if each is not None), None)
-                if found is GOING_ON and is_disconnected(row):
-                    return GOING_ON_LOST  # that it went on must not hide behind the end of the connection
-                if found is not None:
-                    return found
+            if found := _seen(row, now):
+                # that it went on must not hide behind the end of the connection
+                return GOING_ON_LOST if found[0] is GOING_ON and is_disconnected(row) else found[0]
             if row.cause in TIMEOUTS:
                 return TIMED_OUT
             return CANCEL_REQUESTED if row.state is State.CANCEL_REQUESTED else CANCELLED
@@ -103,6 +95,20 @@ def badge(row: Request, now: float = FOREVER) -> Badge:
             return FAILED
         case State.LOST:
             return LOST if late_answer(row) is None else LATE
+
+
+def badges(row: Request, now: float = FOREVER) -> list[Badge]:
+    """Returns every badge that fits a row: the one that is shown, and those of outcomes that it hides."""
+    hidden = _seen(row, now) if row.state in {State.CANCEL_REQUESTED, State.CANCELLED} else []
+    return [badge(row, now), *hidden]
+
+
+def _seen(row: Request, now: float) -> list[Badge]:
+    """Returns the badges of the outcomes that do not look like a cancel that was obeyed, the worst first."""
+    if not (row.late or is_disconnected(row)):
+        return []
+    came = (each for each in outcomes(row, now) if late_answer(row) or each not in LATE_OUTCOMES)
+    return [_SEEN[each] for each in came if each in _SEEN]
 
 
 # -- requests of the server's ----------------------------------------------------------------------------------

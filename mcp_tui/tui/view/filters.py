@@ -13,11 +13,28 @@ from functools import lru_cache, partial
 from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.events import Cause
-from mcp_tui.protocol.evidence import FOREVER, LATE_OUTCOMES, OUTCOME_WORDS, Outcome, cancel_of, outcomes
+from mcp_tui.protocol.evidence import (
+    FOREVER,
+    LATE_OUTCOMES,
+    OUTCOME_WORDS,
+    Outcome,
+    cancel_of,
+    ended,
+    outcomes,
+)
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
-from mcp_tui.tui.view.badges import BADGES, CAUSES, SERVER_BADGES, Badge, badge, server_request_badge
+from mcp_tui.protocol.states import State
+from mcp_tui.tui.view.badges import (
+    BADGES,
+    CAUSES,
+    OVERDUE,
+    SERVER_BADGES,
+    badge,
+    badges,
+    server_request_badge,
+)
 from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Subject = TypeVar("Subject")
@@ -185,6 +202,7 @@ def one_of(
     of: Callable[[Subject], Iterable[Meaning]],
     *,
     choices: Iterable[str] = (),
+    alone: bool = True,
 ) -> FieldTest[Subject]:
     """Returns a field whose value is one of some words, or the start of one; several are separated by commas.
 
@@ -193,14 +211,16 @@ def one_of(
         known: what each word or phrase stands for.
         of: returns what a subject has.
         choices: the words that the error lists; all by default.
+        alone: whether a whole phrase hides the longer ones that it is in: ``timeout`` is not ``max timeout``.
     """
 
     def field(value: str) -> Test[Subject]:
         wanted: set[Meaning] = set()
-        for part in value.split(","):
+        whole = spaced(value.replace(",", ""))  # the badge "late, ignored" has a comma of its own
+        for part in (whole,) if whole in known else value.split(","):
             word = spaced(part)
             starts = [meant for words, meant in known.items() if word and f" {word}" in f" {words}"]
-            meant = [known[word]] if word in known else starts
+            meant = [known[word]] if alone and word in known else starts
             if not meant:
                 shown = ", ".join(choices or known)
                 raise ValueError(f"Unknown {name} {part.strip()!r}. Choose from: {shown}.")
@@ -242,15 +262,17 @@ def parse(
 ) -> Filter:
     """Parses a filter of the request table, see :func:`read`.
 
-    ``state:`` takes the start of any word of a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:`` are those of
-    a cancel; ``id:`` the whole id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part.
-    Expressions search the method, the name, the error, and the summary; words search every text of a row. ``server``
-    returns the name of the server, ``now`` the time.
+    ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
+    are those of a cancel; ``id:`` the whole id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a
+    part. Expressions search the method, the name, the error, and the summary; words search every text of a row.
+    ``server`` returns the name of the server, ``now`` the time.
     """
     return read(
         text,
         {
-            "state": one_of("state", _STATE_WORDS, lambda row: _state(row, now()), choices=_STATE_NAMES),
+            "state": one_of(
+                "state", _STATE_WORDS, lambda row: state_words(row, now()), choices=_STATE_NAMES, alone=False
+            ),
             "name": part(_name),
             "tool": part(_name),
             "method": part(lambda row: row.method),
@@ -265,20 +287,42 @@ def parse(
     )
 
 
-def _spoken(shown: Badge) -> str:
-    # "overdue" is a mark on a state: the style has its name, the word has not. A question that was refused has not failed.
-    style = "" if shown in SERVER_BADGES.values() else shown.style
-    return spaced(f"{shown.word.replace(',', '')} {style}")
+def json_state(row: Shown) -> str:
+    """Returns the state of a row for JSON; a tool that reports an error has failed."""
+    if isinstance(row, ServerRequest):
+        return server_request_badge(row).word
+    return "failed" if row.is_error else ended(row)
 
 
-_ALL: Final = (*BADGES, *SERVER_BADGES.values())
-_STATE_WORDS: Final = {each: (each,) for each in ("open", "done", *map(_spoken, _ALL))}
+def state_words(row: Shown, now: float) -> list[str]:
+    """Returns every phrase that ``state:`` finds a row by, in lower case: its state, and its badges."""
+    over = "open" if is_open(row) else "done"
+    if isinstance(row, ServerRequest):
+        return [over, server_request_badge(row).word]
+    said = [over, json_state(row), *(each.word for each in badges(row, now))]
+    if row.state is State.CANCEL_REQUESTED:
+        said.append(row.state.value)
+    if row.overdue_until is not None:
+        said.append(OVERDUE.style)  # a mark on a state: its word is that of the state
+    return [_spoken(each) for each in said]
+
+
+def _spoken(text: str) -> str:
+    return spaced(text.replace(",", ""))
+
+
+_ALL: Final = dict.fromkeys((*BADGES, *SERVER_BADGES.values()))
+_STATE_WORDS: Final = {
+    _spoken(each): (_spoken(each),)
+    for each in (
+        "open",
+        "done",
+        *(each.word for each in _ALL),
+        OVERDUE.style,
+        *(each.value for each in State),
+    )
+}
 _STATE_NAMES: Final = tuple(dict.fromkeys(["open", "done", *(each.word.partition(",")[0] for each in _ALL)]))
-
-
-def _state(row: Shown, now: float) -> Iterable[str]:
-    shown = server_request_badge(row) if isinstance(row, ServerRequest) else badge(row, now)
-    return "open" if is_open(row) else "done", _spoken(shown)
 
 
 def _outcomes(row: Shown, now: float) -> Iterable[Outcome]:

@@ -1,12 +1,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import State
+from mcp_tui.tui.view.badges import BADGES, SERVER_BADGES
 from mcp_tui.tui.view.filters import parse
 from tests.cases import cases
 from tests.tui.making import book, called, cancelled, completed, late, started
+
+EVERY_PHRASE = {
+    each.replace(",", "").replace("_", " ")
+    for each in (
+        "open",
+        "done",
+        "timed_out",
+        *(state.value for state in State),
+        *(b.word for b in BADGES),
+        *SERVER_BADGES,
+    )
+}
 
 
 def rows() -> Sequence[Request]:
@@ -81,6 +97,40 @@ def found(text: str) -> list[object]:
 )
 def test_what_a_filter_finds(text: str, ids: list[int]):
     assert found(text) == ids
+
+
+@cases(
+    ("events", "phrases"),
+    [
+        ([called()], "queued|open"),
+        ([started()], "in flight|open"),
+        ([started(), ev.Overdue(at=60.0, id=1, until=70.0)], "in flight|open|overdue"),
+        ([started(), ev.InputRequired(at=1.0, id=1, round=1, asks="x")], "awaiting input|open"),
+        ([started(), ev.TaskCreated(at=1.0, id=1, task_id="t", status="working")], "task|open"),
+        ([started(), cancelled()], "cancel requested|cancelled|done"),
+        ([started(), cancelled(settled="")], "cancelled|done"),
+        ([started(), cancelled(cause=Cause.TIMEOUT)], "cancel requested|timed out|done"),
+        ([started(), cancelled(cause=Cause.TIMEOUT, settled="")], "timed out|done"),
+        ([started(), cancelled(), late()], "cancel requested|cancelled|late ignored|done"),
+        (
+            [started(), cancelled(cause=Cause.MAX_TIMEOUT), late()],
+            "cancel requested|timed out|late ignored|done",
+        ),
+        ([started(), ev.Lost(at=1.0, id=1, detail="gone")], "lost|done"),
+        ([started(), ev.Lost(at=1.0, id=1, detail="gone"), late()], "lost|late ignored|done"),
+        ([started(), completed()], "completed|done"),
+        ([started(), completed(is_error=True)], "tool error|failed|done"),
+        ([started(), ev.Failed(at=1.0, id=1, message="no", code=-1)], "failed|done"),
+    ],
+)
+def test_a_state_is_found_in_every_spelling_and_no_other_is(events: list[Any], phrases: str):
+    (made,) = [*book(*events).order]
+    shown = phrases.split("|")
+    for phrase in EVERY_PHRASE:
+        finds = any(f" {phrase}" in f" {each}" for each in shown)
+        for spelling in (phrase.replace(" ", "_"), phrase.replace(" ", "-").upper(), f'"{phrase}"'):
+            assert parse(f"state:{spelling}").matches(made) == finds, spelling
+            assert parse(f"-state:{spelling}").matches(made) != finds, spelling
 
 
 def test_an_unknown_field_is_refused_with_the_choices_and_shows_nothing():
