@@ -71,7 +71,7 @@ class Terminal:
         """Wait until all of this stands on the screen."""
         self.until(lambda: all(needle in self.text() for needle in needles))
 
-    def press(self, keys: str) -> None:
+    def press(self, keys: str | bytes) -> None:
         self.process.send(keys)
 
     def answer(self, key: str, question: str) -> None:

@@ -33,6 +33,8 @@ TYPED_CHARACTERS: Final = 500
 class ReasonInput(LineInput):
     """A one-line field of at most :data:`TYPED_CHARACTERS` visible characters, whatever is typed or pasted."""
 
+    MOST = TYPED_CHARACTERS
+
     def replace(self, text: str, start: int, end: int) -> None:
         start, end = sorted((max(0, start), min(len(self.value), end)))
         room = max(0, TYPED_CHARACTERS - len(self.value) + end - start)

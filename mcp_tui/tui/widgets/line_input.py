@@ -6,10 +6,11 @@ Keys may be typed ahead: those after a key that moved the focus belong to the wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import events
 from textual.app import App
+from textual.geometry import Region
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input
@@ -68,6 +69,9 @@ class LineInput(InOrder, Input):
     typed after it may be for another field.
     """
 
+    MOST: ClassVar = LINE_CHARACTERS
+    """Characters after a paste, at most."""
+
     cursor_blink = reactive(False, init=False)
     entered: Callable[[], object] | None = None
 
@@ -83,12 +87,17 @@ class LineInput(InOrder, Input):
             return
         event.stop()
         event.prevent_default()
-        text, most = event.text.strip("\r\n"), self.max_length or LINE_CHARACTERS
-        if len(self.value) + len(text) > most:
+        text, most = one_line(event.text.strip("\r\n")), self.max_length or self.MOST
+        if len(self.value) - len(self.selected_text) + len(text) > most:
             said = safe("Not pasted: {:,} characters. This field holds {:,}.", len(text), most)
             self.app.notify(said, severity="warning", markup=False)  # pyright: ignore[reportUnknownMemberType]
         else:  # all of its lines: Textual takes the first one only
+            self._initial_value = False  # at the first one, Textual does not scroll to the cursor
             self.replace(text, *sorted(self.selection))
+
+    def on_resize(self) -> None:
+        """Keeps the cursor in sight where a label beside the field grew."""
+        self.scroll_to_region(Region(self._cursor_offset, 0, 1, 1), force=True, animate=False)
 
     async def action_submit(self) -> None:
         if self.entered is None:

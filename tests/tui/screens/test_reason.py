@@ -85,8 +85,13 @@ async def test_a_reason_is_one_line_of_visible_text_within_its_length():
         host.screen.post_message(Paste("a\tb\x1b[2J\u202ec\x07\nsecond line"))
         await pilot.pause()
         await pilot.pause()
-        host.screen.post_message(Paste("x" * 1000))
+        host.screen.post_message(Paste("z" * TYPED_CHARACTERS))
         await pilot.pause()
+        assert len(host._notifications) == 1, "nothing of it is lost in silence"  # pyright: ignore[reportPrivateUsage]
+        host.screen.post_message(Paste("x" * (TYPED_CHARACTERS - len("a b␛[2Jc␇ second line") - 1) + "e"))
+        await pilot.pause()
+        await pilot.pause()
+        assert "xxe" in host.shown, "the cursor is in sight"
         await pilot.press("y", "enter")
         await pilot.pause()
         assert host.answer.startswith("a b␛[2Jc␇ second line" + "xx")

@@ -57,6 +57,20 @@ async def test_a_line_takes_all_lines_of_a_paste_and_says_so_if_they_are_too_man
         ]
 
 
+async def test_the_end_of_a_long_paste_is_in_sight():
+    field = LineInput()
+    async with Host(field).run_test(size=(80, 24)) as pilot:
+        field.focus()
+        pilot.app.post_message(Paste("x" * 100 + "end"))
+        await pilot.pause()
+        await pilot.pause()
+        assert shown(field).rstrip().endswith("end")
+        field.styles.width = 30
+        await pilot.pause()
+        await pilot.pause()
+        assert shown(field).rstrip().endswith("end")
+
+
 async def test_a_paste_behind_a_key_that_moved_the_focus_is_for_the_next_field():
     fields = Editor(), LineInput()
     async with Host(Vertical(*fields)).run_test() as pilot:
