@@ -207,7 +207,7 @@ def assertions(fail_on: Iterable[str], expect: Iterable[str], within: float | No
     made = [Assertion("fail-on", each) for each in fail_on]
     made += [Assertion("expect", each, within) for each in expect]
     for each in made:
-        filter = parse(each.filter)
+        filter = parse(each.filter, typing=False)
         if filter.problem:
             raise Failure(f"Invalid {each.name}. {filter.problem}")
         if not filter:

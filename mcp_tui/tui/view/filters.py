@@ -92,6 +92,7 @@ def read(
     *,
     said: Callable[[Subject], Iterable[str]],
     searched: Callable[[Subject], Iterable[str]] | None = None,
+    typing: bool = True,
 ) -> Terms[Subject]:
     """Parses a filter; a term without a field is a word to search for, in any case.
 
@@ -100,12 +101,16 @@ def read(
         fields: the fields by their names.
         said: returns every text of a subject that a word or a phrase is searched in.
         searched: returns those that an expression is searched in; the same by default.
+        typing: whether it is still being typed: a term without a value is no problem yet.
     """
     tests: list[Test[Subject]] = []
     problem = NOTHING
     for term in _TERM.finditer(text.strip()):
         field = (term["field"] or "").lower()
         value = (term["value"] or "").strip('"').casefold()
+        if not typing and (lacking := _lacks(term, fields)):
+            problem = lacking
+            continue
         if field in fields:
             if not value:
                 continue
@@ -128,6 +133,19 @@ def read(
             test = _any(partial(_contains, looked_for.casefold()), said)
         tests.append(_not(test) if term["no"] else test)
     return Terms(text.strip(), (_never,) if problem else tuple(tests), problem)
+
+
+def _lacks(term: re.Match[str], fields: Iterable[str]) -> SafeText:
+    """Returns the sentence for a term that is not whole, as an unset variable or a blank makes it; empty for a whole one."""
+    field, value, word = term["field"], term["value"], term["word"]
+    if field is not None and field.lower() in fields and not (value or "").strip('" '):
+        return safe("{}: has no value. Write it without a blank: {}:value.", clean(field), clean(field))
+    if word is not None and not word.strip('-/"'):
+        return safe("{} is no text to search for. Use /expression/, or words.", brief(word, 40))
+    name, equals, _ = (word or "").partition("=")
+    if equals and name.lower().lstrip("-") in fields:
+        return safe("{}= is no filter. Use {}:value.", clean(name), clean(name))
+    return NOTHING
 
 
 def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
@@ -258,7 +276,11 @@ Filter = Terms[Shown]
 
 
 def parse(
-    text: str, *, server: Callable[[], str] = str, now: Callable[[], float] = lambda: FOREVER
+    text: str,
+    *,
+    server: Callable[[], str] = str,
+    now: Callable[[], float] = lambda: FOREVER,
+    typing: bool = True,
 ) -> Filter:
     """Parses a filter of the request table, see :func:`read`.
 
@@ -284,6 +306,7 @@ def parse(
         },
         said=partial(_said, now),
         searched=_searched,
+        typing=typing,
     )
 
 
