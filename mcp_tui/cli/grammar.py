@@ -13,7 +13,7 @@ from itertools import takewhile
 from types import SimpleNamespace
 from typing import Final, NamedTuple
 
-from mcp_tui.cli.options import COMMANDS, PAIRS, VALUED, defaults_of, options_of
+from mcp_tui.cli.options import COMMANDS, FILTERING, PAIRS, VALUED, defaults_of, options_of
 from mcp_tui.cli.output import Failure
 from mcp_tui.config.tap_words import command_start
 from mcp_tui.protocol.patterns import late
@@ -61,6 +61,18 @@ def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, list(head)
 
 
+def _joined(head: Sequence[str]) -> list[str]:
+    """Returns the words with a filter that begins with ``-`` joined to its option: ``--fail-on=-state:completed``."""
+    words: list[str] = []
+    for word in head:
+        # the short options have one letter
+        if words and words[-1] in FILTERING and len(word) > 2 and word[0] == "-" != word[1]:
+            words[-1] += f"={word}"
+        else:
+            words.append(word)
+    return words
+
+
 def plain_options(name: str | None, rest: Sequence[str]) -> SimpleNamespace | None:
     """Returns the options of a command and its ``words``; ``None`` unless argparse would take them as they are."""
     known = {each: option for option in options_of(name) for each in option.names}
@@ -99,7 +111,7 @@ def read(arguments: Sequence[str]) -> Words:
         HelpAsked: it asks for help or the version.
     """
     cut = arguments.index("--") if "--" in arguments else len(arguments)
-    name, rest = subcommand(arguments[:cut])
+    name, rest = subcommand(_joined(arguments[:cut]))
     command = list(arguments[cut + 1 :]) if cut < len(arguments) else None
     if name == "tap" and (start := command_start(rest)) < len(rest):  # a client dropped the --
         rest, command = rest[:start], [*rest[start:], *arguments[cut:]]

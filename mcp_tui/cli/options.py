@@ -529,6 +529,9 @@ def groups_of(name: str | None) -> tuple[OptionGroup, ...]:
     return (*CONNECTING, _WATCH, VERSION) if name is None else COMMANDS[name].options()
 
 
+FILTERING: Final = ("--fail-on", "--expect")
+"""The options whose value is a filter, which may begin with a dash."""
+
 VALUED: Final = frozenset(
     each
     for name in (None, *COMMANDS)

@@ -116,3 +116,9 @@ def test_the_options_of_a_tap_are_those_that_its_start_knows() -> None:
     own = [option for option in options_of("tap") if not elsewhere & {*option.names}]
     assert {name for option in own if option.takes_value for name in option.names} == VALUED
     assert {name for option in own if not option.takes_value for name in option.names} == SWITCHES
+
+
+def test_a_filter_that_begins_with_a_dash_needs_no_equals_sign() -> None:
+    given = read(["check", "--fail-on", "-state:completed", "a.jsonl", "--expect", "-poll", "--json"])
+    assert (given.options.fail_on, given.options.expect) == (["-state:completed"], ["-poll"])
+    assert (given.options.json, given.words) == (True, ["a.jsonl"])

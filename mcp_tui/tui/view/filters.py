@@ -234,8 +234,10 @@ def one_of(
 
     def field(value: str) -> Test[Subject]:
         wanted: set[Meaning] = set()
-        whole = spaced(value.replace(",", ""))  # the badge "late, ignored" has a comma of its own
-        for part in (whole,) if whole in known else value.split(","):
+        parts, whole = value.split(","), spaced(value.replace(",", ""))
+        if whole in known and all(map(str.strip, parts)):
+            parts = [whole]  # the badge "late, ignored" has a comma of its own
+        for part in parts:
             word = spaced(part)
             starts = [meant for words, meant in known.items() if word and f" {word}" in f" {words}"]
             meant = [known[word]] if alone and word in known else starts
