@@ -19,6 +19,7 @@ from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.reports import ReportCase, SarifResult
 from mcp_tui.journal.files import Journal
+from mcp_tui.journal.payloads import Payloads
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
 from mcp_tui.journal.records import RecordingError
@@ -145,7 +146,10 @@ class Assertion:
 
 @dataclass(slots=True)
 class Findings:
-    """What was checked in which ``files``. ``problems`` are sentences by the file, about those that cannot be judged."""
+    """What was checked in which ``files``. ``problems`` are sentences by the file, about those that cannot be judged.
+
+    ``redacted`` are the files in whose messages a text was searched from which secrets had been removed.
+    """
 
     assertions: list[Assertion]
     files: list[str] = field(default_factory=list[str])
@@ -153,6 +157,7 @@ class Findings:
     internal: int = 0
     catalogue: CatalogueCheck | None = None
     problems: dict[str, str] = field(default_factory=dict[str, str])
+    redacted: list[str] = field(default_factory=list[str])
 
     @property
     def status(self) -> Exit:
@@ -207,7 +212,7 @@ def assertions(fail_on: Iterable[str], expect: Iterable[str], within: float | No
     made = [Assertion("fail-on", each) for each in fail_on]
     made += [Assertion("expect", each, within) for each in expect]
     for each in made:
-        filter = parse(each.filter, typing=False)
+        filter = parse(each.filter, typing=False, payload=lambda _kind, _row: ())
         if filter.problem:
             raise Failure(f"Invalid {each.name}. {filter.problem}")
         if not filter:
@@ -252,13 +257,19 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
     origin = recording.wall(0.0)
     servers = {each.server: each.client for each in recording.connections().values()}
     server = " ".join((recording.header.target, *servers, *servers.values()))
-    filters = [parse(each.filter, server=lambda: server, now=lambda: until) for each in findings.assertions]
+    payloads = Payloads(recording)
+    filters = [
+        parse(each.filter, server=lambda: server, now=lambda: until, typing=False, payload=payloads)
+        for each in findings.assertions
+    ]
     for row in _rows(findings, RecordedBook.whole(recording), internal=internal):
         findings.requests += 1
         at = row.at if isinstance(row, ServerRequest) else row.called_at
         match = MatchedRow(name, file, row, until, origin + at)
         for assertion, filter in zip(findings.assertions, filters, strict=True):
             assertion.take(match, filter)
+    if payloads.redacted:
+        findings.redacted.append(file)
 
 
 def _rows(findings: Findings, book: RecordedBook, *, internal: bool) -> Iterator[Shown]:
@@ -276,6 +287,8 @@ def _rows(findings: Findings, book: RecordedBook, *, internal: bool) -> Iterator
 def _print(findings: Findings, *, as_json: bool) -> None:
     for text in findings.problems.values():
         warn(text)
+    for file in findings.redacted:
+        warn(f"{file} is redacted. A text that was removed as a secret cannot be found.")
     if as_json:
         out(dump(fields(findings), indent=2))
         return
@@ -295,6 +308,7 @@ def fields(findings: Findings) -> dict[str, Any]:
         "holds": findings.status is Exit.COMPLETED,
         "recordings": findings.files,
         "requests": findings.requests,
+        "redacted": findings.redacted,
         "assertions": [each.fields() for each in findings.assertions],
         "catalogue": None if findings.catalogue is None else findings.catalogue.fields(),
         "problems": [{"file": file, "text": text} for file, text in findings.problems.items()],

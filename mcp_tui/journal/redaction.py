@@ -229,7 +229,7 @@ _ESCAPE: Final = late(rb"\\(?:[bfnrt]|u[0-9A-Fa-f]{4})")
 _KEY_LINE: Final = late(r"(?=.*[0-9+/])[A-Za-z0-9+/]{20,}={0,2}")
 _HALF_ESCAPE: Final = late(rb"\\+(?:u[0-9A-Fa-f]{0,3})?\Z")
 
-_MARK: Final = late("‹redacted(?::[0-9a-f]{6})?›".encode())
+MARK: Final = late("‹redacted(?::[0-9a-f]{6})?›".encode())
 
 
 SIGNATURES: Final = frozenset({"code", "sig", "signature"})
@@ -557,7 +557,7 @@ class Redactor:
 
     def _span(self, raw: bytes, start: int, end: int) -> Span | None:
         secret = raw[start:end]
-        return Span(start, end, self.mark(secret)) if secret and not _MARK.fullmatch(secret) else None
+        return Span(start, end, self.mark(secret)) if secret and not MARK.fullmatch(secret) else None
 
 
 class Unredacted(Redactor):

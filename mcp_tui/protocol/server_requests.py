@@ -38,6 +38,7 @@ class ServerRequest:
     ended_at: float | None = None
     outcome: str = ""
     code: int | None = None
+    response_seq: int = 0
 
     @classmethod
     def of(cls, event: ev.ServerRequestReceived) -> ServerRequest:
@@ -54,7 +55,7 @@ class ServerRequest:
                 self.outcome = f"withdrawn {reason}".strip()
             case _:
                 self.outcome = "lost"
-        self.ended_at = event.at
+        self.ended_at, self.response_seq = event.at, event.seq
 
     def elapsed(self, now: float) -> float:
         """Seconds from its arrival to its end, or to ``now``."""

@@ -148,6 +148,27 @@ def test_a_late_answer_exits_with_9_and_is_named_in_every_report(path: Path, tmp
     assert [each["late"][0]["after"] for each in told["assertions"][0]["rows"]] == [0.412]
 
 
+def test_whole_messages_are_searched(tmp_path: Path, capfd: Capture):
+    answered = [*called("a\nb", 1), ev.Completed(at=101.0, id="a\nb", seq=2)]
+    slow = [*called(2, 3, name="count"), *cancelled(2), late(2, 0.4, seq=4)]
+    path = keep(ONE, connected(), answered, slow, path=tmp_path / "texts.jsonl")
+    for text, names in {
+        "answer": ["slow_sql", "count"],
+        "/ANSWER to .\\nb$/": ["slow_sql"],
+        "text:/^answer to 2$/": ["count"],
+        'result:"text":"answer': ["slow_sql", "count"],
+        'args:{"n":2}': ["count"],
+        "text:/never/": [],
+        "-answer": [],
+    }.items():
+        assert judged(path, fail_on=[text]) == [[not names, *names]], text
+    assert tell(capfd, "check", str(path), "--fail-on", "secret").err == ""
+    path.write_bytes(path.read_bytes().replace(b"answer", "‹redacted:ab12cd›".encode()))
+    ran = tell(capfd, "check", str(path), "--fail-on", "secret")
+    assert (ran.status, ran.err.count("is redacted. A text that was removed as a secret cannot")) == (0, 1)
+    assert tell(capfd, "check", str(path), "--fail-on", "state:failed").err == ""
+
+
 def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: Capture):
     holds = ("--expect", "state:late", str(path))
     assert tell(capfd, "check", *holds).status == Exit.COMPLETED

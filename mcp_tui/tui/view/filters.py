@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.events import Cause
@@ -49,7 +50,7 @@ It raises ``ValueError`` with a sentence for a value that the field cannot have.
 
 
 SEARCHED_CHARACTERS: Final = 20_000
-"""Characters of one text that an expression searches."""
+"""Characters of one text that an expression searches while it is typed."""
 
 EXPRESSION_CHARACTERS: Final = 500
 """Characters of an expression, at most."""
@@ -57,7 +58,7 @@ EXPRESSION_CHARACTERS: Final = 500
 _TERM: Final = late(
     r"""
     (?P<no>-(?=[^\s\d-]))?
-    (?: (?P<field>[a-z]+):(?P<value>"[^"]*"?|\S*)
+    (?: (?P<field>[a-z]+):(?P<value>"[^"]*"?|/(?:\\.|[^/\\])+/(?=\s|$)|\S*)
       | /(?P<expression>(?:\\.|[^/\\])+)(?:/(?=\s|$)|\\?$)
       | "(?P<quoted>[^"]+)"?
       | (?P<word>\S+)
@@ -65,6 +66,9 @@ _TERM: Final = late(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+
+_EXPRESSION: Final = late(r"/.+/", re.DOTALL)
+"""A value that is an expression."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ def read(
     problem = NOTHING
     for term in _TERM.finditer(text.strip()):
         field = (term["field"] or "").lower()
-        value = (term["value"] or "").strip('"').casefold()
+        value = (term["value"] or "").strip('"')
+        value = value if _EXPRESSION.fullmatch(value) else value.casefold()
         if not typing and (lacking := _lacks(term, fields)):
             problem = lacking
             continue
@@ -127,7 +132,8 @@ def read(
             if isinstance(finds, str):
                 problem = safe("Not a regular expression: /{}/ ({})", brief(term["expression"], 60), finds)
                 continue
-            test = _any(finds, searched or said)
+            far = SEARCHED_CHARACTERS if typing else None
+            test = _any(lambda text, finds=finds, far=far: finds(text[:far]), searched or said)
         else:
             looked_for = term["quoted"] or (term["word"] if not field else term[0].removeprefix("-"))
             test = _any(partial(_contains, looked_for.casefold()), said)
@@ -170,7 +176,7 @@ def expression(pattern: str) -> Callable[[str], bool] | SafeText:
     except SchemaError as error:
         *_, reason = str(error).strip().split("error: ")
         return brief(reason.splitlines()[0].strip().removesuffix("."), 120)
-    return lambda text: found.isinstance_python(_whole(text[:SEARCHED_CHARACTERS]))
+    return lambda text: found.isinstance_python(_whole(text))
 
 
 def _whole(text: str) -> str:
@@ -195,11 +201,20 @@ def _never(_: object) -> bool:
 
 
 def part(of: Callable[[Subject], str]) -> FieldTest[Subject]:
-    """Returns a field whose value is a part of a text."""
+    """Returns a field whose value is a part of a text, or an expression that finds something in it."""
+    return part_of_any(lambda subject: (of(subject),))
+
+
+def part_of_any(of: Callable[[Subject], Iterable[str]]) -> FieldTest[Subject]:
+    """Returns the same of several texts."""
 
     def field(value: str) -> Test[Subject]:
-        wanted = value.casefold()
-        return lambda subject: wanted in of(subject).casefold()
+        if not _EXPRESSION.fullmatch(value):
+            return _any(partial(_contains, value.casefold()), of)
+        finds = expression(value[1:-1])
+        if callable(finds):
+            return _any(finds, of)
+        raise ValueError(f"Not a regular expression: {value} ({finds})")
 
     return field
 
@@ -273,6 +288,9 @@ def cause(of: Callable[[Subject], Cause | None]) -> FieldTest[Subject]:
 Shown = Request | ServerRequest
 """The subject of a row: a request of ours, or one of the server's."""
 
+Payload = Callable[[str, Shown], Iterable[str]]
+"""Returns the texts of a row's messages, of a kind: ``args``, ``result``, or ``text``, the strings in the result."""
+
 Filter = Terms[Shown]
 """A filter of the table."""
 
@@ -283,14 +301,25 @@ def parse(
     server: Callable[[], str] = str,
     now: Callable[[], float] = lambda: FOREVER,
     typing: bool = True,
+    payload: Payload | None = None,
 ) -> Filter:
     """Parses a filter of the request table, see :func:`read`.
 
     ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
     are those of a cancel; ``id:`` the whole id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a
     part. Expressions search the method, the name, the error, and the summary; words search every text of a row.
-    ``server`` returns the name of the server, ``now`` the time.
+    ``server`` returns the name of the server, ``now`` the time. With ``payload``, words and expressions search whole
+    messages as well, and ``args:``, ``result:``, and ``text:`` those of one kind.
     """
+    whole: dict[str, FieldTest[Shown]] = {}
+    if payload is not None:
+        whole = {kind: part_of_any(partial(payload, kind)) for kind in ("text", "result", "args")}
+
+    def everywhere(subject: Shown) -> Iterable[str]:
+        yield from _said(now, subject)
+        if payload is not None:
+            yield from chain(payload("text", subject), payload("args", subject), payload("result", subject))
+
     return read(
         text,
         {
@@ -305,9 +334,10 @@ def parse(
             "outcome": outcome(lambda row: _outcomes(row, now())),
             "cause": cause(lambda row: None if isinstance(row, ServerRequest) else row.cause),
             "server": part(lambda _: server()),
+            **whole,
         },
-        said=partial(_said, now),
-        searched=_searched,
+        said=everywhere,
+        searched=_searched if payload is None else everywhere,
         typing=typing,
     )
 

@@ -1,0 +1,70 @@
+"""The texts of whole messages of a recording, as filters search them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import parse_json
+from mcp_tui.journal.redaction import MARK
+from mcp_tui.protocol.messages import Json, as_object, bytes_text, encode
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
+
+
+class Payloads:
+    """The messages of a recording's requests, progress, rounds, and late answers included.
+
+    ``redacted`` becomes true when a message was searched from which secrets had been removed.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.redacted = False
+        self._recording = recording
+        self._messages = lru_cache(4)(self._read)
+
+    def __call__(self, kind: str, row: Request | ServerRequest) -> Iterator[str]:
+        """Yields the texts of a kind: ``args`` and ``result`` as JSON, ``text`` each string in the result."""
+        if isinstance(row, ServerRequest):
+            numbers = row.seq, row.response_seq
+        else:
+            numbers = tuple(dict.fromkeys(event.seq for event in row.history))
+        for number in filter(None, numbers):
+            args, result = self._messages(number)
+            if kind == "text":
+                yield from result[1:]
+            else:
+                yield from (args if kind == "args" else result)[:1]
+
+    def _read(self, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Returns the JSON of what a message asks and of what it answers, each followed by the strings in it."""
+        raw = self._recording.payload(number)
+        if raw is None:
+            return (), ()
+        self.redacted = self.redacted or MARK.search(raw) is not None
+        message = parse_json(raw)
+        if not isinstance(message, dict):
+            return (), (bytes_text(raw),) * 2
+        params = as_object(message.get("params"))
+        asked = params.get("arguments", params or None)
+        answered = message.get("result", message.get("error"))
+        if "method" in message and not isinstance(message.get("id"), (int, str)):
+            asked, answered = None, params  # progress is a part of the answer
+        return _texts(asked), _texts(answered)
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return () if value is None else (encode(value).decode("utf-8", "replace"), *_strings(value))
+
+
+def _strings(value: Json) -> Iterable[str]:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting.extend(reversed([*each.values()]))
+        elif isinstance(each, list):
+            waiting.extend(reversed(each))
