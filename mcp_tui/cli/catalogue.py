@@ -9,12 +9,13 @@ from typing import Any, Final, cast
 from mcp_tui.cli import reports
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.info import tell_failed
+from mcp_tui.cli.info import cuts, tell_failed
 from mcp_tui.cli.output import Exit, Failure, table
 from mcp_tui.cli.reports import ReportCase, SarifResult
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
 from mcp_tui.client.catalogue_changes import Catalogue, Change, Rank, changes
+from mcp_tui.client.lint import CUT
 from mcp_tui.client.normal_form import normal_catalogue, text_of
 from mcp_tui.client.schemas import parse_json, written
 from mcp_tui.journal.records import why
@@ -62,16 +63,23 @@ async def _snapshot(session: HeadlessSession) -> int:
 async def catalogue_of(session: HeadlessSession, take: Callable[[Lists], object]) -> int:
     """Reads every page of every list that the server offers; returns the exit status, and the lists through ``take``.
 
-    A method that the server does not have is an empty list: of resources, many have no templates.
+    Many servers with resources do not know the method for templates, which is then an empty list.
+
+    Raises:
+        Failure: a list is shorter than the server may have meant.
     """
     lists: Lists = {}
     for kind in LISTS:
         try:
             lists[kind] = await every(session.client, kind) if offers(session.client, kind) else []
         except ListFailed as failed:
-            if failed.row.code != METHOD_NOT_FOUND:
+            if failed.row.code != METHOD_NOT_FOUND or kind != "templates":
                 return tell_failed(session, failed)
             lists[kind] = []
+    if cut := cuts(session, CUT - {"header-annotation"}):  # no client may call a tool with such a header
+        raise Failure(
+            f"Incomplete list from the server: {cut[0]}. No lock can say what it offers.", Exit.BROKEN_RULE
+        )
     take(lists)
     return Exit.COMPLETED
 

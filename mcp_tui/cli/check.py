@@ -18,16 +18,17 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.reports import ReportCase, SarifResult
-from mcp_tui.journal.files import Journal
+from mcp_tui.journal.files import Journal, is_held, parts_of
 from mcp_tui.journal.payloads import Payloads
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
-from mcp_tui.tui.view.filters import Filter, Shown, json_state, parse
+from mcp_tui.tui.view.filters import Filter, Shown, is_open, json_state, parse
 from mcp_tui.tui.view.text import SafeText, brief, clean, join
 
 
@@ -247,7 +248,8 @@ def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) ->
 def judge(findings: Findings, recording: Recording, name: str, *, internal: bool = False) -> None:
     """Holds the rows of one recording against the assertions. ``internal`` includes the client's own requests."""
     file, until = str(recording.path), recording.ended_at
-    holes = recording.skipped + recording.lost
+    running = is_held(parts_of(recording.path)[-1]) is True
+    holes = recording.skipped + recording.lost + (recording.torn and not running)
     if holes:
         text = f"{holes:,} {'record is' if holes == 1 else 'records are'} unreadable or missing in {file}."
         findings.problems[file] = f"{text} What they said is not known."
@@ -262,12 +264,20 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
         parse(each.filter, server=lambda: server, now=lambda: until, typing=False, payload=payloads)
         for each in findings.assertions
     ]
+    cut = 0
     for row in _rows(findings, RecordedBook.whole(recording), internal=internal):
         findings.requests += 1
+        cut += is_open(row) or (isinstance(row, Request) and row.settled == evidence.RECORDING_ENDS)
         at = row.at if isinstance(row, ServerRequest) else row.called_at
         match = MatchedRow(name, file, row, until, origin + at)
         for assertion, filter in zip(findings.assertions, filters, strict=True):
             assertion.take(match, filter)
+    if cut:
+        ended = "is still being written" if running else "has no end"
+        some = f"{cut:,} request{'s are' if cut > 1 else ' is'} open, or its cancel is watched"
+        findings.problems.setdefault(
+            file, f"{file} {ended}: {some}. What became of {'them' if cut > 1 else 'it'} is not known."
+        )
     if payloads.redacted:
         findings.redacted.append(file)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Container
 from itertools import groupby
 
 from mcp_tui.cli import session as sessions
@@ -136,10 +137,10 @@ async def _list(session: HeadlessSession, name: str) -> int:
     return 0
 
 
-def cuts(session: HeadlessSession) -> list[str]:
+def cuts(session: HeadlessSession, rules: Container[str] = CUT) -> list[str]:
     """Returns what made a list shorter than the server may have meant."""
     log = session.client.store.log
-    return [each.detail for each in log if isinstance(each, Violation) and each.rule in CUT]
+    return [each.detail for each in log if isinstance(each, Violation) and each.rule in rules]
 
 
 def _lint(session: HeadlessSession, tools: list[dict[str, Json]]) -> int:

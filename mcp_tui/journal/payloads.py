@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from mcp_tui.journal.recording import Recording
-from mcp_tui.journal.records import parse_json
+from mcp_tui.journal.records import read_record
 from mcp_tui.journal.redaction import MARK
-from mcp_tui.protocol.messages import Json, as_object, bytes_text, encode
+from mcp_tui.protocol.messages import Json, as_list, as_object, bytes_text, encode
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 
@@ -43,12 +43,12 @@ class Payloads:
         if raw is None:
             return (), ()
         self.redacted = self.redacted or MARK.search(raw) is not None
-        message = parse_json(raw)
-        if not isinstance(message, dict):
+        message = read_record(raw)
+        if message is None:
             return (), (bytes_text(raw),) * 2
         params = as_object(message.get("params"))
-        asked = params.get("arguments", params or None)
-        answered = message.get("result", message.get("error"))
+        asked: Json = params.get("arguments", params or None)
+        answered: Json = message.get("result", message.get("error"))
         if "method" in message and not isinstance(message.get("id"), (int, str)):
             asked, answered = None, params  # progress is a part of the answer
         return _texts(asked), _texts(answered)
@@ -59,12 +59,12 @@ def _texts(value: Json) -> tuple[str, ...]:
 
 
 def _strings(value: Json) -> Iterable[str]:
-    waiting = [value]
+    waiting: list[Json] = [value]
     while waiting:
         each = waiting.pop()
         if isinstance(each, str):
             yield each
         elif isinstance(each, dict):
-            waiting.extend(reversed([*each.values()]))
+            waiting.extend(reversed([*as_object(each).values()]))
         elif isinstance(each, list):
-            waiting.extend(reversed(each))
+            waiting.extend(reversed(as_list(each)))

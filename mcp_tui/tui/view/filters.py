@@ -147,10 +147,10 @@ def _lacks(term: re.Match[str], fields: Iterable[str]) -> SafeText:
     if field is not None and field.lower() in fields and not (value or "").strip('" '):
         return safe("{}: has no value. Write it without a blank: {}:value.", clean(field), clean(field))
     if word is not None and not word.strip('-/"'):
-        return safe("{} is no text to search for. Use /expression/, or words.", brief(word, 40))
+        return safe("Nothing to search for in {}. Use /expression/, or words.", brief(word, 40))
     name, equals, _ = (word or "").partition("=")
     if equals and name.lower().lstrip("-") in fields:
-        return safe("{}= is no filter. Use {}:value.", clean(name), clean(name))
+        return safe("Unknown filter '{}='. Use {}:value.", clean(name), clean(name))
     return NOTHING
 
 
