@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import statistics
 import sys
 import time
@@ -33,6 +34,7 @@ from mcp_tui.probe.tools import Unsuitable
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Violation
 from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
@@ -45,6 +47,19 @@ SLOW_START_SECONDS: Final = 10.0
 ROUND_TRIPS: Final = 3
 
 _WORST: Final = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
+
+
+_TROUBLE: Final = late(
+    r"""
+    ^\s*(?i:traceback\ \(most\ recent|error[:\ ]|fatal\b|panic:|unhandled|uncaught)
+    | ^\s*(?i:segmentation\ fault|thread\ '.*'\ panicked)
+    | ^\s*[\w.]*(Error|Exception)(:|\ \[|$)
+    | \b(ERROR|CRITICAL|FATAL|PANIC)\b
+    | "?level"?[:=]\s*"?(?i:error|fatal|critical)\b
+    """,
+    re.VERBOSE,
+)
+"""A line of stderr that reports an error, in the forms of languages and loggers."""
 
 
 @frozen
@@ -142,9 +157,20 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
     if info.transport == "stdio":
         if noise := pollution(session):
             yield Row("stdout", Verdict.FAIL, noise)
-        newest = client.stderr.newest
-        said = "no output" if newest is None else f"the last line is {str(brief(newest, 200))!r}"
-        yield Row("stderr", Verdict.PASS, said)
+        yield _stderr(client)
+
+
+def _stderr(client: Client) -> Row:
+    """Returns what the server wrote to its stderr: a trace or an error there is a warning."""
+    lines = [*client.stderr]
+    if not lines:
+        return Row("stderr", Verdict.PASS, "no output")
+    said = f"the last line is {str(brief(lines[-1], 200))!r}"
+    bad = next((each for each in reversed(lines) if _TROUBLE.search(each)), None)
+    if bad is None:
+        return Row("stderr", Verdict.PASS, said)
+    said = said if bad == lines[-1] else f"{said}, and before it {str(brief(bad, 200))!r}"
+    return Row("stderr", Verdict.WARNING, f"an error is reported: {said}")
 
 
 def _proxies(client: Client) -> str:

@@ -84,7 +84,7 @@ def downloading(client: Connector) -> str:
 
 
 _COMPLAINT: Final = late(
-    r"server/discover|error|exception|warn|fail|invalid|unknown|unsupported|unexpected|not found|not implemented",
+    r"discover|valid|method|unknown|unsupported|unexpected|not found|not implemented|initializ|-32[67]",
     re.IGNORECASE,
 )
 """Words of a line of stderr about a message that a server does not know."""

@@ -59,6 +59,21 @@ def test_the_page_advises_whole_commands_and_has_no_half_line_of_stderr(tmp_path
     assert "half" not in ran.out + ran.err
 
 
+@pytest.mark.parametrize("after", ["", "ready\n"])
+def test_an_error_on_stderr_is_a_warning_and_the_last_line_is_the_last(tmp_path: Path, after: str):
+    server = tmp_path / "server.py"
+    trace = f"Traceback (most recent call last):\n  File x\nRuntimeError: database is down\n{after}"
+    runs = f"import runpy, sys\nsys.stderr.write({trace!r})\nsys.stderr.flush()\n"
+    server.write_text(f"{runs}runpy.run_path({str(SERVERS / 'results_server.py')!r}, run_name='__main__')\n")
+    results = json.dumps({"tools/list": {"tools": []}})
+    ran = run("doctor", "--json", "--no-journal", "--", sys.executable, "-S", str(server), results)
+    (stderr,) = [each for each in json.loads(ran.out)["checks"] if each["check"] == "stderr"]
+    last = after.strip() or "RuntimeError: database is down"
+    assert stderr["verdict"] == "warning"
+    assert stderr["sentence"].startswith(f"an error is reported: the last line is '{last}'")
+    assert "database is down" in stderr["sentence"]
+
+
 @pytest.mark.slow
 def test_a_server_that_stops_when_told_to_is_sound():
     ran = run("doctor", "--demo", "--no-journal", "--strict", "--protocol", HANDSHAKE)
