@@ -298,7 +298,9 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
             for each in required_urls(frame.error.data):
                 for text in _visit(as_text(each.get("url")), as_text(each.get("message"))):
                     printer.say(text)
-    return told_status(session, row)
+    status = told_status(session, row)
+    strict = getattr(session.given.options, "strict", False) and status is Exit.COMPLETED
+    return Exit.BROKEN_RULE if strict and printer.warned else status
 
 
 def _visit(url: str, message: str) -> Iterator[str]:

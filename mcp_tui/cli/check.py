@@ -23,13 +23,17 @@ from mcp_tui.journal.payloads import Payloads
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
 from mcp_tui.journal.records import RecordingError
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
+from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
 from mcp_tui.tui.view.filters import Filter, Shown, is_open, json_state, parse
+from mcp_tui.tui.view.list_filters import MESSAGES, messages, names_messages
 from mcp_tui.tui.view.text import SafeText, brief, clean, join
+from mcp_tui.tui.view.wire import told
 
 
 @frozen
@@ -92,6 +96,43 @@ class MatchedRow:
         }
 
 
+@frozen
+class MatchedMessage:
+    """An event beside the requests that a filter matches; ``row`` is the request that it names."""
+
+    session: str
+    file: str
+    event: ev.Event
+    row: Request | None
+    wall: float
+
+    seconds = None
+
+    def cells(self) -> tuple[SafeText, ...]:
+        """The event for people: session, time, request, source, and text."""
+        source, said, _ = told(self.event)
+        named = clean("") if self.row is None else brief(f"{self.row.id} {self.row.label}", 120)
+        return brief(self.session, 200), clean(clock.local_stamp(self.wall)), named, source, brief(said, 400)
+
+    def fields(self) -> dict[str, Any]:
+        """The event for programs."""
+        source, said, _ = told(self.event)
+        return {
+            "session": self.session,
+            "file": self.file,
+            "time": clock.utc_stamp(self.wall) or None,
+            "id": None if self.row is None else self.row.id,
+            "method": None if self.row is None else self.row.method,
+            "name": None if self.row is None else self.row.name or None,
+            "source": source,
+            "rule": self.event.rule if isinstance(self.event, ev.Violation) else None,
+            "text": said,
+        }
+
+
+Match = MatchedRow | MatchedMessage
+
+
 @dataclass(slots=True)
 class Assertion:
     """One ``--fail-on`` or ``--expect``, and the rows that match it. ``slow`` matched, but not within the time."""
@@ -99,8 +140,8 @@ class Assertion:
     option: str
     filter: str
     within: float | None = None
-    matches: list[MatchedRow] = field(default_factory=list[MatchedRow])
-    slow: list[MatchedRow] = field(default_factory=list[MatchedRow])
+    matches: list[Match] = field(default_factory=list[Match])
+    slow: list[Match] = field(default_factory=list[Match])
 
     @property
     def holds(self) -> bool:
@@ -108,7 +149,7 @@ class Assertion:
         return bool(self.matches) == (self.option == "expect")
 
     @property
-    def broken_by(self) -> list[MatchedRow]:
+    def broken_by(self) -> list[Match]:
         """The rows that break it."""
         return [] if self.holds else self.slow if self.option == "expect" else self.matches
 
@@ -126,9 +167,12 @@ class Assertion:
 
     def sentence(self, checked: int) -> str:
         """Returns what was found among so many requests."""
-        some = len(self.matches)
+        beside = sum(isinstance(each, MatchedMessage) for each in self.matches)
+        some = len(self.matches) - beside
         found = f"{some:,} of {checked:,} requests {'matches' if some == 1 else 'match'}"
         found = found if some else "no request matches"
+        if beside:
+            found += f", {beside:,} {'line of the log does' if beside == 1 else 'lines of the log do'}"
         if self.slow:
             found += f", {len(self.slow):,} did not end within {self.within:g} s"
         return found
@@ -272,6 +316,7 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
         match = MatchedRow(name, file, row, until, origin + at)
         for assertion, filter in zip(findings.assertions, filters, strict=True):
             assertion.take(match, filter)
+    _judge_messages(findings, recording, name, server, internal=internal)
     if cut:
         ended = "is still being written" if running else "has no end"
         some = f"{cut:,} request{'s are' if cut > 1 else ' is'} open, or its cancel is watched"
@@ -280,6 +325,32 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
         )
     if payloads.redacted:
         findings.redacted.append(file)
+
+
+def _judge_messages(
+    findings: Findings, recording: Recording, name: str, server: str, *, internal: bool
+) -> None:
+    """Holds what is beside the requests against the assertions: an expectation only if it names such."""
+    book = RecordedBook.whole(recording)
+
+    def request(event: ev.Event) -> Request | None:
+        id = about(event)
+        return None if id is None else book.get(id)
+
+    wanted = [
+        (each, messages(each.filter, request, server))
+        for each in findings.assertions
+        if names_messages(each.filter)[each.option == "fail-on"]
+    ]
+    for number in recording.table.log if wanted else ():
+        event = recording.event(number)
+        if not isinstance(event, MESSAGES):
+            continue
+        row = request(event)
+        match = MatchedMessage(name, str(recording.path), event, row, recording.wall(event.at))
+        for assertion, filter in wanted:
+            if filter.matches(event) and (internal or row is None or not row.internal):
+                assertion.matches.append(match)
 
 
 def _rows(findings: Findings, book: RecordedBook, *, internal: bool) -> Iterator[Shown]:
@@ -353,5 +424,5 @@ def results(findings: Findings) -> list[SarifResult]:
     return made if findings.catalogue is None else [*made, *findings.catalogue.results()]
 
 
-def _line(match: MatchedRow) -> str:
+def _line(match: Match) -> str:
     return "  ".join(match.cells())

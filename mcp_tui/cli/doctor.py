@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import statistics
 import sys
 import time
@@ -24,6 +23,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.connection import INITIALIZED, ServerInfo
 from mcp_tui.client.lint import LINT_RULES, lint
 from mcp_tui.client.settings import Target
+from mcp_tui.client.stderr_lines import reports_error
 from mcp_tui.config.programs import tap_problem
 from mcp_tui.config.servers import discover
 from mcp_tui.probe.connection import Unprepared
@@ -34,7 +34,6 @@ from mcp_tui.probe.tools import Unsuitable
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Violation
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
@@ -47,19 +46,6 @@ SLOW_START_SECONDS: Final = 10.0
 ROUND_TRIPS: Final = 3
 
 _WORST: Final = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
-
-
-_TROUBLE: Final = late(
-    r"""
-    ^\s*(?i:traceback\ \(most\ recent|error[:\ ]|fatal\b|panic:|unhandled|uncaught)
-    | ^\s*(?i:segmentation\ fault|thread\ '.*'\ panicked)
-    | ^\s*[\w.]*(Error|Exception)(:|\ \[|$)
-    | \b(ERROR|CRITICAL|FATAL|PANIC)\b
-    | "?level"?[:=]\s*"?(?i:error|fatal|critical)\b
-    """,
-    re.VERBOSE,
-)
-"""A line of stderr that reports an error, in the forms of languages and loggers."""
 
 
 @frozen
@@ -166,7 +152,7 @@ def _stderr(client: Client) -> Row:
     if not lines:
         return Row("stderr", Verdict.PASS, "no output")
     said = f"the last line is {str(brief(lines[-1], 200))!r}"
-    bad = next((each for each in reversed(lines) if _TROUBLE.search(each)), None)
+    bad = next((each for each in reversed(lines) if reports_error(each)), None)
     if bad is None:
         return Row("stderr", Verdict.PASS, said)
     said = said if bad == lines[-1] else f"{said}, and before it {str(brief(bad, 200))!r}"

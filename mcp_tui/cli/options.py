@@ -197,7 +197,11 @@ _RESULT_OPTIONS: Final = _own(
 _CALL_OPTIONS: Final = (
     _CANCELLING,
     _RESULT_OPTIONS,
-    _own(_ARGS, Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments")),
+    _own(
+        _ARGS,
+        Option("--saved", "NAME", "run a saved call; NAME=VALUE overrides its saved arguments"),
+        Option("--strict", "", "exit with 9 if a side broke a rule, or stderr reports an error"),
+    ),
 )
 _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
 _LINT: Final = _own(Option("--strict", "", "check them: rule by rule, exit 9 if one is broken"))

@@ -17,9 +17,10 @@ from itertools import groupby
 from typing import Any, Final
 
 from mcp_tui.cli.output import Exit, colourful, dump, give_up
+from mcp_tui.client.stderr_lines import reports_error
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.descriptions import as_json, describe
+from mcp_tui.protocol.descriptions import WARNINGS, as_json, describe
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import State
@@ -95,6 +96,8 @@ class Printer:
         self._began = began
         self.streams = Streams(closed)
         self._over = self._status = False
+        self.warned = False
+        """Whether a side broke a rule, or the server reported an error on its stderr."""
         self._skipped = 0
         self._progress_at = 0.0
         self._colour = colourful(sys.stderr)
@@ -104,6 +107,9 @@ class Printer:
         closing = isinstance(event, ev.Disconnected) and event.expected
         if self._over or closing or (row is not None and row.internal):
             return
+        self.warned |= isinstance(event, WARNINGS) or (
+            isinstance(event, ev.Stderr) and reports_error(event.line)
+        )
         if self.streams.full:
             self._skipped += 1
         elif not self.json:

@@ -15,6 +15,24 @@ LAST_LINES: Final = 5
 _ERROR_WORDS: Final = late(r"error|exception|fatal|panic", re.IGNORECASE)
 
 
+_TROUBLE: Final = late(
+    r"""
+    ^\s*(?i:traceback\ \(most\ recent|error[:\ ]|fatal\b|panic:|unhandled|uncaught)
+    | ^\s*(?i:segmentation\ fault|thread\ '.*'\ panicked)
+    | ^\s*[\w.]*(Error|Exception)(:|\ \[|$)
+    | \b(ERROR|CRITICAL|FATAL|PANIC)\b
+    | "?level"?[:=]\s*"?(?i:error|fatal|critical)\b
+    """,
+    re.VERBOSE,
+)
+"""A line of stderr that reports an error, in the forms of languages and loggers."""
+
+
+def reports_error(line: str) -> bool:
+    """Whether a line of stderr reports an error."""
+    return _TROUBLE.search(line) is not None
+
+
 class StderrLines:
     """The first and the last lines of stderr, and the last one between them that mentions an error.
 

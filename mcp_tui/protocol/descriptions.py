@@ -350,5 +350,8 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {told.kind: told for to
 REPEATING: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.repeats)
 """Classes of events that a server can cause without end."""
 
+WARNINGS: Final = (ev.Violation, ev.Pollution, ev.Duplicate, ev.Unknown, ev.Oversize)
+"""Classes of events that are seen only where a side does what it must not."""
+
 LOGGED: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.source)
 """Classes of events that are lines of the session's log."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.cli.check import Findings, MatchedRow, assertions, judge
+from mcp_tui.cli.check import Findings, Match, assertions, judge
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
@@ -51,7 +51,7 @@ def judged(path: Path, *, internal: bool = False, **given: object) -> list[list[
     findings = Findings(assertions(**filters))  # pyright: ignore[reportArgumentType] - values of a table
     judge(findings, Recording.read(path), "one", internal=internal)
     return [
-        [each.holds, *(match.fields().get("name") or match.row.method for match in each.broken_by)]
+        [each.holds, *(match.fields().get("name") or match.fields()["method"] for match in each.broken_by)]
         for each in findings.assertions
     ]
 
@@ -100,7 +100,7 @@ def test_what_a_recorded_row_shows_finds_it_and_nothing_else_does(tmp_path: Path
         events += [*called(id), *(replace(each, id=id) for each in after)]  # pyright: ignore[reportCallIssue]
     recording = Recording.read(keep(ONE, *events, path=tmp_path / "all.jsonl"))
 
-    def matched(filter: str) -> list[MatchedRow]:
+    def matched(filter: str) -> list[Match]:
         findings = Findings(assertions([filter], ()))
         judge(findings, recording, "all")
         return findings.assertions[0].matches
@@ -164,6 +164,65 @@ def test_a_recording_without_its_end_is_never_a_pass(tmp_path: Path, capfd: Capt
     assert tell(capfd, "check", "--expect", "state:completed", str(path)).status == Exit.COMPLETED
     path.write_bytes(path.read_bytes() + b'{"record":"event","ev')
     assert "1 record is unreadable" in tell(capfd, "check", "--expect", "state:completed", str(path)).err
+
+
+@pytest.mark.parametrize(
+    ("filter", "found"),
+    [
+        ("violation:output-schema", [["violation", "slow_sql"]]),
+        ("violation:server name:slow", [["duplicate", "slow_sql"], ["violation", "slow_sql"]]),
+        ("violation", [["pollution", None], ["duplicate", "slow_sql"], ["violation", "slow_sql"]]),
+        ("violation:duplicate", [["duplicate", "slow_sql"]]),
+        ("violation:client", []),
+        ("violation:/./ name:count", []),
+        ("schema", [["violation", "slow_sql"]]),
+        ("pollution", [["pollution", None]]),
+        ("duplicate", [["duplicate", "slow_sql"]]),
+        ("source:stderr", [["stderr", None]]),
+        ("stderr", [["stderr", None]]),
+        ("source:stderr /token=abc/", [["stderr", None]]),
+        ("level:error", [["log", None]]),
+        ("-state:completed", []),
+        ("-violation:output-schema", "row"),
+        ("source:unknown", []),
+        ("source:stderr -token", []),
+    ],
+)
+def test_what_is_beside_the_requests_can_be_asserted(tmp_path: Path, filter: str, found: Any):
+    path = keep(
+        ONE,
+        connected(),
+        called(1),
+        ev.Pollution(at=100.1, line="debug print"),
+        ev.Stderr(at=100.2, line="ERROR " + "x" * 9000 + "token=abc"),
+        ev.Log(at=100.3, level="error", logger="db", data="down"),
+        ev.Completed(at=100.5, id=1),
+        ev.Duplicate(at=100.6, id=1, kind=Kind.RESULT),
+        ev.Violation(at=100.7, rule="output-schema", detail="sum", id=1),
+        path=tmp_path / "beside.jsonl",
+    )
+    findings = Findings(assertions([filter], ()))
+    judge(findings, Recording.read(path), "one")
+    rows = [each.fields() for each in findings.assertions[0].matches]
+    if found == "row":
+        assert [row["state"] for row in rows] == ["completed"]
+    else:
+        assert [[row["source"], row["name"]] for row in rows] == found
+    expecting = Findings(assertions((), ["down"]))
+    judge(expecting, Recording.read(path), "one")
+    assert not expecting.assertions[0].holds  # a word that is expected is one of a request
+
+
+def test_a_strict_call_fails_where_a_side_broke_a_rule(tmp_path: Path):
+    tool = {**SEARCH, "outputSchema": {"type": "object", "required": ["n"]}}
+    given: list[tuple[dict[str, Any], int]] = [
+        ({"content": [], "structuredContent": {"n": 1}}, 0),
+        ({"content": []}, 9),
+    ]
+    for result, status in given:
+        results = json.dumps({"tools/list": {"tools": [tool]}, "search": result})
+        server = ("--", sys.executable, "-S", str(SERVERS / "results_server.py"), results)
+        assert run("call", "search", "--strict", "--no-journal", *server).status == status
 
 
 def test_whole_messages_are_searched(tmp_path: Path, capfd: Capture):

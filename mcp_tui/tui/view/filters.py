@@ -55,7 +55,7 @@ SEARCHED_CHARACTERS: Final = 20_000
 EXPRESSION_CHARACTERS: Final = 500
 """Characters of an expression, at most."""
 
-_TERM: Final = late(
+TERM: Final = late(
     r"""
     (?P<no>-(?=[^\s\d-]))?
     (?: (?P<field>[a-z]+):(?P<value>"[^"]*"?|/(?:\\.|[^/\\])+/(?=\s|$)|\S*)
@@ -109,7 +109,7 @@ def read(
     """
     tests: list[Test[Subject]] = []
     problem = NOTHING
-    for term in _TERM.finditer(text.strip()):
+    for term in TERM.finditer(text.strip()):
         field = (term["field"] or "").lower()
         value = (term["value"] or "").strip('"')
         value = value if _EXPRESSION.fullmatch(value) else value.casefold()
@@ -314,6 +314,8 @@ def parse(
     whole: dict[str, FieldTest[Shown]] = {}
     if payload is not None:
         whole = {kind: part_of_any(partial(payload, kind)) for kind in ("text", "result", "args")}
+        # what is beside the requests is no request: see list_filters.messages()
+        whole |= dict.fromkeys(("violation", "source", "level", "logger"), lambda _: _never)
 
     def everywhere(subject: Shown) -> Iterable[str]:
         yield from _said(now, subject)

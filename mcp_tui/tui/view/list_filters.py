@@ -14,13 +14,27 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.client_violations import Cancelled, ClientViolation
+from mcp_tui.protocol.descriptions import WARNINGS
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.protocol.patterns import late
+from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.tui.view.badges import CAUSES
 from mcp_tui.tui.view.catalogue import VERBS, Entry
-from mcp_tui.tui.view.filters import FieldTest, Terms, Test, cause, one_of, outcome, part, read, start
+from mcp_tui.tui.view.filters import (
+    TERM,
+    FieldTest,
+    Terms,
+    Test,
+    cause,
+    one_of,
+    outcome,
+    part,
+    part_of_any,
+    read,
+    start,
+)
 from mcp_tui.tui.view.wire import told
 
 if TYPE_CHECKING:
@@ -93,6 +107,74 @@ def log(text: str) -> Terms[ev.Event]:
         },
         said=lambda event: told(event)[:2],
     )
+
+
+MESSAGES: Final = (*WARNINGS, ev.Stderr, ev.Log)
+"""Events beside the requests that ``check`` looks at."""
+
+_OF_MESSAGES: Final = ("violation", "source", "level", "logger")
+
+
+def names_messages(text: str) -> tuple[bool, bool]:
+    """Returns whether a filter has a term of messages alone, and whether it has one that may find a message."""
+    found = [(term["field"] or "").lower() for term in TERM.finditer(text) if not term["no"]]
+    own = any(each in _OF_MESSAGES for each in found)
+    return own, own or "" in found
+
+
+def messages(text: str, request: Callable[[ev.Event], Request | None], server: str) -> Terms[ev.Event]:
+    """Parses a filter of requests for what is beside them: ``violation:`` is a part of a rule, or the side that broke it.
+
+    ``request`` returns the request that an event names. What only a request has finds nothing.
+    """
+
+    def of(text: Callable[[Request], str]) -> FieldTest[ev.Event]:
+        return part(lambda event: "" if (row := request(event)) is None else text(row))
+
+    nothing: dict[str, FieldTest[ev.Event]] = {
+        each: lambda _: lambda _: False
+        for each in ("state", "outcome", "cause", "reason", "text", "result", "args")
+    }
+    return read(
+        text,
+        {
+            **nothing,
+            "violation": part_of_any(_broken),
+            "level": _level,
+            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
+            "source": start(lambda event: told(event)[0]),
+            "id": lambda value: lambda event: str(getattr(event, "id", None)).casefold() == value,
+            "name": of(lambda row: row.name),
+            "tool": of(lambda row: row.name),
+            "method": of(lambda row: row.method),
+            "server": part(lambda _: server),
+        },
+        said=_said_of_message,
+        typing=False,
+    )
+
+
+_RULES: Final[dict[type[ev.Event], str]] = {
+    ev.Duplicate: "duplicate-response",
+    ev.Unknown: "unknown-response",
+    ev.Pollution: "pollution",
+}
+"""The rules that a server breaks by events with a name of their own."""
+
+
+def _broken(event: ev.Event) -> Iterable[str]:
+    """Returns the rule that an event breaks, and the side that broke it."""
+    if isinstance(event, ev.Violation):
+        return event.rule, event.by.value
+    rule = _RULES.get(type(event))
+    return (rule, ev.Origin.SERVER.value) if rule else ()
+
+
+def _said_of_message(event: ev.Event) -> Iterable[str]:
+    if type(event) in _RULES:
+        yield "violation"
+    whole = (event.line,) if isinstance(event, (ev.Stderr, ev.Pollution)) else ()
+    yield from (*told(event)[:2], *((event.data,) if isinstance(event, ev.Log) else whole))
 
 
 def _level(value: str) -> Test[ev.Event]:
