@@ -135,18 +135,24 @@ Match = MatchedRow | MatchedMessage
 
 @dataclass(slots=True)
 class Assertion:
-    """One ``--fail-on`` or ``--expect``, and the rows that match it. ``slow`` matched, but not within the time."""
+    """One ``--fail-on``, ``--expect``, or ``--at-most``, and the rows that match it.
+
+    ``slow`` matched, but not within the time; ``most`` is how many may match.
+    """
 
     option: str
     filter: str
     within: float | None = None
+    most: int = 0
     matches: list[Match] = field(default_factory=list[Match])
     slow: list[Match] = field(default_factory=list[Match])
 
     @property
     def holds(self) -> bool:
-        """Whether a row matches what was expected, or none what must not be."""
-        return bool(self.matches) == (self.option == "expect")
+        """Whether a row matches what was expected, and all in time; or no more than may match."""
+        if self.option == "expect":
+            return bool(self.matches) and not self.slow
+        return len(self.matches) <= self.most
 
     @property
     def broken_by(self) -> list[Match]:
@@ -156,7 +162,7 @@ class Assertion:
     @property
     def name(self) -> str:
         """The assertion as it was typed."""
-        return f"--{self.option} {self.filter}"
+        return f"--{self.option} {f'{self.most} ' * (self.option == 'at-most')}{self.filter}"
 
     def take(self, match: MatchedRow, filter: Filter) -> None:
         """Takes in a row, if it matches."""
@@ -183,6 +189,7 @@ class Assertion:
             "option": self.option,
             "filter": self.filter,
             "within": self.within,
+            "most": self.most if self.option == "at-most" else None,
             "holds": self.holds,
             "matches": len(self.matches),
             "rows": [each.fields() for each in self.broken_by],
@@ -217,11 +224,13 @@ def run(_name: str, given: Words) -> int:
     """Checks the recordings; returns the exit status."""
     options = given.options
     reports.refuse_files(given, "junit", "sarif")
-    made = assertions(options.fail_on, options.expect, options.within)
+    made = assertions(options.fail_on, options.expect, options.within, options.at_most)
     named = journals.with_folders(given)
     lock: str | None = options.catalogue
     if not made and (named or lock is None):
-        raise Failure("Nothing to check. Add --fail-on FILTER, --expect FILTER, or --catalogue LOCK.")
+        raise Failure(
+            "Nothing to check. Add --fail-on FILTER, --expect FILTER, --at-most N FILTER, or --catalogue LOCK."
+        )
     if made and not named:
         raise Failure("Missing recording. Give a file, a folder, the start of a session's name, or last.")
     if lock is None and (given.url or given.command or options.server or options.demo):
@@ -248,7 +257,12 @@ def run(_name: str, given: Words) -> int:
     return findings.status if findings.status is Exit.BROKEN_RULE else unread or findings.status
 
 
-def assertions(fail_on: Iterable[str], expect: Iterable[str], within: float | None = None) -> list[Assertion]:
+def assertions(
+    fail_on: Iterable[str],
+    expect: Iterable[str],
+    within: float | None = None,
+    at_most: Iterable[tuple[int, str]] = (),
+) -> list[Assertion]:
     """Returns the assertions of these filters.
 
     Raises:
@@ -256,6 +270,7 @@ def assertions(fail_on: Iterable[str], expect: Iterable[str], within: float | No
     """
     made = [Assertion("fail-on", each) for each in fail_on]
     made += [Assertion("expect", each, within) for each in expect]
+    made += [Assertion("at-most", filter, most=most) for most, filter in at_most]
     for each in made:
         filter = parse(each.filter, typing=False, payload=lambda _kind, _row: ())
         if filter.problem:
@@ -340,7 +355,7 @@ def _judge_messages(
     wanted = [
         (each, messages(each.filter, request, server))
         for each in findings.assertions
-        if names_messages(each.filter)[each.option == "fail-on"]
+        if names_messages(each.filter)[each.option != "expect"]
     ]
     for number in recording.table.log if wanted else ():
         event = recording.event(number)

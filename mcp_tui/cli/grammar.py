@@ -62,11 +62,18 @@ def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _joined(head: Sequence[str]) -> list[str]:
-    """Returns the words with a filter that begins with ``-`` joined to its option: ``--fail-on=-state:completed``."""
+    """Returns the words with a filter that begins with ``-`` joined to its option: ``--fail-on=-state:completed``.
+
+    ``--at-most 3 FILTER`` becomes ``--at-most=3 FILTER``, one word.
+    """
     words: list[str] = []
     for word in head:
         # the short options have one letter
-        if words and words[-1] in FILTERING and len(word) > 2 and word[0] == "-" != word[1]:
+        if words and words[-1] == "--at-most" and word.isdecimal():
+            words[-1] += f"={word}"
+        elif words and words[-1].removeprefix("--at-most=").isdecimal() and words[-1][:1] == "-":
+            words[-1] += f" {word}"
+        elif words and words[-1] in FILTERING and len(word) > 2 and word[0] == "-" != word[1]:
             words[-1] += f"={word}"
         else:
             words.append(word)

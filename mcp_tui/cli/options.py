@@ -35,6 +35,14 @@ def whole(text: str) -> int:
         raise _unfit(f"{text!r} is not a whole number") from None
 
 
+def at_most(text: str) -> tuple[int, str]:
+    """Parses a number and a filter."""
+    count, _, filter = text.partition(" ")
+    if not count.isdecimal():
+        raise _unfit(f"{text!r} does not begin with a number")
+    return int(count), filter
+
+
 def speed(text: str) -> float | None:
     """Parses a speed factor; ``None`` for all at once."""
     if text == "max":
@@ -260,7 +268,10 @@ _CHECK: Final = (
             many="fail_on",
         ),
         Option("--expect", "FILTER", "fail if no request matches FILTER (repeatable)", many="expect"),
-        Option("--within", "S", "--expect: the match must have ended within S seconds", type=number),
+        Option(
+            "--at-most", "N FILTER", "fail if more than N requests match FILTER", many="at_most", type=at_most
+        ),
+        Option("--within", "S", "--expect: every match must have ended within S seconds", type=number),
         Option("--internal", "", "also the requests that mcp-tui made for itself"),
     ),
     OptionGroup(
@@ -533,7 +544,7 @@ def groups_of(name: str | None) -> tuple[OptionGroup, ...]:
     return (*CONNECTING, _WATCH, VERSION) if name is None else COMMANDS[name].options()
 
 
-FILTERING: Final = ("--fail-on", "--expect")
+FILTERING: Final = ("--fail-on", "--expect", "--at-most")
 """The options whose value is a filter, which may begin with a dash."""
 
 VALUED: Final = frozenset(

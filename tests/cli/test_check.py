@@ -72,6 +72,16 @@ def judged(path: Path, *, internal: bool = False, **given: object) -> list[list[
         ({"expect": ["state:completed"], "within": 0.5}, [[True]]),
         ({"expect": ["state:completed"], "within": 0.4}, [[False, "count"]]),
         ({"expect": ["name:endless"], "within": 5.0}, [[False, "endless"]]),
+        ({"expect": ["name:/./"], "within": 3.0}, [[False, "endless"]]),
+        (
+            {"fail_on": ["took:>2.5", "took:<=500ms"]},
+            [[False, "endless", "sampling/createMessage"], [False, "count"]],
+        ),
+        ({"fail_on": ["size:>1kb"]}, [[True]]),
+        (
+            {"at_most": [(0, "state:late"), (1, "state:late"), (2, "method:tools/call")]},
+            [[False, "slow_sql"], [True], [False, "slow_sql", "count", "endless"]],
+        ),
         ({"expect": ["method:sampling"], "within": 2.5}, [[False, "sampling/createMessage"]]),
     ],
 )
@@ -268,7 +278,10 @@ def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: 
     ("words", "said"),
     [
         (("--fail-on", "state:lost"), "Missing recording."),
-        (("FILE",), "Nothing to check. Add --fail-on FILTER, --expect FILTER, or --catalogue LOCK."),
+        (
+            ("FILE",),
+            "Nothing to check. Add --fail-on FILTER, --expect FILTER, --at-most N FILTER, or --catalogue LOCK.",
+        ),
         (("FILE", "--fail-on", " "), "Empty --fail-on."),
         (("FILE", "--fail-on", "state:bad"), "Unknown state 'bad'. Choose from: open, done, queued"),
         (("FILE", "--expect", "stat:late"), "Unknown filter 'stat'. Use key:value, with state, name"),
@@ -278,6 +291,9 @@ def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: 
         (("FILE", "--fail-on", "state:failed,"), "Unknown state ''."),
         (("FILE", "--fail-on", "//"), "Nothing to search for in //."),
         (("FILE", "--fail-on", "state=failed"), "Unknown filter 'state='. Use state:value."),
+        (("FILE", "--fail-on", "took:0.5"), "Invalid took '0.5'. Use took:>0.5, or <, <=, >=."),
+        (("FILE", "--at-most", "name:x"), "does not begin with a number"),
+        (("FILE", "--at-most", "3"), "Empty --at-most."),
         (("FILE", "--fail-on", "x", "--within", "1"), "--within is about --expect."),
         (("FOLDER", "--fail-on", "x"), "No recordings (*.jsonl) in"),
         (("FILE", "--fail-on", "x", "--junit", "/no/where"), "Cannot write '/no/where' (--junit)."),

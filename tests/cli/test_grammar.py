@@ -122,3 +122,9 @@ def test_a_filter_that_begins_with_a_dash_needs_no_equals_sign() -> None:
     given = read(["check", "--fail-on", "-state:completed", "a.jsonl", "--expect", "-poll", "--json"])
     assert (given.options.fail_on, given.options.expect) == (["-state:completed"], ["-poll"])
     assert (given.options.json, given.words) == (True, ["a.jsonl"])
+
+
+def test_a_number_and_a_filter_are_one_value() -> None:
+    given = read(["check", "--at-most", "2", "-state:completed", "a.jsonl", "--at-most", "3 name:poll"])
+    assert given.options.at_most == [(2, "-state:completed"), (3, "name:poll")]
+    assert given.words == ["a.jsonl"]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
+from operator import ge, gt, le, lt
 from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.events import Cause
@@ -224,6 +225,24 @@ def start(of: Callable[[Subject], str]) -> FieldTest[Subject]:
     return lambda value: lambda subject: of(subject).casefold().startswith(value)
 
 
+_AMOUNT: Final = late(r"([<>]=?)(\d+(?:\.\d+)?)(ms|s|m|kb|mb)?")
+_UNITS: Final = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "kb": 1e3, "mb": 1e6}
+_COMPARED: Final = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def amount(name: str, example: str, of: Callable[[Subject], float | None]) -> FieldTest[Subject]:
+    """Returns a field whose value compares a number of seconds or bytes: ``>0.5``, ``<=200ms``, ``>1mb``."""
+
+    def field(value: str) -> Test[Subject]:
+        found = _AMOUNT.fullmatch(value)
+        if found is None:
+            raise ValueError(f"Invalid {name} {value!r}. Use {name}:{example}, or <, <=, >=.")
+        compare, bound = _COMPARED[found[1]], float(found[2]) * _UNITS[found[3]]
+        return lambda subject: (has := of(subject)) is not None and compare(has, bound)
+
+    return field
+
+
 def spaced(text: str) -> str:
     """Returns words in lower case with single spaces, however they are joined: ``late_result``, ``in-flight``."""
     return re.sub(r"[\s_-]+", " ", text).strip().casefold()
@@ -306,9 +325,10 @@ def parse(
     """Parses a filter of the request table, see :func:`read`.
 
     ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
-    are those of a cancel; ``id:`` the whole id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a
-    part. Expressions search the method, the name, the error, and the summary; words search every text of a row.
-    ``server`` returns the name of the server, ``now`` the time. With ``payload``, words and expressions search whole
+    are those of a cancel; ``took:>0.5`` compares seconds, ``size:>1mb`` the bytes of the answer; ``id:`` is the whole
+    id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part. Expressions search the method, the
+    name, the error, and the summary; words search every text of a row. ``server`` returns the name of the server,
+    ``now`` the time. With ``payload``, words and expressions search whole
     messages as well, and ``args:``, ``result:``, and ``text:`` those of one kind.
     """
     whole: dict[str, FieldTest[Shown]] = {}
@@ -336,6 +356,8 @@ def parse(
             "outcome": outcome(lambda row: _outcomes(row, now())),
             "cause": cause(lambda row: None if isinstance(row, ServerRequest) else row.cause),
             "server": part(lambda _: server()),
+            "took": amount("took", ">0.5", lambda row: _took(row, now())),
+            "size": amount("size", ">1mb", _size),
             **whole,
         },
         said=everywhere,
@@ -384,6 +406,19 @@ _STATE_NAMES: Final = tuple(dict.fromkeys(["open", "done", *(each.word.partition
 
 def _outcomes(row: Shown, now: float) -> Iterable[Outcome]:
     return outcomes(row, now) if isinstance(row, Request) and cancel_of(row) is not None else ()
+
+
+def _took(row: Shown, now: float) -> float | None:
+    """Returns the seconds from sending a request to its end, or to now; ``None`` for one that was not sent."""
+    sent = row.at if isinstance(row, ServerRequest) else row.sent_at
+    return None if sent is None else row.elapsed(now)
+
+
+def _size(row: Shown) -> float | None:
+    """Returns the bytes of the largest answer to a request, also of a late one; ``None`` without one."""
+    if isinstance(row, ServerRequest):
+        return None
+    return max((row.response_size, *(each.size for each in row.late))) or None
 
 
 def is_open(row: Shown) -> bool:

@@ -133,7 +133,7 @@ def messages(text: str, request: Callable[[ev.Event], Request | None], server: s
 
     nothing: dict[str, FieldTest[ev.Event]] = {
         each: lambda _: lambda _: False
-        for each in ("state", "outcome", "cause", "reason", "text", "result", "args")
+        for each in ("state", "outcome", "cause", "reason", "text", "result", "args", "took", "size")
     }
     return read(
         text,

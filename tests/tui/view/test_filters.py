@@ -136,7 +136,8 @@ def test_a_state_is_found_in_every_spelling_and_no_other_is(events: list[Any], p
 def test_an_unknown_field_is_refused_with_the_choices_and_shows_nothing():
     wanted = parse("late:x")
     assert wanted.problem == (
-        "Unknown filter 'late'. Use key:value, with state, name, tool, method, id, reason, outcome, cause, or server."
+        "Unknown filter 'late'. Use key:value, with "
+        "state, name, tool, method, id, reason, outcome, cause, server, took, or size."
     )
     assert found("late:x") == []
 
