@@ -84,6 +84,11 @@ def early_until(usual: Answer) -> float:
     return min(EARLY * usual.took, usual.took - EARLY_SECONDS)
 
 
+def differs_in_time(answer: Answer, usual: Answer) -> bool:
+    """Returns whether nothing but its length is amiss with an answer."""
+    return bool(harm(answer, usual)) and not harm(replace(answer, took=usual.took), usual)
+
+
 def amiss(answer: Answer | None, usual: Answer, waited: str) -> str:
     """Returns what is amiss with the answer of a call that nobody cancelled, as the rest of a sentence; empty if nothing.
 

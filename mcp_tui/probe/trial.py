@@ -236,7 +236,10 @@ class Trial:
         self.told += [trace.evidence(each) for each in trace.responses[:1]]
         answer = trace.answer()
         how = judging.amiss(answer, usual, trace.waited())
-        if how and not trace.connection.lost and await self._is_usual(answer, 0 if is_short else count):
+        arguments = self.server.brief if is_short else self.choice.arguments
+        if not how or await self._takes_as_long_now(answer, usual, arguments or {}):
+            return ""
+        if not trace.connection.lost and await self._is_usual(answer, 0 if is_short else count):
             self.give_up(rule, HARM)
         return how
 
@@ -271,6 +274,24 @@ class Trial:
         if first is None or (control.answer is not None and first.fails and not control.answer.fails):
             return False
         return any(each is None or (answer is not None and not judging.harm(answer, each)) for each in others)
+
+    async def _takes_as_long_now(
+        self, answer: Answer | None, usual: Answer, arguments: dict[str, Json]
+    ) -> bool:
+        """Returns whether a call whose length alone is unusual takes as long where none is cancelled, alone or beside one.
+
+        How fast a machine is changes, and a cancelled call that works on takes its share of it, which is for P-03 to say.
+        """
+        if answer is None or not judging.differs_in_time(answer, usual):
+            return False
+        try:
+            lone, long, beside = await self._answers(
+                "how long a call takes now", [[arguments], [self.choice.arguments, arguments]]
+            )
+        except TransportError:
+            return False
+        like_it = (lone, beside, long) if arguments == self.choice.arguments else (lone, beside)
+        return any(each is not None and not judging.harm(answer, each) for each in like_it)
 
     async def _uncancelled(self, count: int) -> list[Answer | None]:
         """Returns the answers of a lone call, and behind it those of the calls to compare with."""
@@ -340,7 +361,7 @@ class Trial:
         answer = trace.answer()
         told += self._answered(trace)
         how = judging.amiss(answer, usual, trace.waited())
-        if not how:
+        if not how or await self._takes_as_long_now(answer, usual, arguments or {}):
             return Finding(rule, Verdict.PASS, f"{what} was answered", told)
         if compares and not connection.lost and await self._is_usual(answer, 0):
             text = f"{what} {how}; so does the second of two calls without any cancel"

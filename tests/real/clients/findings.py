@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from mcp_tui.judge.rules import CLIENT_RULES
@@ -25,6 +26,9 @@ from tests.real.install import REAL
 PAGE: Final = pages.DOCS / "findings-clients.md"
 DATA: Final = PAGE.with_suffix(".json")
 TRANSPORTS: Final = {"stdio": "stdio", "http": "streamable HTTP"}
+AT_ONCE: Final = 4
+"""Clients that are judged at a time: nearly all of a run is waiting."""
+
 SHORT: Final = {"K-01": "limit", "K-02": "stop"}
 HEADS: Final = (*COLUMNS[:-1], *(f"{COLUMNS[-1]} {each}" for each in SHORT.values()))
 """The columns of the short table."""
@@ -284,13 +288,14 @@ def main() -> int:
     wanted = [(client, transport) for transport in TRANSPORTS for client in JUDGED]
     made: list[pages.Run] = []
     not_run: dict[str, str] = {}
-    for client, transport in wanted:
-        run, name = make(client, transport), f"{client.name} over {transport}"
-        if isinstance(run, str):
-            not_run[name] = run
-        else:
-            made.append(run)
-        print(f"{name}: {run if isinstance(run, str) else run['why']}", file=sys.stderr, flush=True)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for (client, transport), run in zip(wanted, pool.map(lambda each: make(*each), wanted), strict=True):
+            name = f"{client.name} over {transport}"
+            if isinstance(run, str):
+                not_run[name] = run
+            else:
+                made.append(run)
+            print(f"{name}: {run if isinstance(run, str) else run['why']}", file=sys.stderr, flush=True)
     node = shutil.which("node")
     version = subprocess.check_output([node, "--version"], text=True).strip() if node else "none"
     data = {
