@@ -170,7 +170,9 @@ def _wrong_messages(seen: Seen, acted: float) -> Iterator[Sign]:
     began = [each.began for each in (*seen.servers, *seen.sessions) if each.began > acted]
     if began:
         words = "it opened another session" if seen.transport == "http" else "it started its server again"
-        yield Sign("restart", words, began[0])
+        gone = None if seen.call is None else seen.gone_at(seen.call)
+        # Some open a connection for each call: one that it had ended itself is followed by another as a matter of course.
+        yield Sign("restart", words, began[0], doubtful=gone is not None and gone < began[0])
     for name, call in (("call", open_call(seen)), ("next call", next_call(seen))):
         if call is not None and call.cancelled_at is not None and call.answered_at is not None:
             late = call.cancelled_at - call.answered_at

@@ -262,6 +262,16 @@ def test_what_a_client_does_in_any_case_is_no_harm(more: dict[str, Any]):
     assert finding.verdict in (PASS, UNSEEN), finding
 
 
+def test_a_client_that_opens_a_connection_for_each_call_starts_no_server_again():
+    ended = [SeenServer(7, 9.0, 13.1, [], 13.2), SeenServer(8, 14.0, 20.0, [], 20.1)]
+    left = [SeenServer(7, 9.0), SeenServer(8, 14.0, 20.0, [], 20.1)]
+    answer = "crossing, answer first"
+    fine = run("crossing, cancel first", cancelled(), nexts=(following(),))
+    for servers, verdict in ((ended, PASS), (left, FAIL)):
+        again = run(answer, cancelled(13.01), nexts=(following(15.0),), servers=servers)
+        assert found("K-09", fine, again).verdict is verdict
+
+
 def test_without_a_control_run_only_what_cannot_be_doubted_is_harm():
     doubtful: list[dict[str, Any]] = [
         {},

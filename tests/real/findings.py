@@ -47,7 +47,7 @@ FINDINGS: Final = DOCS / "findings.md"
 DATA: Final = DOCS / "findings.json"
 HERE: Final = Path(__file__).resolve().parent
 
-AT_ONCE: Final = 2
+AT_ONCE: Final = 3
 WHOLE_RUN: Final = 400
 """Seconds: what a server does is to be seen on a slow machine too."""
 
