@@ -47,7 +47,7 @@ FINDINGS: Final = DOCS / "findings.md"
 DATA: Final = DOCS / "findings.json"
 HERE: Final = Path(__file__).resolve().parent
 
-AT_ONCE: Final = 3
+AT_ONCE: Final = 2
 WHOLE_RUN: Final = 400
 """Seconds: what a server does is to be seen on a slow machine too."""
 
@@ -95,6 +95,22 @@ SDKS: Final = """\
 Each has the same tool, *cooperative*, which stops at a cancel as far as its SDK permits; server-everything brings its own.
 It works for 1.2 s (server-everything: 2 s) and reports progress. *blocking* works synchronously: there the tool is to
 blame as much as the SDK. The tools are in [`tests/real/servers`](../tests/real/servers).
+"""
+
+CHANGED: Final = """\
+## What changed on 2026-11-28
+
+All rows were judged anew, with the newest versions of that day, because rules had changed:
+
+- P-04, P-06, P-07, and P-14: an error, an empty result, or an end far from the usual length is no longer "answered", and
+  the next call is a call of the tool, not only `tools/list`. A fault is told once: where P-04 is broken, the rules that rest
+  on the next call say "the fault of P-04" (mcp 1.2 to 1.12, fastmcp 3).
+- P-03: silence is no stopped work. Without a sign of work it is ∅.
+- P-12: an error that every cancel gets is told below P-01.
+- P-33 is new: work that goes on though call and cancel came together.
+- chuk-mcp-server sends progress in events named `server_request`, which no client reads. The page said that it sends none;
+  now it is a violation, and P-02 is ∅.
+- Bridges are judged in both eras of the protocol. mcp-remote breaks rules in 2026-07-28 that it follows in 2025-11-25.
 """
 
 REPEAT: Final = """\
@@ -338,7 +354,7 @@ def page(data: Run) -> str:
     lines += ["## All rules", "", "All runs, over each transport and protocol version.", ""]
     for name, title in GROUPS.items():
         lines += [f"### {title}: all rules", "", *table(groups[name]), ""]
-    return "\n".join((*lines, REPEAT))
+    return "\n".join((*lines, CHANGED, REPEAT))
 
 
 def pages(data: Run) -> dict[Path, str]:

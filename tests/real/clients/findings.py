@@ -71,6 +71,17 @@ and Inspector CLI are commands: each makes one call, and nothing but a signal st
 llama-index-tools-mcp, and autogen-ext connect anew for each call. Judge your own client: [clients.md](clients.md).
 """
 
+CHANGED: Final = """\
+## What changed on 2026-11-28
+
+All rows were judged anew, with the newest versions of that day, because rules had changed:
+
+- K-07 and K-09: that the next call was sent shows nothing; it must be answered, and the client must go on or end well. So
+  mcpadapt and @mastra/mcp do not follow K-07 any more.
+- K-03: the judge's own requests have ids that no client gives.
+- K-16: each signal is judged by its own run.
+"""
+
 REPEAT: Final = """\
 ## Repeat it
 
@@ -276,7 +287,7 @@ def page(data: pages.Run) -> str:
     for transport, name in TRANSPORTS.items():
         lines += [f"### Over {name}", "", *table([run for run in runs if run["transport"] == transport]), ""]
     lines += ["## Beside an earlier look", "", *different(data), ""]
-    lines += [REPEAT, "## Evidence", ""]
+    lines += [CHANGED, REPEAT, "## Evidence", ""]
     for run in runs:
         lines += seen(run)
     return "\n".join(lines).rstrip() + "\n"
