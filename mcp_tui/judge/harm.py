@@ -51,7 +51,8 @@ def harm(seen: Seen, control: Seen | None) -> list[Sign]:
     found = signs(seen)
     if control is None or control.acted_at is None:
         return [each for each in found if not each.doubtful]
-    usual = {each.kind for each in signs(control)}
+    # A line that the control run has at any time is none: the client's own abort may print it just before or after.
+    usual = {each.kind for each in (*signs(control), *_lines(control, 0.0))}
     return [each for each in found if each.kind not in usual]
 
 

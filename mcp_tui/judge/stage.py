@@ -53,6 +53,9 @@ WITHHELD_SECONDS: Final = 1.0
 MOST_WITHHELD_SECONDS: Final = 2.0
 """Seconds by which the next call is answered later than it could be, at least and at most."""
 
+WITHHELD_SHARE: Final = 0.8
+"""The part of a client's limit up to which its next call may wait for an answer."""
+
 NEXT: Final = "add"
 """The tool that a client calls next."""
 
@@ -511,6 +514,8 @@ class Stage:
             return
         took = (seen.calls[0].at if seen.calls else following.at) - seen.began
         seconds = min(MOST_WITHHELD_SECONDS, max(WITHHELD_SECONDS, took))
+        if seen.timeout:  # the next call has that limit too, and is not to reach it
+            seconds = min(seconds, max(0.0, following.at + WITHHELD_SHARE * seen.timeout - monotonic()))
         before = len(seen.tools)
 
         def went_on() -> bool:

@@ -76,8 +76,7 @@ CHANGED: Final = """\
 
 All rows were judged anew, with the newest versions of that day, because rules had changed:
 
-- K-07 and K-09: that the next call was sent shows nothing; it must be answered, and the client must go on or end well. So
-  mcpadapt and @mastra/mcp do not follow K-07 any more.
+- K-07 and K-09: that the next call was sent shows nothing; it must be answered, and the client must go on or end well.
 - K-03: the judge's own requests have ids that no client gives.
 - K-16: each signal is judged by its own run.
 """
