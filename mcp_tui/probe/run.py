@@ -61,7 +61,7 @@ from mcp_tui.probe.tools import (
     rated,
     task_choice,
 )
-from mcp_tui.probe.trial import TOO_QUICK, Trial, foreign_token
+from mcp_tui.probe.trial import BUSY, TOO_QUICK, Trial, foreign_token
 from mcp_tui.protocol.events import Pollution
 from mcp_tui.transport.base import TransportError, spawn
 from mcp_tui.transport.standstill import LATE_SECONDS
@@ -474,7 +474,8 @@ class Probe:
         began = time.monotonic()
         why, findings = await self._attempt(experiment)
         late = max((late for at, late in self._lags if at >= began), default=0.0)
-        if late >= STANDSTILL_SECONDS or (late and any(found.verdict in BAD for found in findings)):
+        busy = any(found.sentence.startswith(BUSY) for found in findings)
+        if busy or late >= STANDSTILL_SECONDS or (late and any(found.verdict in BAD for found in findings)):
             self.tell(f"{experiment.name}, again: mcp-tui stood still for {late:.1f} s")
             again = await self._attempt(experiment)
             # What the first one did to the server may have made the second impossible.

@@ -33,6 +33,9 @@ HARM: Final = "calls of this tool fare so without any cancel, too"
 NO_END: Final = "the tool did not end by itself"
 """The reason why nothing shows that a call was left alone."""
 
+BUSY: Final = "the machine is busy"
+"""How a finding begins that another attempt may better."""
+
 ENDED: Final = "the call ended before the cancel"
 """The reason why an experiment shows nothing about a cancel."""
 
@@ -168,7 +171,7 @@ class Trial:
             elapsed = self.connection.now() - trace.sent_at
             if self.mid < latest < elapsed:
                 self.give_up(
-                    rule, f"the machine is busy: after {elapsed:.2f} s the call was about to end by itself"
+                    rule, f"{BUSY}: after {elapsed:.2f} s the call was about to end by itself"
                 )
 
     async def cancel(self, trace: Trace, after: float, reason: str = PROBE_REASON) -> Trace | None:

@@ -192,7 +192,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             target = stack.enter_context(serving(mode, *flags)) if over_http else scripted(mode, *flags)
             # A halted machine hides most from a short call, and where no rule is broken all must be seen. It makes a
             # cancel at once one in the midst of a short call.
-            seconds = "0.8" if server.rule not in ("", "P-05", "P-06") else "1.4"
+            seconds = "1.2" if server.rule not in ("", "P-05", "P-06") else "1.4"
             run = probing(
                 target,
                 "slow_work",
