@@ -170,9 +170,7 @@ class Trial:
                 self.give_up(rule, f"{ENDED} ({ended})")
             elapsed = self.connection.now() - trace.sent_at
             if self.mid < latest < elapsed:
-                self.give_up(
-                    rule, f"{BUSY}: after {elapsed:.2f} s the call was about to end by itself"
-                )
+                self.give_up(rule, f"{BUSY}: after {elapsed:.2f} s the call was about to end by itself")
 
     async def cancel(self, trace: Trace, after: float, reason: str = PROBE_REASON) -> Trace | None:
         """Cancels a call ``after`` seconds from its writing, and waits until the server has read the cancel.
