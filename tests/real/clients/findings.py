@@ -299,7 +299,7 @@ def main() -> int:
     made: list[pages.Run] = []
     not_run: dict[str, str] = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for (client, transport), run in zip(wanted, pool.map(lambda each: make(*each), wanted), strict=True):
+        for (client, transport), run in zip(wanted, pool.map(make, *zip(*wanted, strict=True)), strict=True):
             name = f"{client.name} over {transport}"
             if isinstance(run, str):
                 not_run[name] = run
