@@ -42,7 +42,7 @@ from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 from mcp_tui.transport.base import Unauthorized, spawn
-from mcp_tui.transport.errors import TransportError, sentence, within
+from mcp_tui.transport.errors import STOPPING, TransportError, sentence, within
 from mcp_tui.transport.standstill import Limit
 
 if TYPE_CHECKING:
@@ -512,8 +512,6 @@ SETTLED_SECONDS: Final = 5.0
 
 LEAVING_LOOK_SECONDS: Final = 0.1
 """Seconds between two looks whether a server that is stopping has answered the last call."""
-
-STOPPING: Final = "the server is stopping: it refuses connections while its stream is open"
 
 
 def _listens(row: Request) -> bool:

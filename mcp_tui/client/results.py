@@ -165,9 +165,8 @@ def content(part: Part) -> bytes:
     """
     if part.data:
         try:
-            return base64.b64decode(
-                "".join(part.data.split()), validate=True
-            )  # some servers break it into lines
+            # Some servers break it into lines.
+            return base64.b64decode("".join(part.data.split()), validate=True)
         except (binascii.Error, ValueError):
             raise NotDecoded("not base64") from None
     if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):

@@ -60,9 +60,8 @@ AT_ONCE_SECONDS: Final = 0.03
 
 async def mid_work(trial: Trial) -> None:
     """P-01 to P-04, P-18, P-24 and P-25: cancelled in the middle of its work."""
-    trial.server.nameless = (
-        0  # an attempt before this one knew what every cancel brings, and this is for it to judge
-    )
+    # What every cancel brings is for this experiment to find out: an attempt before it must not have said so.
+    trial.server.nameless = 0
     trace, seen = await trial.cancelled_call(trial.mid)
     if trial.was_quicker(trace):
         trace, seen = await trial.cancelled_call(trial.mid)

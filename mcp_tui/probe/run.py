@@ -476,7 +476,8 @@ class Probe:
         late = max((late for at, late in self._lags if at >= began), default=0.0)
         busy = any(found.sentence.startswith(BUSY) for found in findings)
         if busy or late >= STANDSTILL_SECONDS or (late and any(found.verdict in BAD for found in findings)):
-            self.tell(f"{experiment.name}, again: mcp-tui stood still for {late:.1f} s")
+            why_again = f"mcp-tui stood still for {late:.1f} s" if late else BUSY
+            self.tell(f"{experiment.name}, again: {why_again}")
             again = await self._attempt(experiment)
             # What the first one did to the server may have made the second impossible.
             why, findings = (why, findings) if again[0] else again

@@ -9,7 +9,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.client import connection
-from mcp_tui.client.connecting import STOPPING
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
@@ -19,6 +18,7 @@ from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tap.account import Account
 from mcp_tui.tap.checkpoint import FROM_CLIENT
+from mcp_tui.transport.errors import STOPPING
 
 if TYPE_CHECKING:
     from mcp_tui.journal.store import Store

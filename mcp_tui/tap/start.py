@@ -62,9 +62,8 @@ def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
         from mcp_tui.tap.relay import Relay, leave  # while the server starts
 
         relay = Relay(server, recorder, found)
-    except (
-        OSError
-    ) as error:  # too few open files or processes are allowed; a server that runs is ended by its guard
+    except OSError as error:
+        # Too few open files or processes are allowed. A server that runs is ended by its guard.
         text = f"mcp-tui tap: Cannot start the tap: {error.strerror}. Raise the limit (ulimit -n).\n"
         os.write(2, text.encode())
         os._exit(127)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget, Target
@@ -52,9 +53,9 @@ _PARAMETERS: Final = {
 """Options that errors advise, as parameters of a test."""
 
 
-def with_parameters(sentence: str) -> str:
-    """Returns a sentence with parameters in the place of options."""
-    for said, here in _PARAMETERS.items():
+def with_parameters(sentence: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Returns a sentence with parameters in the place of options; ``more`` words are replaced first."""
+    for said, here in (*more.items(), *_PARAMETERS.items()):
         sentence = sentence.replace(said, here)
     return sentence
 

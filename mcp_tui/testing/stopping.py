@@ -82,9 +82,7 @@ _ADVICE_HERE: Final = {
 
 def advising_here(sentence: str) -> str:
     """Returns a sentence of the probe with the advice for a test."""
-    for said, here in _ADVICE_HERE.items():
-        sentence = sentence.replace(said, here)
-    return with_parameters(sentence)
+    return with_parameters(sentence, _ADVICE_HERE)
 
 
 def _lines(tool: str, finding: Finding) -> list[str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable
+from typing import Final
 
 from mcp_tui.protocol.errors import McpError
+
+STOPPING: Final = "the server is stopping: it refuses connections while its stream is open"
 
 
 class TransportError(McpError):
