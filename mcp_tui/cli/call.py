@@ -22,7 +22,7 @@ from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_SECO
 from mcp_tui.client.parameters import schema_of, template_schema, usage
 from mcp_tui.client.results import needs_handshake, violation
 from mcp_tui.client.uri_templates import TemplateError, expand
-from mcp_tui.client.url_required import origin_of, required_urls
+from mcp_tui.client.url_required import required_urls, shown_origin
 from mcp_tui.config.files import guess
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.error_codes import URL_REQUIRED
@@ -305,7 +305,7 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
 
 def _visit(url: str, message: str) -> Iterator[str]:
     """Yields lines about a URL that the server wants opened first."""
-    origin = origin_of(url)
+    origin = shown_origin(url)
     does = (
         f"Open this URL of {origin}, then run the command again"
         if origin

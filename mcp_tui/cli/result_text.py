@@ -23,11 +23,9 @@ def print_result(printer: Printer, result: Json, output: str | None, *, is_read:
     Raises:
         Failure: the data is not base64, or the file cannot be written.
     """
-    raw, is_alone = (
-        not sys.stdout.isatty(),
-        is_read and len(parts(result)) == 2,
-    )  # the second is the whole as JSON
-    data = [part for part in parts(result) if part.sort in BINARY] if output or (raw and is_alone) else []
+    raw, found = not sys.stdout.isatty(), parts(result) if is_read or output else []
+    is_alone = is_read and len(found) == 2  # the second is the whole as JSON
+    data = [part for part in found if part.sort in BINARY] if output or (raw and is_alone) else []
     if output is not None:
         _write(
             printer,

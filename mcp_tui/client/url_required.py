@@ -31,7 +31,7 @@ def required_urls(data: Json) -> list[dict[str, Json]]:
     ]
 
 
-def origin_of(url: str) -> str:
+def shown_origin(url: str) -> str:
     """Returns scheme, host, and port of a URL; empty unless it is a plain one of http or https."""
     try:
         parts = urlsplit(url)
