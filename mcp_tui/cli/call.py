@@ -296,14 +296,14 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
             printer.say(OLDER_PROTOCOL)
         if row.code == URL_REQUIRED and frame is not None and frame.error is not None:
             for each in required_urls(frame.error.data):
-                for text in _visit(as_text(each.get("url")), as_text(each.get("message"))):
+                for text in _url_lines(as_text(each.get("url")), as_text(each.get("message"))):
                     printer.say(text)
     status = told_status(session, row)
     strict = getattr(session.given.options, "strict", False) and status is Exit.COMPLETED
     return Exit.BROKEN_RULE if strict and printer.warned else status
 
 
-def _visit(url: str, message: str) -> Iterator[str]:
+def _url_lines(url: str, message: str) -> Iterator[str]:
     """Yields lines about a URL that the server wants opened first."""
     origin = shown_origin(url)
     does = (

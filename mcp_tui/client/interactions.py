@@ -155,15 +155,15 @@ class Interactions:
 
     # -- URLs that an error of a request of ours names -------------------------------------------------------
 
-    async def visit(self, id_: RequestId, urls: Sequence[dict[str, Json]]) -> bool:
-        """Asks for a visit to each URL, one after the other; returns whether all were accepted."""
+    async def ask_to_open(self, id_: RequestId, urls: Sequence[dict[str, Json]]) -> bool:
+        """Asks the person to open each URL, one after the other; returns whether all were accepted."""
         for params in urls:
             answer = await self._answer(self._inquiry(ELICIT, {**params, "mode": "url"}, id_))
             if not isinstance(answer, dict) or answer.get("action") != "accept":
                 return False
         return True
 
-    def visits_over(self, why: str) -> None:
+    def close_url_prompts(self, why: str) -> None:
         """Closes the prompts for such URLs."""
         for inquiry in tuple(self.open):
             if inquiry.request_id is None and inquiry.key is None:

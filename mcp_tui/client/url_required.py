@@ -65,16 +65,16 @@ def ask_for_urls(client: Client, call: Callable[[str, dict[str, Json]], object])
                     params = {
                         name: value for name, value in as_object(sent.params).items() if name not in _OWN
                     }
-                    spawn(visit(row.id, urls, row.method, params), name=f"URLs for {row.id}")
+                    spawn(ask(row.id, urls, row.method, params), name=f"URLs for {row.id}")
             case ev.Disconnected():
-                client.interactions.visits_over("the connection ended")
+                client.interactions.close_url_prompts("the connection ended")
             case _:
                 pass
 
-    async def visit(
+    async def ask(
         id_: ev.RequestId, urls: list[dict[str, Json]], method: str, params: dict[str, Json]
     ) -> None:
-        if await client.interactions.visit(id_, urls):
+        if await client.interactions.ask_to_open(id_, urls):
             client.note(f"{id_} is sent again: its URLs were accepted")
             call(method, params)
 

@@ -67,7 +67,7 @@ class MockReport:
     def answer_nearest(self, method: str, params: Object, run: Run) -> None:
         """Notes that a request that is not recorded is answered as another one."""
         self._answered_as_nearest += 1
-        _note(self._nearest, method, params, answered_as=_kept(run.params))
+        _note(self._nearest, method, params, answered_as=_without_meta(run.params))
         self._say(
             f"Not recorded: {shown(method, params)}. Answered as {shown(method, run.params)} (--nearest)."
         )
@@ -86,7 +86,8 @@ class MockReport:
         if self._path is None:
             return
         unasked = [
-            {"method": run.method, "params": _kept(run.params)} for run in islice(self.unasked, LISTED)
+            {"method": run.method, "params": _without_meta(run.params)}
+            for run in islice(self.unasked, LISTED)
         ]
         report = {
             "ended": ended,
@@ -122,8 +123,8 @@ def _is_asked_for_its_own_sake(run: Run) -> bool:
 
 def _note(entries: list[Object], method: str, params: Object, **more: Any) -> None:
     if len(entries) < LISTED:
-        entries.append({"method": method, "params": _kept(params), **more})
+        entries.append({"method": method, "params": _without_meta(params), **more})
 
 
-def _kept(params: Object) -> Object:
+def _without_meta(params: Object) -> Object:
     return {name: value for name, value in params.items() if name != "_meta"}

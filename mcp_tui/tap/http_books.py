@@ -80,7 +80,7 @@ class HttpBooks:
         self._records: dict[int, Record] = {}
         """The open exchanges."""
         self._own_numbers = count(OWN_NUMBERS + (AGAIN_NUMBERS if begin.get("again") else 0))
-        self._held: list[TappedSession] = []
+        self._stopping: list[TappedSession] = []
         """The sessions whose streams hold a server that is stopping, until their last call is over."""
         self._refused = 0
         """The last exchange of a client to which the server refused a connection."""
@@ -147,10 +147,10 @@ class HttpBooks:
     def _look_whether_it_stops(self, record: Record, kind: bytes, at: float, data: bytes) -> None:
         """Closes the streams that hold a server which is stopping: it refuses connections while they are open."""
         if kind == b"n" and record.is_refused(data.decode()):
-            self._held, self._refused = self.accounts, record.number
+            self._stopping, self._refused = self.accounts, record.number
         elif kind == b"a" and record.number > self._refused:
-            self._held = []  # what was sent later is answered: by the next process, or by the same one again
-        self._held = [each for each in self._held if not (each.over or each.let_go(at))]
+            self._stopping = []  # what was sent later is answered: by the next process, or by the same one again
+        self._stopping = [each for each in self._stopping if not (each.over or each.close_streams(at))]
 
     # -- another recorder --------------------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ class TappedSession(Account):
         self.target = target
         self.opens(stream)
 
-    def let_go(self, at: float) -> bool:
+    def close_streams(self, at: float) -> bool:
         """Closes the streams that hold a server which is stopping, once nothing else is in flight; false if it is."""
         rows = [each.row for each in self.ledger.live.values()]
         if any(row.open and row.method != LISTEN for row in rows):

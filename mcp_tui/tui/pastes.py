@@ -31,7 +31,7 @@ class Pastes:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._heard = now()
-        self._kept = ""
+        self._rest = ""
         """The end of typed text that may begin a paste."""
         self._pasted: list[str] | None = None
         """The text since the start marker of a paste, while its end is not certain."""
@@ -49,24 +49,24 @@ class Pastes:
         if self._pasted is not None:
             self._pasted.append(text)
             return
-        typed, start, pasted = (self._kept + text).partition(START)
-        self._kept = ""
+        typed, start, pasted = (self._rest + text).partition(START)
+        self._rest = ""
         if start:
             self._pasted = [pasted]
         elif begun := _BEGUN.search(typed):
-            self._kept = begun[0]
-            typed = typed.removesuffix(self._kept)
+            self._rest = begun[0]
+            typed = typed.removesuffix(self._rest)
         if typed:
             yield typed
 
     def _quiet(self) -> Iterator[str | Paste | Key]:
         if self._pasted is None:
             # A longer beginning is none that a person types: its rest may still be on its way.
-            if self._kept == "\x1b":
-                self._kept = ""
+            if self._rest == "\x1b":
+                self._rest = ""
                 yield Key("escape", "\x1b")
-            elif self._kept == "\x1b[":
-                self._kept = ""
+            elif self._rest == "\x1b[":
+                self._rest = ""
                 yield "\x1b["
             return
         text = "".join(self._pasted)

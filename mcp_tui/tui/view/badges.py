@@ -83,7 +83,7 @@ def badge(row: Request, now: float = FOREVER) -> Badge:
         case State.TASK:
             return TASK
         case State.CANCEL_REQUESTED | State.CANCELLED:
-            if found := _seen(row, now):
+            if found := _outcome_badges(row, now):
                 # that it went on must not hide behind the end of the connection
                 return GOING_ON_LOST if found[0] is GOING_ON and is_disconnected(row) else found[0]
             if row.cause in TIMEOUTS:
@@ -99,11 +99,11 @@ def badge(row: Request, now: float = FOREVER) -> Badge:
 
 def badges(row: Request, now: float = FOREVER) -> list[Badge]:
     """Returns every badge that fits a row: the one that is shown, and those of outcomes that it hides."""
-    hidden = _seen(row, now) if row.state in {State.CANCEL_REQUESTED, State.CANCELLED} else []
+    hidden = _outcome_badges(row, now) if row.state in {State.CANCEL_REQUESTED, State.CANCELLED} else []
     return [badge(row, now), *hidden]
 
 
-def _seen(row: Request, now: float) -> list[Badge]:
+def _outcome_badges(row: Request, now: float) -> list[Badge]:
     """Returns the badges of the outcomes that do not look like a cancel that was obeyed, the worst first."""
     if not (row.late or is_disconnected(row)):
         return []
