@@ -314,7 +314,7 @@ _LOG_OPTIONS: Final = (
     ),
 )
 
-EXPORTS: Final = ("jsonl", "har", "markdown", "csv", "issue", "otlp")
+EXPORTS: Final = ("jsonl", "markdown", "csv", "issue", "otlp")
 """The formats that a session can be exported to."""
 
 _EXPORT: Final = _own(
@@ -496,7 +496,9 @@ COMMANDS: Final = {
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
     "auth": _local("login", "list stored sign-ins"),
     "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last …]", _LOG_OPTIONS),
-    "export": _silent("export", "export sessions (markdown, csv, har, …)", "SESSION|FILE|last …", (_EXPORT,)),
+    "export": _silent(
+        "export", "export sessions (markdown, csv, jsonl, …)", "SESSION|FILE|last …", (_EXPORT,)
+    ),
     "config": _local(
         "config", "show file locations and active settings", groups=(_CONFIG_OPTIONS, *_LIMIT_OPTIONS)
     ),

@@ -24,7 +24,7 @@ from tests.cli.running import run
         ([""], list(COMMANDS)),
         (["call", "--cancel"], ["--cancel-after"]),
         (["--demo", "call", "--re"], ["--reason", "--record"]),
-        (["export", "--format", ""], ["jsonl", "har", "markdown", "csv", "issue", "otlp"]),
+        (["export", "--format", ""], ["jsonl", "markdown", "csv", "issue", "otlp"]),
         (["info", "--transport", "s"], ["stdio", "sse"]),
         (["--timeout", "ca"], []),
         (["call", "--", "ca"], []),

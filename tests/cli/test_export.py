@@ -9,7 +9,6 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,6 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
-from tests.cli.running import HANDSHAKE, MODERN, demo_over_http, running
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 Capture = pytest.CaptureFixture[str]
@@ -53,56 +51,10 @@ def export(capfd: Capture, form: str, *words: str, which: str = "last") -> str:
     return ran.out
 
 
-# -- real sessions ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
-async def test_a_session_over_http_as_har(tmp_path: Path, revision: str):
-    async with demo_over_http(tmp_path / "log") as url:
-        options = ("--cancel-after", "0.2", "--reason", "too slow", "--linger", "1", "--json")
-        ran = await running("call", "stubborn", "seconds=0.6", *options, "--protocol", revision, url)
-        assert ran.status == Exit.CANCELLED
-    exported = await running("export", "last", "--format", "har")
-    log = har(exported.out)
-    calls = [entry for entry in log["entries"] if entry["_mcp"].get("id") == ran.outcome["id"]]
-    (call,) = calls
-    assert call["request"]["url"] == url
-    assert json.loads(call["request"]["postData"]["text"])["params"]["name"] == "stubborn"
-    answered = revision == HANDSHAKE
-    came = ran.outcome["outcomes"]
-    assert came == ["late_result" if answered else "stream_closed"]
-    assert call["_mcp"]["cancel"] == {"cause": "user", "reason": "too slow", "outcomes": came}
-    assert call["response"]["status"] == (200 if call["response"]["content"]["text"] else 0)
-    assert ("finished" in call["response"]["content"]["text"]) == answered
-    signals = [entry for entry in log["entries"] if entry["_mcp"].get("method") == "notifications/cancelled"]
-    assert [entry["response"]["status"] for entry in signals] == ([202] if answered else [])
-
-
-def har(text: str, *, ordered: bool = True) -> dict[str, Any]:
-    """The log of a HAR, after a look at whether it has all that HAR 1.2 asks for."""
-    log = json.loads(text)["log"]
-    assert log["version"] == "1.2"
-    assert set(log["creator"]) == {"name", "version"}
-    for entry in log["entries"]:
-        assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= set(entry)
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entry["startedDateTime"])
-        both = {"httpVersion", "cookies", "headers", "headersSize", "bodySize"}
-        assert both | {"method", "url", "queryString"} <= set(entry["request"])
-        assert both | {"status", "statusText", "content", "redirectURL"} <= set(entry["response"])
-        assert {"size", "mimeType"} <= set(entry["response"]["content"])
-        timings = entry["timings"]
-        assert set(timings) == {"send", "wait", "receive"}
-        assert min(timings.values()) >= 0
-        assert sum(timings.values()) == pytest.approx(entry["time"], abs=0.01)
-    starts = [entry["startedDateTime"] for entry in log["entries"]]
-    assert starts == sorted(starts) or not ordered
-    return log
-
-
 # -- several -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", [*FORMS, "har"])
+@pytest.mark.parametrize("form", FORMS)
 def test_of_several_sessions_each_piece_names_its_file(form: str, capfd: Capture, tmp_path: Path):
     first, second, bad = (
         session(transport="http", target="https://x.example"),
@@ -126,11 +78,8 @@ def test_of_several_sessions_each_piece_names_its_file(form: str, capfd: Capture
         case "csv":
             rows, kept = (list(csv.reader(io.StringIO(text))) for text in (ran.out, alone))
             assert rows == [["file", *kept[0]], *([name, *row] for name in names for row in kept[1:])]
-        case "markdown":
-            assert ran.out == "".join(f"## `{name}`\n\n{alone}\n" for name in names)
         case _:
-            entries = [(each.pop("_file"), each) for each in har(ran.out, ordered=False)["entries"]]
-            assert entries == [(name, each) for name in names for each in har(alone)["entries"]]
+            assert ran.out == "".join(f"## `{name}`\n\n{alone}\n" for name in names)
 
 
 # -- JSON lines ------------------------------------------------------------------------------------------------
@@ -291,73 +240,6 @@ def test_no_cell_of_a_request_is_a_formula(capfd: Capture):
     assert [row[name][:2] for name in ("id", "name", "reason")] == ["'=", "'=", "'+"]
 
 
-# -- HAR -------------------------------------------------------------------------------------------------------
-
-
-def test_what_came_is_put_to_the_message_that_it_came_for(tmp_path: Path, capfd: Capture):
-    path = tmp_path / "a.jsonl"
-    store = Store(Writer(path, header=Header(wall=1.7e9, mono=100.0, target="http://127.0.0.1:1/mcp?a=b")))
-    store.event(connected(transport="http"))
-    hostile = '"text": "\0body"'
-    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": hostile}})
-    store.event(ev.Called(at=100.0, id=1, method="tools/call", name=hostile))
-    store.frame("out", asked.encode(), at=100.0, method="tools/call", id=1)
-    store.event(ev.Sent(at=100.0, id=1, seq=1))
-    store.frame("in", b'{"apart":1}', at=100.5, method="notifications/message")
-    store.frame("in", b'{"on":"the stream"}', at=101.0, method="notifications/progress", stream=1)
-    store.frame("out", b'{"id":"s","result":{}}', at=101.5, method="response", id="s")
-    store.frame("in", b'{"id":1,"result":{}}', at=102.0, id=1, stream=1)
-    store.frame("in", b'{"apart":2}', at=103.0, method="notifications/message")
-    store.event(ev.Completed(at=102.0, id=1, seq=5))
-    store.close()
-    call, apart, answer = har(export(capfd, "har", which=str(path)))["entries"]
-    assert [each["request"]["method"] for each in (call, apart, answer)] == ["POST", "GET", "POST"]
-    assert call["request"]["postData"]["text"] == asked
-    assert call["response"]["content"] == {
-        "size": len(b'{"on":"the stream"}') + len(b'{"id":1,"result":{}}'),
-        "mimeType": "text/event-stream",
-        "text": 'data: {"on":"the stream"}\n\ndata: {"id":1,"result":{}}\n\n',
-    }
-    assert (call["timings"], call["_mcp"]["state"]) == (
-        {"send": 0, "wait": 1000, "receive": 1000},
-        "completed",
-    )
-    assert apart["response"]["content"]["text"] == 'data: {"apart":1}\n\ndata: {"apart":2}\n\n'
-    assert (answer["response"]["status"], answer["response"]["content"]["text"]) == (202, "")
-    assert answer["_mcp"] == {"method": "response", "id": "s"}
-    (only,) = har(export(capfd, "har", "--id", "1", which=str(path)))["entries"]
-    assert only == call
-
-
-@pytest.mark.parametrize(("refused", "status"), [(True, 0), (False, 202)])
-def test_a_cancel_that_was_refused_is_not_told_to_be_accepted(capfd: Capture, refused: bool, status: int):
-    store = Store(Writer(_path(), header=Header(wall=1.7e9, mono=100.0, target="http://127.0.0.1:1/mcp")))
-    for event in (connected(transport="http"), *called(1), *cancelled(1)):
-        store.event(event)
-    signal = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    store.frame("out", json.dumps(signal).encode(), at=102.0, method="notifications/cancelled")
-    if refused:
-        store.event(ev.Undelivered(at=102.1, id=1, detail="HTTP 401", refused=True))
-    store.close()
-    (sent,) = har(export(capfd, "har"))["entries"]
-    assert sent["response"]["status"] == status
-
-
-def test_an_id_that_no_message_of_ours_has_is_exported_too(capfd: Capture, tmp_path: Path):
-    store = Store(Writer(tmp_path / "a.jsonl", header=Header(target="http://127.0.0.1:1/mcp")))
-    store.frame("out", b"{}", at=100.0, method="tools/call", id=True)
-    store.frame("in", b"{}", at=101.0, id=True)
-    store.close()
-    entries = har(export(capfd, "har", which=str(tmp_path / "a.jsonl")))["entries"]
-    assert [each["request"]["method"] for each in entries] == ["POST", "GET"]
-
-
-def test_a_stdio_session_has_no_har(capfd: Capture):
-    session()
-    said = "is a stdio session. HAR needs HTTP"
-    tell(capfd, "export", "last", "--format", "har").sentence(Exit.USAGE, said)
-
-
 # -- what cannot be --------------------------------------------------------------------------------------------
 
 
@@ -384,7 +266,7 @@ def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str):
     events = [connected(text, "http", text), *called(text, name=text), *cancelled(text, reason=text)]
     more = ev.Settled(at=104.0, id=text, detail=text), ev.Stderr(at=105.0, line=text)
     keep(ONE, *events, *more, target=text)
-    for form in ("markdown", "csv", "har"):
+    for form in ("markdown", "csv"):
         for words in ((), ("--cancellations",)):
             for line in export(capfd, form, *words).splitlines():
                 assert_harmless(line)

@@ -21,7 +21,7 @@ VALUES = (
     "-1",
     "auto",
     "http",
-    "har",
+    "csv",
     "a b",
     "NAME=x=y",
     "-x",
