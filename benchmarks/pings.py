@@ -20,7 +20,7 @@ from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.outline import Outline
+from mcp_tui.view.outline import Outline
 
 PINGS: Final = 1_000_000
 

@@ -13,7 +13,7 @@ from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.probe.rules import RULES, Clause
 from mcp_tui.protocol.states import State
 from mcp_tui.protocol.transitions import TRANSITIONS
-from mcp_tui.tui.keys import FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
+from mcp_tui.view.keys import FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
 GUIDE: Final = ROOT / "docs" / "guide.md"

@@ -22,7 +22,7 @@ from mcp_tui.journal.records import why
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.messages import Json, as_object, writable
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.text import brief, clean, safe
+from mcp_tui.view.text import brief, clean, safe
 
 Lists = dict[str, list[dict[str, Json]]]
 

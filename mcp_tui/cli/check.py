@@ -29,11 +29,11 @@ from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.badges import badge, outcome_of, server_request_badge
-from mcp_tui.tui.view.filters import Filter, Shown, is_open, json_state, parse
-from mcp_tui.tui.view.list_filters import MESSAGES, messages, names_messages
-from mcp_tui.tui.view.text import SafeText, brief, clean, join
-from mcp_tui.tui.view.wire import told
+from mcp_tui.view.badges import badge, outcome_of, server_request_badge
+from mcp_tui.view.filters import Filter, Shown, is_open, json_state, parse
+from mcp_tui.view.list_filters import MESSAGES, messages, names_messages
+from mcp_tui.view.text import SafeText, brief, clean, join
+from mcp_tui.view.wire import told
 
 
 @frozen

@@ -14,7 +14,7 @@ from mcp_tui.config import files
 from mcp_tui.config.settings import KNOBS, Loaded, every_value
 from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.index import CACHE_NAME as INDEX
-from mcp_tui.tui.view.text import SafeText, clean
+from mcp_tui.view.text import SafeText, clean
 
 DEFAULT: Final = "default"
 COMMAND_LINE: Final = "command line"
@@ -103,7 +103,7 @@ def _key_problems(found: Loaded) -> list[str]:
 
 
 def _keys(*, as_json: bool) -> int:
-    from mcp_tui.tui.keys import FIRST_KEYS, SCOPES, all_shown
+    from mcp_tui.view.keys import FIRST_KEYS, SCOPES, all_shown
 
     told = [
         {"id": key.id, "where": scope.title, "keys": key.keys, "does": key.help}

@@ -37,8 +37,8 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
-from mcp_tui.tui.view.probe_report import word
-from mcp_tui.tui.view.text import brief, clean
+from mcp_tui.view.probe_report import word
+from mcp_tui.view.text import brief, clean
 
 SLOW_START_SECONDS: Final = 10.0
 """Seconds after which a start is slow: some clients give up then."""

@@ -40,12 +40,12 @@ from mcp_tui.protocol.framing import BOM
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.cancellations import cancellation
-from mcp_tui.tui.view.copies import exported, issue
-from mcp_tui.tui.view.detail import code, facts, fence, history
-from mcp_tui.tui.view.shell_command import recorded_target, redactor
-from mcp_tui.tui.view.text import brief, clean, pretty
+from mcp_tui.view.badges import badge
+from mcp_tui.view.cancellations import cancellation
+from mcp_tui.view.copies import exported, issue
+from mcp_tui.view.detail import code, facts, fence, history
+from mcp_tui.view.shell_command import recorded_target, redactor
+from mcp_tui.view.text import brief, clean, pretty
 
 EXPORT_COLUMNS: Final = (
     "id", "method", "name", "internal", "state", "called", "elapsed", "progress", "size", "is_error", "code", "error",

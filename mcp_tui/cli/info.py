@@ -20,7 +20,7 @@ from mcp_tui.client.schemas import written
 from mcp_tui.protocol.events import Connected, Pollution, Violation
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 
 
 def run(name: str, given: Words) -> int:

@@ -17,7 +17,7 @@ from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sharing import Sharing, sharing
 from mcp_tui.config.sources import REGISTRY
 from mcp_tui.tap.install import ConfigEntry, NotEditable, options, own_path
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 
 FITTING_OPTIONS: Final = {
     "--install": {"install", "config", "yes", "timeout", "max_timeout", "name"},

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.ports import Requester
     from mcp_tui.live.control import InFlight, Summary
     from mcp_tui.live.running import Running, Unknown
-    from mcp_tui.tui.view.text import SafeText
+    from mcp_tui.view.text import SafeText
 
 WATCH_SECONDS: Final = 1.0
 """Seconds between two lists of ``ps --watch``."""
@@ -91,7 +91,7 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
 
 
 def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
-    from mcp_tui.tui.view.text import brief, words
+    from mcp_tui.view.text import brief, words
 
     idle = [each for each in running if not each.summary.requests]
     others = ", ".join(f"{each.name} ({each.summary.kind}, {each.summary.server})" for each in idle)
@@ -109,8 +109,8 @@ def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
 
 def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
     from mcp_tui.protocol.units import number
-    from mcp_tui.tui.view import durations
-    from mcp_tui.tui.view.text import brief
+    from mcp_tui.view import durations
+    from mcp_tui.view.text import brief
 
     progress = ""
     if row.progress is not None:
@@ -197,7 +197,7 @@ def _cancel(given: Words) -> int:
     name, path = door(start)
     from mcp_tui.live.control import Problem
     from mcp_tui.live.running import Unknown, cancel
-    from mcp_tui.tui.view.text import brief
+    from mcp_tui.view.text import brief
 
     came = cancel(name, path, wanted, given.options.reason or "", exact=exact)
     request = f"{name}/{brief(id_, 200)}"  # a script may have it from a client

@@ -21,9 +21,9 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.client_violations import VIOLATION
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.filters import Test
-from mcp_tui.tui.view.list_filters import logged_fields
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, join, width
+from mcp_tui.view.filters import Test
+from mcp_tui.view.list_filters import logged_fields
+from mcp_tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
 SHOWN_CANCELLATIONS: Final = 1000
 """Cancellations that are shown as text without ``--limit``."""
@@ -178,7 +178,7 @@ def _called_by(entry: Logged) -> str:
 
 
 def _cells(entry: Logged) -> tuple[SafeText, ...]:
-    from mcp_tui.tui.view.cancellations import logged
+    from mcp_tui.view.cancellations import logged
 
     shown = logged(entry)
     came = join((shown.signal, shown.aftermath), "; ")

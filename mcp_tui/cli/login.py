@@ -31,7 +31,7 @@ from mcp_tui.client.auth.token_endpoint import (
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.settings import HttpTarget
 from mcp_tui.transport.base import TransportError
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 
 SECRET: Final = "MCP_TUI_CLIENT_SECRET"  # noqa: S105 - the name of a variable
 IDP_SECRET: Final = "MCP_TUI_IDP_CLIENT_SECRET"  # noqa: S105 - the name of a variable

@@ -13,7 +13,7 @@ from mcp_tui.cli.reports import refuse_files
 from mcp_tui.mock.runs import Runs, redacted
 from mcp_tui.mock.server import Mock
 from mcp_tui.protocol.http_access import HttpAccess
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 
 NAMED_REDACTIONS: Final = 5
 """Redacted values that are named."""

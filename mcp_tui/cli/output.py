@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.view.text import SafeText
+    from mcp_tui.view.text import SafeText
 
 
 class Exit(IntEnum):
@@ -100,7 +100,7 @@ def give_up() -> None:
 
 def warn(text: str, lines: Sequence[str] = ()) -> None:
     """Prints a line for people to stderr, with ``lines`` below it; errors are ignored, for nobody may be reading it."""
-    from mcp_tui.tui.view.text import brief, clean
+    from mcp_tui.view.text import brief, clean
 
     with contextlib.suppress(OSError):
         shown = (clean(f"mcp-tui: {text}"), *(f"  {brief(line, 1000)}" for line in lines))
@@ -151,7 +151,7 @@ def colourful(stream: TextIO) -> bool:
 
 def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
     """Returns rows with aligned columns; the last column is not padded."""
-    from mcp_tui.tui.view.text import fit, width
+    from mcp_tui.view.text import fit, width
 
     widths = [max(map(width, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     return [
@@ -175,7 +175,7 @@ def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
 
 
 def _cell(value: object) -> object:
-    from mcp_tui.tui.view.text import clean
+    from mcp_tui.view.text import clean
 
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -24,7 +24,7 @@ from mcp_tui.protocol.descriptions import WARNINGS, as_json, describe
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import State
-from mcp_tui.tui.view.text import clean, clip
+from mcp_tui.view.text import clean, clip
 
 PROGRESS_EVERY: Final = 0.2
 """Minimum seconds between two progress lines for people; programs get all."""

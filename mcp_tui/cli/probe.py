@@ -24,8 +24,8 @@ from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import ListUnreadable, NamedTool, Unsuitable
 from mcp_tui.transport.errors import TransportError, sentence
-from mcp_tui.tui.view import probe_report as view
-from mcp_tui.tui.view.text import TO_ASCII
+from mcp_tui.view import probe_report as view
+from mcp_tui.view.text import TO_ASCII
 
 WITHOUT_LIMIT_SECONDS: Final = 600.0
 """Seconds that a tool may take uncancelled with ``--timeout 0``."""

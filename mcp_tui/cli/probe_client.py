@@ -17,8 +17,8 @@ from mcp_tui.demo.frames import SUPPORTED
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import LIMIT_SECONDS, Judge, Unstartable
-from mcp_tui.tui.view import probe_report as view
-from mcp_tui.tui.view.text import safe
+from mcp_tui.view import probe_report as view
+from mcp_tui.view.text import safe
 
 OF_SERVERS: Final = (
     "tool",

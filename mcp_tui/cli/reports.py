@@ -13,7 +13,7 @@ from mcp_tui import __version__
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 
 
 @frozen

@@ -12,7 +12,7 @@ from mcp_tui.cli.printer import Printer
 from mcp_tui.client.results import BINARY, NotDecoded, Part, PartKind, content, parts
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.pixels import pixels
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 
 
 def print_result(printer: Printer, result: Json, output: str | None, *, is_read: bool) -> None:

@@ -14,7 +14,7 @@ from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.servers import FoundServers, discover, find
-from mcp_tui.tui.view.text import SafeText, clean
+from mcp_tui.view.text import SafeText, clean
 
 
 def run(_name: str, given: Words) -> int:

@@ -45,7 +45,7 @@ from mcp_tui.protocol.events import (
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn
-from mcp_tui.tui.view.rows import waits_to_cancel
+from mcp_tui.view.rows import waits_to_cancel
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization

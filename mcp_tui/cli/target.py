@@ -20,7 +20,7 @@ from mcp_tui.config.settings import Loaded, Settings, load
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.protocol.states import GRACE, Limits
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Definition, Input

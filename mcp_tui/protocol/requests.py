@@ -2,7 +2,7 @@
 
 What may happen in which state is in :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. An event that it does not permit is
 a bug in mcp-tui and changes nothing. "Timed out" and "late, ignored" are not states:
-:func:`mcp_tui.tui.view.badges.badge` derives them from state, cause and evidence.
+:func:`mcp_tui.view.badges.badge` derives them from state, cause and evidence.
 """
 
 from __future__ import annotations

@@ -18,14 +18,15 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.timer import Timer
 
+from mcp_tui.tui.bindings import bindings, scopes_of
 from mcp_tui.tui.garbage import Collector
 from mcp_tui.tui.host import FRAME_STYLES, STYLES, Host, Offer
-from mcp_tui.tui.keys import CANCELS, EVERYWHERE, bindings, hint, names_in, scopes_of, use
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, OpeningScreen
 from mcp_tui.tui.terminal_background import Background
 from mcp_tui.tui.themes import AUTO, first_theme, load_themes, shown, stamp
-from mcp_tui.tui.view.text import SafeText, brief, join, safe, words
+from mcp_tui.view.keys import CANCELS, EVERYWHERE, hint, names_in, use
+from mcp_tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
@@ -331,7 +332,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def open(self, target: Target) -> Awaitable[None] | None:
         """Opens a workbench on a server, over the others, and connects it; or says why not, and asks for another."""
         from mcp_tui.transport.errors import sentence
-        from mcp_tui.tui.view.server_bar import title
+        from mcp_tui.view.server_bar import title
 
         limits = self.preferences.limits
         assert self._client is not None  # without it, no server can be picked
@@ -411,7 +412,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return words("") if self.session is None else self.session.around.whose
 
     def offers(self) -> Iterator[Offer]:
-        from mcp_tui.tui.view.rows import plural
+        from mcp_tui.view.rows import plural
 
         servers = self.servers
         for server in servers.all if len(servers.all) > 1 else ():
@@ -424,7 +425,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def offers_elsewhere(self, query: str) -> Iterator[Offer]:
         from mcp_tui.tui.commands import narrowed, row_text
-        from mcp_tui.tui.view.rows import request
+        from mcp_tui.view.rows import request
 
         for server in self.servers.all:
             for row in narrowed([] if server.shown else server.calls[::-1], row_text, query):
@@ -479,7 +480,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def close_server(self, server: Session) -> None:
         """Closes one server; confirms if requests are in flight there."""
         from mcp_tui.tui.screens.dialog import ConfirmScreen
-        from mcp_tui.tui.view.rows import listed, plural
+        from mcp_tui.view.rows import listed, plural
 
         running = server.calls
         if not running:
@@ -585,7 +586,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     async def action_quit(self, ask: bool = False) -> None:
         """Quits; confirms if requests are in flight or if ``ask``. A second time it quits at once."""
         from mcp_tui.tui.screens.dialog import ConfirmScreen
-        from mcp_tui.tui.view.rows import listed, plural
+        from mcp_tui.view.rows import listed, plural
 
         running = [(server, server.calls) for server in self.servers.all if server.calls]
         asked = self._asks_to_quit is not None and self._asks_to_quit in self.screen_stack

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mcp_tui.protocol.states import Cause
-from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import IN_FLIGHT, badge
-from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, in_ascii, join, safe
+from mcp_tui.view import durations
+from mcp_tui.view.badges import IN_FLIGHT, badge
+from mcp_tui.view.rows import request
+from mcp_tui.view.text import NOTHING, SafeText, brief, clip, in_ascii, join, safe
 
 if TYPE_CHECKING:
     from mcp_tui.config.settings import Notify

@@ -12,13 +12,13 @@ from textual.screen import Screen
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.tui.host import Host, Offer
-from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.themes import AUTO
-from mcp_tui.tui.view.catalogue import VERBS, Entry
-from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import brief, safe, words
+from mcp_tui.view.catalogue import VERBS, Entry
+from mcp_tui.view.keys import key_of
+from mcp_tui.view.rows import request
+from mcp_tui.view.text import brief, safe, words
 
 MATCHED_ENTRIES: Final = 200
 """Requests, and entries of each list of the catalogue, that a query is matched against."""

@@ -21,8 +21,8 @@ from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.programs import Programs
 from mcp_tui.tui.terminal_background import assumed_light
 from mcp_tui.tui.themes import AUTO, automatic
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, symbols
 from mcp_tui.tui.widgets.canvas import AsciiTwins
+from mcp_tui.view.text import NOTHING, SafeText, brief, symbols
 
 if TYPE_CHECKING:
     from mcp_tui.live.running import Running

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from math import inf
 from typing import Final
 
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.view.text import SafeText, words
 
 SEEN_SECONDS: Final = 0.7
 """Seconds without a key after which a person has seen the screen."""

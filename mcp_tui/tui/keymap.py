@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.keys import Keys
 
 from mcp_tui.config.files import closest
-from mcp_tui.tui.keys import FIRST_KEYS, SCOPES, Key, Scope, character, names_of, shown_as
+from mcp_tui.view.keys import FIRST_KEYS, SCOPES, Key, Scope, character, names_of, shown_as
 
 _KNOWN_KEYS: Final = frozenset(key.value for key in Keys if not key.value.startswith("<")) - {
     "ctrl-at",

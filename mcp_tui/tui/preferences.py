@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from mcp_tui.config.files import ConfigError, read_own, themes_folder, write_own
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.protocol.values import fact
-from mcp_tui.tui.view.pane_sizes import Shares, shares
+from mcp_tui.view.pane_sizes import Shares, shares
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import SuspendNotSupported
 
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe, symbols
+from mcp_tui.view.text import SafeText, brief, clean, safe, symbols
 
 if TYPE_CHECKING:
     from textual.app import App

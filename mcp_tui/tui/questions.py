@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
 from mcp_tui.client.settings import ROOTS, SAMPLING
-from mcp_tui.tui.view.text import SafeText, words
+from mcp_tui.view.text import SafeText, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.forms import Draft

@@ -17,17 +17,17 @@ from mcp_tui.protocol.messages import Json, as_list, as_object
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
-from mcp_tui.tui.keys import hint
-from mcp_tui.tui.view.badges import GOING_ON, badge
-from mcp_tui.tui.view.cancellations import Cancellations
-from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.detail import Section, fact_lines
-from mcp_tui.tui.view.lines import DAMAGED, Line, Lines, line
-from mcp_tui.tui.view.server_bar import Counts, Link, ServerFacts
-from mcp_tui.tui.view.shell_command import recorded_target, redactor
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
-from mcp_tui.tui.view.timeline import RecordedSpans
-from mcp_tui.tui.view.wire import log_line, parsed, wire_line
+from mcp_tui.view.badges import GOING_ON, badge
+from mcp_tui.view.cancellations import Cancellations
+from mcp_tui.view.catalogue import Catalogue
+from mcp_tui.view.detail import Section, fact_lines
+from mcp_tui.view.keys import hint
+from mcp_tui.view.lines import DAMAGED, Line, Lines, line
+from mcp_tui.view.server_bar import Counts, Link, ServerFacts
+from mcp_tui.view.shell_command import recorded_target, redactor
+from mcp_tui.view.text import SafeText, brief, safe, words
+from mcp_tui.view.timeline import RecordedSpans
+from mcp_tui.view.wire import log_line, parsed, wire_line
 
 COUNTED_ENDS = 500
 """Newest cancellations, and as many lost requests, whose outcomes are counted."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from mcp_tui.tui.view.text import TO_ASCII
+from mcp_tui.view.text import TO_ASCII
 
 _MOVE: Final = re.compile(r"\x1b\[(\d+);(\d+)H")
 _TEXT: Final = f"[ -~¡-¬®-ſ─-▟{re.escape(''.join(map(chr, TO_ASCII)))}]"

@@ -31,22 +31,22 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
 from mcp_tui.transport.errors import TransportError, sentence, within
-from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.preferences import ASK_SECONDS
 from mcp_tui.tui.questions import Question, respond
 from mcp_tui.tui.sign_in import SignIn
-from mcp_tui.tui.view.badges import LATE
-from mcp_tui.tui.view.cancellations import Cancellations
-from mcp_tui.tui.view.catalogue import Catalogue
-from mcp_tui.tui.view.detail import Section, connecting_sections, failure_sections, server_sections
-from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.outline import put
-from mcp_tui.tui.view.rows import first_steps, plural, request, waits_to_cancel
-from mcp_tui.tui.view.server_bar import ALONE, LINK_GLYPHS, Counts, Link, OtherServers, ServerFacts, title
-from mcp_tui.tui.view.shell_command import redactor
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
-from mcp_tui.tui.view.timeline import BookSpans
-from mcp_tui.tui.view.wire import log_lines, wire_lines
+from mcp_tui.view.badges import LATE
+from mcp_tui.view.cancellations import Cancellations
+from mcp_tui.view.catalogue import Catalogue
+from mcp_tui.view.detail import Section, connecting_sections, failure_sections, server_sections
+from mcp_tui.view.keys import hint, key_of
+from mcp_tui.view.lines import Segments
+from mcp_tui.view.outline import put
+from mcp_tui.view.rows import first_steps, plural, request, waits_to_cancel
+from mcp_tui.view.server_bar import ALONE, LINK_GLYPHS, Counts, Link, OtherServers, ServerFacts, title
+from mcp_tui.view.shell_command import redactor
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
+from mcp_tui.view.timeline import BookSpans
+from mcp_tui.view.wire import log_lines, wire_lines
 
 if TYPE_CHECKING:
     from mcp_tui.live.serving import Doorkeeper

@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from mcp_tui.tui.keys import hint
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.text import SafeText, brief, clean, safe, words
+from mcp_tui.view.detail import Section
+from mcp_tui.view.keys import hint
+from mcp_tui.view.lines import line
+from mcp_tui.view.text import SafeText, brief, clean, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization

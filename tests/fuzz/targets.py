@@ -30,9 +30,9 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_bodies import EventStream
 from mcp_tui.tui.keymap import keymap
-from mcp_tui.tui.keys import FIRST_KEYS
 from mcp_tui.tui.themes import read_theme, theme_files
-from mcp_tui.tui.view.text import clean, clip, compact, paragraphs, pretty, width, wrap
+from mcp_tui.view.keys import FIRST_KEYS
+from mcp_tui.view.text import clean, clip, compact, paragraphs, pretty, width, wrap
 from tests.fuzz.foreign import foreign_targets
 from tests.fuzz.target import Target
 

@@ -20,8 +20,8 @@ from mcp_tui.protocol import messages, transitions
 from mcp_tui.protocol.events import Cause, Kind
 from mcp_tui.protocol.requests import Book, Request, State, fold
 from mcp_tui.protocol.server_requests import NONE
-from mcp_tui.tui.view.outline import Outline
-from mcp_tui.tui.view.rows import logged
+from mcp_tui.view.outline import Outline
+from mcp_tui.view.rows import logged
 from tests.journal.making import STEPS, events, recorded_session, write
 from tests.protocol.recorded import agrees_with_its_rows
 

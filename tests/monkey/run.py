@@ -35,7 +35,7 @@ from mcp_tui.protocol.states import Limits
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.replay import ReplayScreen
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.auth.lying_server import lying
 from tests.monkey.steps import Step
 from tests.tui.painted import screen_text

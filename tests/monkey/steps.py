@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from mcp_tui.tui.keys import SCOPES
+from mcp_tui.view.keys import SCOPES
 
 TOOLS: Final = (
     "quick",

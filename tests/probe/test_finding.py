@@ -8,7 +8,7 @@ from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.experiments import EXPERIMENTS
 from mcp_tui.probe.report import Finding, Verdict
 from mcp_tui.probe.tools import NamedTool
-from mcp_tui.tui.view.probe_report import counted
+from mcp_tui.view.probe_report import counted
 from tests.probe.probing import fallen, probed, scripted, unseen
 
 pytestmark = pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about

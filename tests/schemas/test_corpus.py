@@ -18,9 +18,9 @@ from mcp_tui.client.forms import FORM_FIELDS, Field, FieldKind, FormLayout, Give
 from mcp_tui.client.schemas import REQUIRED
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import CallScreen
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.forms import about, vacant
 from mcp_tui.tui.widgets.form import Form
+from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.forms import about, vacant
 from tests.tui.screens.host import showing
 
 CORPUS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("corpus.json").read_text(encoding="utf-8"))

@@ -29,7 +29,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import TERMINAL, Request, State
 from mcp_tui.protocol.states import Limits
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.tui.driving import driving
 from tests.waiting import until
 

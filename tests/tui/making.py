@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.requests import Book, Request, fold
-from mcp_tui.tui.view.outline import Item, row_key
-from mcp_tui.tui.view.table_columns import COLUMNS, TableLine
+from mcp_tui.view.outline import Item, row_key
+from mcp_tui.view.table_columns import COLUMNS, TableLine
 
 LIMITS = ev.Limits(timeout=60.0, max_timeout=600.0)
 

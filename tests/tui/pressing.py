@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from textual.pilot import Pilot
 
-from mcp_tui.tui.keys import Key
+from mcp_tui.view.keys import Key
 from tests.waiting import until
 
 S = TypeVar("S")

@@ -14,8 +14,8 @@ from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.picker import read_target
-from mcp_tui.tui.view.badges import BADGES
-from mcp_tui.tui.view.server_bar import COUNTERS, LINK_GLYPHS, Link
+from mcp_tui.view.badges import BADGES
+from mcp_tui.view.server_bar import COUNTERS, LINK_GLYPHS, Link
 from tests.control import Control
 from tests.tui.driving import DEMO, Driven, driving
 from tests.waiting import HANG

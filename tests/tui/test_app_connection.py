@@ -10,7 +10,7 @@ import pytest
 from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import MenuScreen
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.cli.running import SERVERS
 from tests.client.connected import scripted
 from tests.client.test_bars import MODERN

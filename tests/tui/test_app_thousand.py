@@ -16,7 +16,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import ConfirmScreen
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.client.connected import scripted
 from tests.client.test_bars import THOUSAND, many_files, told
 from tests.tui.driving import Driven, driving

@@ -9,7 +9,7 @@ from mcp_tui.tui.commands import MATCHED_ENTRIES, Commands, best
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen
-from mcp_tui.tui.view.text import clean
+from mcp_tui.view.text import clean
 from tests.cases import cases
 from tests.tui.driving import Driven, driving
 from tests.tui.playing import TARGET

@@ -26,11 +26,9 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.protocol import events as ev
+from mcp_tui.tui.bindings import scopes_of
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.key_guard import SEEN_SECONDS
-from mcp_tui.tui.keys import FIELD, PAGE, Key, Scope, scopes_of
-from mcp_tui.tui.keys import FORM as FORM_KEYS
-from mcp_tui.tui.keys import PROBE as PROBE_KEYS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
@@ -45,12 +43,15 @@ from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 from mcp_tui.tui.session import Servers, Session
 from mcp_tui.tui.sign_in import SignIn
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.keys import FIELD, PAGE, Key, Scope
+from mcp_tui.view.keys import FORM as FORM_KEYS
+from mcp_tui.view.keys import PROBE as PROBE_KEYS
+from mcp_tui.view.text import words
 from tests.tui.making import book, row, started
 from tests.tui.playing import FORM, LINK, SAMPLING, TOOLS
 from tests.tui.pressing import Check, press_all, press_and_see

@@ -11,8 +11,9 @@ from textual.binding import BindingsMap
 from textual.dom import DOMNode
 
 import mcp_tui.tui
+from mcp_tui.tui.bindings import scopes_of
 from mcp_tui.tui.keymap import keymap
-from mcp_tui.tui.keys import FIELD, SCOPES, help_texts, keys, scopes_of
+from mcp_tui.view.keys import FIELD, SCOPES, help_texts, keys
 from tests.tui import test_attach, test_dialog_keys, test_keys
 
 ROOT = Path(mcp_tui.tui.__file__).parent

@@ -15,10 +15,10 @@ from mcp_tui.client.results import Part
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import Prompted, SamplingScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.view.picture import Picture, decoded
-from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.detail_pane import Pager
+from mcp_tui.view.picture import Picture, decoded
+from mcp_tui.view.text import words
 from tests.tui.driving import answering, driving
 from tests.tui.imaging import block, quarters, saved
 from tests.tui.painted import strips

@@ -18,8 +18,8 @@ from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.probe import ProbeScreen
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import words
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import words
 from tests.slow import slow
 from tests.tui.driving import Driven, driving
 from tests.tui.test_opening import SILENT

@@ -8,12 +8,12 @@ from textual.app import App
 from textual.widgets import Button, Input, OptionList, TextArea
 
 from mcp_tui.config.settings import Settings
-from mcp_tui.tui import keys
 from mcp_tui.tui.keymap import editing, keymap
-from mcp_tui.tui.keys import BUTTONS, LIST
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.dialog import ConfirmScreen
-from mcp_tui.tui.view.text import words
+from mcp_tui.view import keys
+from mcp_tui.view.keys import BUTTONS, LIST
+from mcp_tui.view.text import words
 from tests.cases import cases
 from tests.tui.driving import driving
 from tests.tui.screens.host import UNANSWERED, Host

@@ -14,7 +14,9 @@ from textual.screen import Screen
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.keys import (
+from mcp_tui.tui.screens.replay import ReplayScreen
+from mcp_tui.tui.widgets.timeline_pane import Timeline
+from mcp_tui.view.keys import (
     DETAIL,
     EVERYWHERE,
     LINES,
@@ -25,8 +27,6 @@ from mcp_tui.tui.keys import (
     WORKBENCH,
     Scope,
 )
-from mcp_tui.tui.screens.replay import ReplayScreen
-from mcp_tui.tui.widgets.timeline_pane import Timeline
 from tests.slow import slow
 from tests.tui.playing import TARGET
 from tests.tui.pressing import Check, press_all, press_and_see

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.tui.preferences import Look
-from mcp_tui.tui.view.pane_sizes import Shares
+from mcp_tui.view.pane_sizes import Shares
 
 
 def test_what_is_kept_is_read_again(tmp_path: Path):

@@ -12,8 +12,8 @@ from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import InputsScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.form import Form
+from mcp_tui.view.text import words
 from tests.tui.screens.host import Host
 from tests.tui.snapshots.scenes import Stage, at_noon, staged
 

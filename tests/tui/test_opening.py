@@ -23,7 +23,7 @@ from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import OpeningScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.pane_sizes import Shares
+from mcp_tui.view.pane_sizes import Shares
 from tests.tui.driving import Driven
 from tests.waiting import HANG
 

@@ -13,7 +13,7 @@ from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.view import outline
+from mcp_tui.view import outline
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.replaying import replaying
 

@@ -18,9 +18,9 @@ from mcp_tui.protocol.events import Limits, RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.session_screen import SessionScreen
-from mcp_tui.tui.view import detail
-from mcp_tui.tui.view.lines import LineSource
 from mcp_tui.tui.widgets.detail_pane import wrapped_lines
+from mcp_tui.view import detail
+from mcp_tui.view.lines import LineSource
 from tests.cli.running import demo_over_http
 from tests.control import Control
 from tests.journal.making import write

@@ -14,8 +14,8 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen
 from mcp_tui.tui.screens.dialog import MenuScreen
-from mcp_tui.tui.view.columns import NEWEST
-from mcp_tui.tui.view.table_columns import SORTS
+from mcp_tui.view.columns import NEWEST
+from mcp_tui.view.table_columns import SORTS
 from tests.control import Control
 from tests.tui.driving import Driven, answering, driving
 

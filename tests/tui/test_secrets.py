@@ -11,8 +11,8 @@ import pytest
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.view.server_bar import Link
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view.server_bar import Link
 from tests.cli.test_secrets import ENV_NAMES, MEMBERS, SHAPES, Planted, oauth
 from tests.tui.driving import Driven, driving
 

@@ -10,7 +10,7 @@ from typing import Any
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import InputsScreen, MenuScreen
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.tui.driving import Driven, driving
 
 SERVER = """

@@ -17,7 +17,7 @@ from mcp_tui.client.auth.token_endpoint import ClientRegistration
 from mcp_tui.client.settings import HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.auth.lying_server import Lying, lying
 from tests.auth.test_authorization import Person
 from tests.slow import slow

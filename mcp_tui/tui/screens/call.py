@@ -17,16 +17,17 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.completion import Completer, Told
 from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.keys import CALL, CHOOSE, bindings
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
-from mcp_tui.tui.view.catalogue import VERBS, Entry
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.list_filters import Search
-from mcp_tui.tui.view.rows import counted
-from mcp_tui.tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.detail_pane import Detail, wrapped_lines
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_input import LineInput
+from mcp_tui.view.catalogue import VERBS, Entry
+from mcp_tui.view.detail import Section
+from mcp_tui.view.keys import CALL, CHOOSE
+from mcp_tui.view.list_filters import Search
+from mcp_tui.view.rows import counted
+from mcp_tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
 
 LISTED_TOOLS: Final = 200
 """Tools that are listed at once; the rest is counted."""

@@ -17,14 +17,15 @@ from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.evidence import TIMEOUTS
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE, Cancellation
-from mcp_tui.tui.keys import OVERDUE_REQUESTS, REASON, bindings, hint
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.preferences import MORE_SECONDS
 from mcp_tui.tui.screens.dialog import Dialog, Hint, KeyButton, Piece, place
-from mcp_tui.tui.view.badges import OVERDUE, badge
-from mcp_tui.tui.view.durations import elapsed, moment
-from mcp_tui.tui.view.rows import BAR_CELLS, bar, info, listed, plural, request
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, one_line, safe, words
 from mcp_tui.tui.widgets.line_input import LineInput
+from mcp_tui.view.badges import OVERDUE, badge
+from mcp_tui.view.durations import elapsed, moment
+from mcp_tui.view.keys import OVERDUE_REQUESTS, REASON, hint
+from mcp_tui.view.rows import BAR_CELLS, bar, info, listed, plural, request
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, fit, join, one_line, safe, words
 
 TYPED_CHARACTERS: Final = 500
 """Characters of a reason, at most."""

@@ -24,10 +24,11 @@ from textual.widget import Widget
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import ANSWER, DIALOG, FIRST_KEYS, MENU, bindings, key_of
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 from mcp_tui.tui.widgets.line_input import InOrder, LineInput
+from mcp_tui.view.keys import ANSWER, DIALOG, FIRST_KEYS, MENU, key_of
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
 
 if TYPE_CHECKING:
     from mcp_tui.config.definitions import Input as AskedInput

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mcp_tui.tui.keys import Scope, help_texts
 from mcp_tui.tui.screens.reading import ReadingScreen
-from mcp_tui.tui.view import badges
-from mcp_tui.tui.view.badges import FROM_SERVER, Badge
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.server_bar import COUNTERS, LINK_GLYPHS
-from mcp_tui.tui.view.text import SafeText, clean, fit, safe, width, words
+from mcp_tui.view import badges
+from mcp_tui.view.badges import FROM_SERVER, Badge
+from mcp_tui.view.detail import Section
+from mcp_tui.view.keys import Scope, help_texts
+from mcp_tui.view.lines import Line, line
+from mcp_tui.view.server_bar import COUNTERS, LINK_GLYPHS
+from mcp_tui.view.text import SafeText, clean, fit, safe, width, words
 
 WITH_REQUESTS: Final = frozenset({"workbench", "recording"})
 """Scopes whose screens have a table of requests, by their names."""

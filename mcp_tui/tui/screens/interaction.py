@@ -32,16 +32,17 @@ from mcp_tui.config.settings import Settings
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tui.keys import LINK, QUESTION, bindings, key_of
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import LOW_LINES, Dialog, Hint, KeyButton, Piece, place
-from mcp_tui.tui.view.detail import Section, label
-from mcp_tui.tui.view.durations import elapsed, size
-from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.text import SafeText, brief, clean, compact, fit, paragraphs, safe, words, wrap
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form
+from mcp_tui.view.detail import Section, label
+from mcp_tui.view.durations import elapsed, size
+from mcp_tui.view.keys import LINK, QUESTION, key_of
+from mcp_tui.view.lines import Line, line
+from mcp_tui.view.text import SafeText, brief, clean, compact, fit, paragraphs, safe, words, wrap
 
 
 @frozen

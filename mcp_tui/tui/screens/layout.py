@@ -15,13 +15,13 @@ from textual.widget import Widget
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import CANCEL_PROMPTS, key_of, keys, names_in
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.view.pane_sizes import Border, Shares
-from mcp_tui.tui.view.server_bar import ServerFacts, title
-from mcp_tui.tui.view.text import SafeText, join, safe, words
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar
 from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.view.keys import CANCEL_PROMPTS, key_of, keys, names_in
+from mcp_tui.view.pane_sizes import Border, Shares
+from mcp_tui.view.server_bar import ServerFacts, title
+from mcp_tui.view.text import SafeText, join, safe, words
 
 Result = TypeVar("Result")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.host import Offer
-from mcp_tui.tui.keys import CHOOSE, bindings
 from mcp_tui.tui.screens.dialog import Dialog
-from mcp_tui.tui.view.lines import Line, Lines
-from mcp_tui.tui.view.text import NOTHING, fit, safe, width, words
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.view.keys import CHOOSE
+from mcp_tui.view.lines import Line, Lines
+from mcp_tui.view.text import NOTHING, fit, safe, width, words
 
 LIST_LINES: Final = 20
 """Lines of the list, at most."""

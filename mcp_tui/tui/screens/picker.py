@@ -25,10 +25,11 @@ from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
 from mcp_tui.live.running import Running, Unknown, sessions
 from mcp_tui.protocol.values import fact
-from mcp_tui.tui.keys import CHOOSE, PICKER, bindings
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, InputsScreen, consent_screen, copied, place
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 from mcp_tui.tui.widgets.line_input import LineInput
+from mcp_tui.view.keys import CHOOSE, PICKER
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, safe, width, words
 
 _PROGRAM: Final = words("mcp-tui")
 

@@ -25,16 +25,17 @@ from mcp_tui.probe.run import Probe, Tell
 from mcp_tui.probe.tools import Choice, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.host import Host
-from mcp_tui.tui.keys import PROBE, bindings, hint, keys
 from mcp_tui.tui.screens.dialog import copied
-from mcp_tui.tui.view import probe_report as view
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import Line, Lines, line, texts
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, safe, symbols, words
 from mcp_tui.tui.widgets.bars import KeyBar
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.view import probe_report as view
+from mcp_tui.view.detail import Section
+from mcp_tui.view.keys import PROBE, hint, keys
+from mcp_tui.view.lines import Line, Lines, line, texts
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, safe, symbols, words
 
 FINDINGS_LOOK_SECONDS: Final = 0.1
 """Seconds between two looks at what the probe found."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
-from mcp_tui.tui.keys import HELP, bindings, hint
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.text import SafeText
 from mcp_tui.tui.widgets.detail_pane import Detail
+from mcp_tui.view.detail import Section
+from mcp_tui.view.keys import HELP, hint
+from mcp_tui.view.text import SafeText
 
 
 class ReadingScreen(Dialog[None]):

@@ -14,15 +14,16 @@ from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journals
 from mcp_tui.journal.index import Logged, LoggedViolation, RecordedSession
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.tui.keys import CHOOSE, bindings
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, place
-from mcp_tui.tui.view import durations, list_filters
-from mcp_tui.tui.view.cancellations import CancellationColumns, logged, tally
-from mcp_tui.tui.view.filters import Terms
-from mcp_tui.tui.view.lines import Line, Lines, line
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, width, words
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.view import durations, list_filters
+from mcp_tui.view.cancellations import CancellationColumns, logged, tally
+from mcp_tui.view.filters import Terms
+from mcp_tui.view.keys import CHOOSE
+from mcp_tui.view.lines import Line, Lines, line
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, fit, join, safe, width, words
 
 Found = TypeVar("Found")
 

@@ -20,17 +20,18 @@ from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
-from mcp_tui.tui.keys import EVERYWHERE, RECORDING, Key, bindings, keys
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.session_screen import SessionScreen
-from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.rows import bar
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
 from mcp_tui.tui.widgets.line_input import LineInput
+from mcp_tui.view import durations
+from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.keys import EVERYWHERE, RECORDING, Key, keys
+from mcp_tui.view.lines import Segments
+from mcp_tui.view.rows import bar
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, join, safe, width, words
 
 SLOWEST_SPEED: Final = 0.25
 FASTEST_SPEED: Final = 64.0

@@ -12,18 +12,19 @@ from typing import Final, TypeVar
 from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import as_object
-from mcp_tui.tui.keys import RESULT, bindings, hint, key_of
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
-from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.detail import BINARY, label, part_page, plain, structured_first
-from mcp_tui.tui.view.markdown import is_markdown
-from mcp_tui.tui.view.pages import JsonPage, Page, PartsPage, TextPage
-from mcp_tui.tui.view.picture import ImagePage, Picture, facts, pictured
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clip, join, safe, symbols, words
-from mcp_tui.tui.view.wire import parsed
 from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.image import SHOWN_IMAGES, decode, ground, undrawn
 from mcp_tui.tui.widgets.line_input import LineInput
+from mcp_tui.view import durations
+from mcp_tui.view.detail import BINARY, label, part_page, plain, structured_first
+from mcp_tui.view.keys import RESULT, hint, key_of
+from mcp_tui.view.markdown import is_markdown
+from mcp_tui.view.pages import JsonPage, Page, PartsPage, TextPage
+from mcp_tui.view.picture import ImagePage, Picture, facts, pictured
+from mcp_tui.view.text import NOTHING, SafeText, brief, clip, join, safe, symbols, words
+from mcp_tui.view.wire import parsed
 
 Made = TypeVar("Made")
 

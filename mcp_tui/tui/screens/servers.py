@@ -8,13 +8,14 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from mcp_tui.tui.keys import SERVERS, bindings
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, Piece
 from mcp_tui.tui.session import Servers, Session
-from mcp_tui.tui.view import durations
-from mcp_tui.tui.view.badges import GOING_ON, LOST
-from mcp_tui.tui.view.server_bar import COUNTERS, LINK_GLYPHS, Link, ServerFacts
-from mcp_tui.tui.view.text import SafeText, clean, clip, join, safe, words
+from mcp_tui.view import durations
+from mcp_tui.view.badges import GOING_ON, LOST
+from mcp_tui.view.keys import SERVERS
+from mcp_tui.view.server_bar import COUNTERS, LINK_GLYPHS, Link, ServerFacts
+from mcp_tui.view.text import SafeText, clean, clip, join, safe, words
 
 KEYED_SERVERS: Final = 9
 """Servers that have a key of their own."""

@@ -13,21 +13,22 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import Turn
-from mcp_tui.tui.keys import TYPING, Key, footer_keys, key_of, keys
+from mcp_tui.tui.bindings import footer_keys
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.outline import row_key
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, words
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.tui.widgets.timeline_pane import Timeline
+from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.keys import TYPING, Key, key_of, keys
+from mcp_tui.view.outline import row_key
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import NOTHING, SafeText, brief, words
 
 TICK_SECONDS: Final = 0.1
 """Seconds between two looks for changes."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.keys import WORKBENCH, bindings
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.layout import NOT_YET
 from mcp_tui.tui.screens.parts.calling import Calling
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
@@ -17,9 +17,10 @@ from mcp_tui.tui.screens.parts.server_menu import ServerMenu
 from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import NOTHING, SafeText, words
+from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.keys import WORKBENCH
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import NOTHING, SafeText, words
 
 if TYPE_CHECKING:
     from mcp_tui.config.watching import Watched

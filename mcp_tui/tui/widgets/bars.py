@@ -10,10 +10,10 @@ from typing import Final
 from textual import events
 from textual.strip import Strip
 
-from mcp_tui.tui.keys import Key, in_footer, keys
-from mcp_tui.tui.view.server_bar import ServerFacts, server_bar
-from mcp_tui.tui.view.text import NOTHING, SafeText, fit, safe, width, words
 from mcp_tui.tui.widgets.canvas import Bar
+from mcp_tui.view.keys import Key, in_footer, keys
+from mcp_tui.view.server_bar import ServerFacts, server_bar
+from mcp_tui.view.text import NOTHING, SafeText, fit, safe, width, words
 
 ALWAYS_SHOWN: Final = frozenset({"app.help", "app.leave"})
 """Keys to the help and out, by their ids; no sentence covers them."""

@@ -26,10 +26,10 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mcp_tui.tui.view.text import NOTHING, TO_ASCII, SafeText, clean, fit, words, wrap
+from mcp_tui.view.text import NOTHING, TO_ASCII, SafeText, clean, fit, words, wrap
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.view.outline import Outline
+    from mcp_tui.view.outline import Outline
 
 COPIED_LINES: Final = 10_000
 """The most lines that can be copied at once."""

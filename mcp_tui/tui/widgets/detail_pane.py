@@ -16,14 +16,15 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.keys import DETAIL, FIRST_KEYS, PAGE, bindings
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import Line, Segments
-from mcp_tui.tui.view.pages import MatchPlace, PartsPage
-from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words, wrap
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, ShownNumbers, marked, selected_text
 from mcp_tui.tui.widgets.image import Pictures
 from mcp_tui.tui.widgets.links import linked
+from mcp_tui.view.detail import Section
+from mcp_tui.view.keys import DETAIL, FIRST_KEYS, PAGE
+from mcp_tui.view.lines import Line, Segments
+from mcp_tui.view.pages import MatchPlace, PartsPage
+from mcp_tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words, wrap
 
 FIND_CHARACTERS: Final = 200
 """Characters of a text to find, at most."""
@@ -424,7 +425,7 @@ FIND_PAUSE_SECONDS: Final = 0.1
 
 
 class Pager(ListCanvas):
-    """Shows a :class:`~mcp_tui.tui.view.pages.PartsPage` with a cursor."""
+    """Shows a :class:`~mcp_tui.view.pages.PartsPage` with a cursor."""
 
     BINDINGS = bindings(PAGE)
 

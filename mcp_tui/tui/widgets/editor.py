@@ -14,8 +14,8 @@ from textual.actions import SkipAction
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from mcp_tui.tui.view.text import clean, safe, symbols
 from mcp_tui.tui.widgets.line_input import InOrder
+from mcp_tui.view.text import clean, safe, symbols
 
 LAID_OUT_CHARACTERS: Final = 200_000
 """Characters of an editor after a paste, at most: more would hold up everything else for seconds."""

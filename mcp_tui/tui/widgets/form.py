@@ -34,11 +34,12 @@ from mcp_tui.client.forms import (
 from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.keys import FIELD, FORM, bindings, key_of
-from mcp_tui.tui.view.forms import Styled, about, editable, masked_members, vacant, veiled
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
 from mcp_tui.tui.widgets.editor import Editor
+from mcp_tui.view.forms import Styled, about, editable, masked_members, vacant, veiled
+from mcp_tui.view.keys import FIELD, FORM, key_of
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 
 EDITED_CHARACTERS: Final = 50_000
 """Characters of a field that can be edited; longer text is sent unchanged."""

@@ -13,10 +13,10 @@ from textual.app import App
 from textual.widget import Widget
 
 from mcp_tui.client.results import Part
-from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.picture import Drawing, NotDrawn, Picture, decoded, pictured, remarks
-from mcp_tui.tui.view.text import NOTHING, SafeText, join, safe, words
 from mcp_tui.tui.widgets.canvas import Canvas
+from mcp_tui.view.lines import Segments
+from mcp_tui.view.picture import Drawing, NotDrawn, Picture, decoded, pictured, remarks
+from mcp_tui.view.text import NOTHING, SafeText, join, safe, words
 
 DECODING_SECONDS: Final = 20.0
 """Seconds that decoding an image may take."""

@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input
 
-from mcp_tui.tui.view.text import one_line, safe
+from mcp_tui.view.text import one_line, safe
 
 LINE_CHARACTERS: Final = 10_000
 """Characters of a field of one line after a paste, at most."""

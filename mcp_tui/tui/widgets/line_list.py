@@ -8,18 +8,19 @@ from typing import Any, Final, LiteralString
 from textual.selection import Selection
 from textual.strip import Strip
 
-from mcp_tui.tui.keys import LINES, bindings
-from mcp_tui.tui.view.lines import FilteredLines, Line, LineSource
-from mcp_tui.tui.view.rows import counted, empty_state
-from mcp_tui.tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.widgets.canvas import ListCanvas, ShownNumbers, marked, selected_text
+from mcp_tui.view.keys import LINES
+from mcp_tui.view.lines import FilteredLines, Line, LineSource
+from mcp_tui.view.rows import counted, empty_state
+from mcp_tui.view.text import NOTHING, SafeText, clean, clip, join, safe, width, words
 
 _SHIFT_CELLS: Final = 8
 """Cells that one key scrolls to the side."""
 
 
 class LineList(ListCanvas):
-    """The lines of a :class:`~mcp_tui.tui.view.lines.LineSource`; the cursor holds a line by its number.
+    """The lines of a :class:`~mcp_tui.view.lines.LineSource`; the cursor holds a line by its number.
 
     Set :attr:`source`, then call :meth:`refresh_source` from the screen's timer: it draws only if lines came or changed.
 

@@ -13,8 +13,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from mcp_tui.protocol.patterns import late
-from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.text import is_broken
+from mcp_tui.view.lines import Segments
+from mcp_tui.view.text import is_broken
 
 _LINKED_URL: Final = late(
     r"(?<![^\s\"'(<\[{|])https?://(?![a-z0-9.-]*xn--)[a-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][a-z0-9._~:/?#@!$&*+,;=%-]*)?",

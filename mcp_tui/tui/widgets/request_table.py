@@ -13,15 +13,16 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_warm
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import TypedId
-from mcp_tui.tui.keys import REQUESTS, bindings, hint, key_of
-from mcp_tui.tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
-from mcp_tui.tui.view.filters import Shown, is_open, parse
-from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.outline import Item, Outline, Rows, row_key
-from mcp_tui.tui.view.rows import counted, empty_state
-from mcp_tui.tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, TableLine
-from mcp_tui.tui.view.text import SafeText, clean, join, safe, words
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
+from mcp_tui.view.columns import NEWEST, ColumnWidths, Layout, Sort
+from mcp_tui.view.filters import Shown, is_open, parse
+from mcp_tui.view.keys import REQUESTS, hint, key_of
+from mcp_tui.view.lines import Segments
+from mcp_tui.view.outline import Item, Outline, Rows, row_key
+from mcp_tui.view.rows import counted, empty_state
+from mcp_tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, TableLine
+from mcp_tui.view.text import SafeText, clean, join, safe, words
 
 TENTHS_SECONDS: Final = 10.0
 """Seconds after which a timer is drawn once a second instead of ten times."""
@@ -166,7 +167,7 @@ class RequestTable(ListCanvas):
         return clean(self.outline.filter.text)
 
     def refilter(self, wanted: str | None = None, *, show_internal: bool | None = None) -> None:
-        """Sets the filter, see :mod:`mcp_tui.tui.view.filters`, or whether finished internal requests are shown."""
+        """Sets the filter, see :mod:`mcp_tui.view.filters`, or whether finished internal requests are shown."""
         outline, anchor = self.outline, self.anchored()
         filter = outline.filter if wanted is None else parse(wanted, server=self.server, now=self.now)
         shown = outline.show_internal if show_internal is None else show_internal

@@ -12,12 +12,13 @@ from textual.strip import Strip
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.keys import TIMELINE, bindings
-from mcp_tui.tui.view import timeline as view
-from mcp_tui.tui.view.outline import Outline, row_key
-from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
+from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.widgets.canvas import ListCanvas, ShownNumbers
+from mcp_tui.view import timeline as view
+from mcp_tui.view.keys import TIMELINE
+from mcp_tui.view.outline import Outline, row_key
+from mcp_tui.view.rows import request
+from mcp_tui.view.text import NOTHING, SafeText, clean, fit, join, safe, words
 
 _WAITS: Final = {"live": 0.1, "slow": 1.0}
 """Seconds between two frames in which only the time has changed."""

@@ -23,8 +23,8 @@ from mcp_tui.tui.screens.interaction import (
     LinkScreen,
     SamplingScreen,
 )
-from mcp_tui.tui.view.text import SafeText
 from mcp_tui.tui.widgets.bars import KeyBar
+from mcp_tui.view.text import SafeText
 from tests.client.connected import received
 from tests.tui.driving import Driven, driving
 

@@ -10,8 +10,8 @@ from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.call import LISTED_TOOLS, CallScreen
-from mcp_tui.tui.view.catalogue import Catalogue
 from mcp_tui.tui.widgets.form import Form
+from mcp_tui.view.catalogue import Catalogue
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, showing
 

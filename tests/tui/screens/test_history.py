@@ -13,7 +13,7 @@ from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.recordings import HistoryScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.view import list_filters
+from mcp_tui.view import list_filters
 from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late
 from tests.tui.driving import Driven, driving
 

@@ -13,7 +13,7 @@ from mcp_tui.client.interactions import Inquiry, Refusal
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, Prompted, screen_for
-from mcp_tui.tui.view.text import words
+from mcp_tui.view.text import words
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, look, showing
 

@@ -18,7 +18,7 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.saved import remember
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen, gather
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.config.placing import marking
 from tests.tui.driving import Driven, driving
 from tests.tui.hostile import assert_harmless

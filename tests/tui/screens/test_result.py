@@ -12,8 +12,8 @@ from textual.widgets import Input
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.detail_pane import Pager
+from mcp_tui.view.text import words
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, showing
 from tests.waiting import until

@@ -16,7 +16,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import TABS
-from mcp_tui.tui.view.server_bar import Link
+from mcp_tui.view.server_bar import Link
 from tests.tui.driving import DEMO, Driven, driving
 
 

@@ -38,8 +38,8 @@ from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 from mcp_tui.tui.sign_in import SignIn
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import words
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import words
 from tests.cli import keeping
 from tests.tui.driving import Driven
 from tests.tui.playing import LINK, SAMPLING, TARGET, Play, ending, standing, story

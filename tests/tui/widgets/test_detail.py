@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.view.detail import Section
-from mcp_tui.tui.view.lines import line
-from mcp_tui.tui.view.pages import JsonPage
-from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.detail_pane import Detail
+from mcp_tui.view.detail import Section
+from mcp_tui.view.lines import line
+from mcp_tui.view.pages import JsonPage
+from mcp_tui.view.text import SafeText, words
 from tests.tui.painted import widget_text
 from tests.tui.widgets.host import Host, inside
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.tui.keys import in_footer, keys
-from mcp_tui.tui.view.text import words
 from mcp_tui.tui.widgets.bars import KeyBar
+from mcp_tui.view.keys import in_footer, keys
+from mcp_tui.view.text import words
 from tests.tui.widgets.host import Host
 
 

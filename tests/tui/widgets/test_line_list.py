@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.tui.view.lines import FilteredLines, Line, line
-from mcp_tui.tui.view.text import SafeText, words
 from mcp_tui.tui.widgets.line_list import LineList
+from mcp_tui.view.lines import FilteredLines, Line, line
+from mcp_tui.view.text import SafeText, words
 from tests.tui.painted import widget_text
-from tests.tui.view.test_lines import Values
 from tests.tui.widgets.host import Host, inside
+from tests.view.test_lines import Values
 
 
 class Ring(Values):

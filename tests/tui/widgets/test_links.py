@@ -9,13 +9,13 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from mcp_tui.tui.view.detail import Section, fact
-from mcp_tui.tui.view.lines import Segments
-from mcp_tui.tui.view.markdown import MarkdownPage
-from mcp_tui.tui.view.pages import JsonPage, TextPage
-from mcp_tui.tui.view.text import clean, words, wrap
 from mcp_tui.tui.widgets.detail_pane import wrapped_lines
 from mcp_tui.tui.widgets.links import linked
+from mcp_tui.view.detail import Section, fact
+from mcp_tui.view.lines import Segments
+from mcp_tui.view.markdown import MarkdownPage
+from mcp_tui.view.pages import JsonPage, TextPage
+from mcp_tui.view.text import clean, words, wrap
 from tests.cases import cases
 
 

@@ -9,14 +9,14 @@ from textual.geometry import Region
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.badges import Badge
-from mcp_tui.tui.view.table_columns import SORTS, TableLine
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view.badges import Badge
+from mcp_tui.view.table_columns import SORTS, TableLine
 from tests.tui.hostile import PAYLOADS, assert_harmless
 from tests.tui.making import book, called, cancelled, completed, late, progress, started
 from tests.tui.painted import widget_text
-from tests.tui.view.test_outline import family
 from tests.tui.widgets.host import Clock, Host, inside
+from tests.view.test_outline import family
 
 NAME, STATE = (next(sort for sort in SORTS if sort.value == each) for each in ("name", "state"))
 

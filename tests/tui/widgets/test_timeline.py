@@ -3,10 +3,10 @@ from __future__ import annotations
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Book
-from mcp_tui.tui.view.filters import parse
-from mcp_tui.tui.view.outline import Outline
-from mcp_tui.tui.view.timeline import BookSpans
 from mcp_tui.tui.widgets.timeline_pane import Timeline
+from mcp_tui.view.filters import parse
+from mcp_tui.view.outline import Outline
+from mcp_tui.view.timeline import BookSpans
 from tests.tui.making import book, completed, started
 from tests.tui.painted import widget_text
 from tests.tui.widgets.host import Clock, Host, inside

@@ -19,17 +19,17 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
-from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.rows import repetitions, request
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.keys import hint
+from mcp_tui.view.rows import repetitions, request
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import brief, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.forms import Draft

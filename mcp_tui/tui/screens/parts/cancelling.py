@@ -11,14 +11,14 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
 from mcp_tui.tui.attached import Attached
-from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.badges import badge
-from mcp_tui.tui.view.outline import row_key
-from mcp_tui.tui.view.rows import listed, plural, request
-from mcp_tui.tui.view.text import safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view.badges import badge
+from mcp_tui.view.keys import hint
+from mcp_tui.view.outline import row_key
+from mcp_tui.view.rows import listed, plural, request
+from mcp_tui.view.text import safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt

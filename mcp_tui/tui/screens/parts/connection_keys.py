@@ -14,13 +14,13 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
-from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.catalogue import Entry
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import SafeText, brief, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.keys import hint
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import SafeText, brief, safe, words
 
 UNREAD: Final = "The server does not read its stdin. {server.menu} can terminate it."
 

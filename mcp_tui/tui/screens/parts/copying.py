@@ -13,19 +13,19 @@ from mcp_tui.client.results import free, save
 from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.evidence import cancellation_json
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.keys import hint, key_of
 from mcp_tui.tui.preferences import Look
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
-from mcp_tui.tui.view.comparing import Side, comparison
-from mcp_tui.tui.view.copies import COPIES
-from mcp_tui.tui.view.detail import document
-from mcp_tui.tui.view.durations import size
-from mcp_tui.tui.view.rows import plural, request, safe_name
-from mcp_tui.tui.view.text import SafeText, brief, safe, symbols, words
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view.comparing import Side, comparison
+from mcp_tui.view.copies import COPIES
+from mcp_tui.view.detail import document
+from mcp_tui.view.durations import size
+from mcp_tui.view.keys import hint, key_of
+from mcp_tui.view.rows import plural, request, safe_name
+from mcp_tui.view.text import SafeText, brief, safe, symbols, words
 
 COMPARED: Final = 5000
 """The newest requests that are searched for the one before."""

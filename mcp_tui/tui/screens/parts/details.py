@@ -28,19 +28,19 @@ from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, as_object, bytes_text, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.server_requests import ServerRequest
-from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.view import copies, detail, durations
-from mcp_tui.tui.view.catalogue import Entry, entry_sections
-from mcp_tui.tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
-from mcp_tui.tui.view.lines import Line, line
-from mcp_tui.tui.view.rows import logged, request
-from mcp_tui.tui.view.shell_command import headless_command, hidden
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, paragraphs, safe, words
-from mcp_tui.tui.view.wire import JSON_FRAME_BYTES, frame_sections, parsed, reason, wire_line
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view import copies, detail, durations
+from mcp_tui.view.catalogue import Entry, entry_sections
+from mcp_tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
+from mcp_tui.view.keys import key_of
+from mcp_tui.view.lines import Line, line
+from mcp_tui.view.rows import logged, request
+from mcp_tui.view.shell_command import headless_command, hidden
+from mcp_tui.view.text import NOTHING, SafeText, brief, paragraphs, safe, words
+from mcp_tui.view.wire import JSON_FRAME_BYTES, frame_sections, parsed, reason, wire_line
 
 HEAD_ONLY_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a frame above which only its beginning is read, so that the screen does not freeze."""
@@ -86,12 +86,12 @@ class Payloads:
         return "" if raw is None else plain(self._exported(raw))
 
     def export(self, row: Request, *, most: float = math.inf) -> dict[str, object]:
-        """Returns request, answer, and late messages as JSON; see :func:`mcp_tui.tui.view.copies.exported`."""
+        """Returns request, answer, and late messages as JSON; see :func:`mcp_tui.view.copies.exported`."""
         server: dict[str, object] = {"server": self.server} if self.server else {}
         return server | copies.exported(row, self._scene.payload, self._scene.redactor(), most=most)
 
     def copied(self, row: Request, kind: str, *, most: int) -> str:
-        """Returns a request in one of :data:`mcp_tui.tui.view.copies.COPIES`, without secrets; empty if there is none.
+        """Returns a request in one of :data:`mcp_tui.view.copies.COPIES`, without secrets; empty if there is none.
 
         Messages of more than ``most`` bytes are left out.
         """

@@ -14,20 +14,20 @@ from textual.widgets import Input, Label
 from mcp_tui.protocol.client_violations import Cancelled
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.keys import key_of
 from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Messages
-from mcp_tui.tui.view import list_filters, table_columns
-from mcp_tui.tui.view.cancellations import CANCELLATION_SORTS, counted
-from mcp_tui.tui.view.columns import NEWEST, after
-from mcp_tui.tui.view.filters import Terms
-from mcp_tui.tui.view.lines import FilteredLines
-from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view import list_filters, table_columns
+from mcp_tui.view.cancellations import CANCELLATION_SORTS, counted
+from mcp_tui.view.columns import NEWEST, after
+from mcp_tui.view.filters import Terms
+from mcp_tui.view.keys import key_of
+from mcp_tui.view.lines import FilteredLines
+from mcp_tui.view.rows import request
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 COUNTED_CANCELLATIONS: Final = 2000
 """Cancellations above which their outcomes are not counted."""

@@ -13,10 +13,10 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.durations import limit
-from mcp_tui.tui.view.rows import plural
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, safe, words
+from mcp_tui.view.durations import limit
+from mcp_tui.view.rows import plural
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import NOTHING, SafeText, brief, safe, words
 
 Choices = Sequence[tuple[str, SafeText]]
 

@@ -14,18 +14,18 @@ from textual.worker import WorkerCancelled
 from mcp_tui.config.watching import WatchedContents
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.keys import hint
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import COPIED_BYTES
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.session import Session
-from mcp_tui.tui.view.changes import ListedEntries, answer_changes, list_changes
-from mcp_tui.tui.view.comparing import Side
-from mcp_tui.tui.view.rows import request
-from mcp_tui.tui.view.server_bar import Link
-from mcp_tui.tui.view.text import NOTHING, SafeText, brief, join, safe, words
 from mcp_tui.tui.widgets.request_table import RequestTable
+from mcp_tui.view.changes import ListedEntries, answer_changes, list_changes
+from mcp_tui.view.comparing import Side
+from mcp_tui.view.keys import hint
+from mcp_tui.view.rows import request
+from mcp_tui.view.server_bar import Link
+from mcp_tui.view.text import NOTHING, SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.config.watching import Watched

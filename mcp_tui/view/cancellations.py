@@ -1,0 +1,287 @@
+"""The cancellation log: every request that was ever cancelled, with its outcome, updated in place."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.client_violations import Cancelled, ClientViolation
+from mcp_tui.protocol.requests import Evidence, Request, State
+from mcp_tui.protocol.values import fact
+from mcp_tui.view import durations
+from mcp_tui.view.badges import CAUSES, badge
+from mcp_tui.view.columns import BY_NAME, NEWEST, Column, ColumnWidths, Sort, StyledPiece
+from mcp_tui.view.lines import DAMAGED, EMPTY, Line
+from mcp_tui.view.outline import Rows, has, put
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
+
+if TYPE_CHECKING:
+    from mcp_tui.journal.index import Logged
+
+_TIME_CELLS: Final = len("12:04:31")
+"""Cells of a time of day without its thousandths."""
+
+_UPDATED_CANCELLATIONS: Final = 100
+"""The newest cancellations, which are updated each second while something may still arrive."""
+
+FITTED_CANCELLATIONS: Final = 1000
+"""The newest cancellations, which the columns are fitted to when the width changes."""
+
+_BOTH_CELLS: Final = 120
+"""Cells from which on a line has a column for the signal even if other columns are cut."""
+
+
+def counted(entries: Iterable[Cancelled], now: float) -> SafeText:
+    """Returns the outcomes of cancels, counted, the most frequent first: ``3 no reply · 1 late result``."""
+    rows, broken = list[Request](), 0
+    for each in entries:
+        if isinstance(each, Request):
+            rows.append(each)
+        else:
+            broken += 1
+    return tally((came for row in rows for came in evidence.outcomes(row, now)), broken)
+
+
+def tally(came: Iterable[evidence.Outcome], broken: int = 0) -> SafeText:
+    """Returns outcomes, counted, the most frequent first; then the number of rules that clients broke."""
+    counts = Counter(came)
+    order = list(evidence.Outcome)
+    found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
+    parts = [safe("{:,} {}", counts[came], evidence.OUTCOME_WORDS[came]) for came in found]
+    return join([*parts, *([safe("{:,} violation by the client", broken)] if broken else [])], " · ")
+
+
+def _badness(entry: Cancelled, now: float) -> int:
+    order = list(evidence.Outcome)
+    return len(order) if isinstance(entry, ClientViolation) else order.index(evidence.outcome(entry, now))
+
+
+def _late(entry: Cancelled) -> Iterable[Evidence]:
+    return () if isinstance(entry, ClientViolation) else entry.late
+
+
+CANCELLATION_SORTS: Final = (
+    NEWEST,
+    Sort("outcome", _badness),
+    Sort("lag", lambda row, _: -max((each.last_after for each in _late(row)), default=-1.0)),
+    BY_NAME,
+)
+"""The orders of the cancellations; by lag, the latest answer is first."""
+
+
+@fact
+class CancellationLine:
+    """One line of the log; ``aftermath`` is empty at first."""
+
+    time: SafeText
+    id: SafeText
+    request: SafeText
+    cause: SafeText
+    reason: SafeText
+    signal: SafeText
+    aftermath: SafeText
+    style: str
+
+
+def violation(broken: ClientViolation, *, origin: float) -> CancellationLine:
+    """Returns the line of a rule that the client broke."""
+    return CancellationLine(
+        time=durations.moment(broken.at, origin),
+        id=brief("" if broken.id is None else str(broken.id), 40),
+        request=brief(broken.name or broken.method),
+        cause=CAUSES[broken.cause],
+        reason=NOTHING,
+        signal=NOTHING,
+        aftermath=brief(broken.words),
+        style="warning",
+    )
+
+
+def line_of(entry: Cancelled, *, origin: float, until: float) -> CancellationLine | None:
+    """Returns the line of either."""
+    if isinstance(entry, ClientViolation):
+        return violation(entry, origin=origin)
+    return cancellation(entry, origin=origin, until=until)
+
+
+def cancellation(row: Request, *, origin: float, until: float) -> CancellationLine | None:
+    """Returns the line of a request, or ``None`` if it was never cancelled.
+
+    ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0; ``until`` is the end of
+    watching on that clock.
+    """
+    asked = evidence.cancel_of(row)
+    if asked is None:
+        return None
+    came = brief(evidence.aftermath_words(row, until))
+    if row.cancel_at is None:  # it was withdrawn
+        over = row.state in {State.COMPLETED, State.FAILED}
+        came = join((words("reply came first"), badge(row).word if over else NOTHING), ": ")
+    return CancellationLine(
+        time=durations.moment(asked.at, origin),
+        id=brief(str(row.id), 40),
+        request=brief(row.name or row.method),
+        cause=CAUSES[asked.cause],
+        reason=brief(asked.reason),
+        signal=brief(evidence.delivery_words(row, until)),
+        aftermath=came,
+        style=badge(row, until).style,
+    )
+
+
+def logged(entry: Logged) -> CancellationLine:
+    """Returns the line of a cancellation, or of a violation, of the index."""
+    origin = entry.session.wall - entry.session.mono
+    if isinstance(entry, ClientViolation):
+        return violation(entry, origin=origin)
+    line = cancellation(entry.row, origin=origin, until=entry.until)
+    assert line is not None  # only rows that were cancelled are in the index
+    return line
+
+
+class CancellationColumns(ColumnWidths[CancellationLine]):
+    """Lays out lines of the log in columns that fit everything :meth:`measure` was given."""
+
+    def measure(self, entries: Iterable[Cancelled]) -> bool:
+        """Measures more lines; returns whether a column needs more cells than before."""
+        lines = (line_of(each, origin=0.0, until=evidence.FOREVER) for each in entries)
+        return self.grow(
+            (*_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER),
+            (line for line in lines if line is not None),
+        )
+
+    def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
+        """Returns a line in columns; a narrow one has the signal only until there is an aftermath."""
+        layout = self.fit((*_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH), cells)
+        if layout.cut and cells < _BOTH_CELLS:
+            layout = self.fit((*_CANCELLATION_COLUMNS, _EITHER), cells)
+        return Line(layout.pieces(shown), key)
+
+
+def _column(cell: Callable[[CancellationLine], StyledPiece], **fields: Any) -> Column[CancellationLine]:
+    return Column(cell=cell, gap=2, **fields)
+
+
+_SHORT_TIME: Final = _column(lambda shown: (clean(shown.time[:_TIME_CELLS]), "muted"))
+_CANCELLATION_COLUMNS: Final = (
+    _column(lambda shown: (shown.time, "muted"), shorter=_SHORT_TIME, leaves=1),
+    _column(lambda shown: (shown.id, ""), most=12, usual=2, right=True),
+    _column(lambda shown: (shown.request, ""), weight=2, least=10),
+    _column(lambda shown: (shown.cause, "muted"), leaves=2),
+    _column(lambda shown: (shown.reason, ""), weight=8, least=8),
+)
+_SIGNAL: Final = _column(lambda shown: (shown.signal, shown.style))
+_AFTERMATH: Final = _column(lambda shown: (shown.aftermath, shown.style), weight=3, least=25)
+_EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.style), weight=3, least=25)
+
+
+class BrokenRules(Protocol):
+    """What a client broke, and when: by the numbers of events, which are in order."""
+
+    @property
+    def cancel_events(self) -> Sequence[int]: ...
+    @property
+    def violation_events(self) -> Sequence[int]: ...
+    def violation(self, event: int, /) -> ClientViolation: ...
+
+
+class Cancellations:
+    """The log as a source of lines, oldest first; the key of a line is the id of its request.
+
+    The columns are fitted to the ``fitted`` newest lines, and to later changes. ``broken`` are the rules that the client
+    broke, where a tap recorded one.
+    """
+
+    def __init__(
+        self,
+        book: Rows,
+        *,
+        origin: float,
+        now: Callable[[], float],
+        fitted: int = FITTED_CANCELLATIONS,
+        broken: BrokenRules | None = None,
+    ) -> None:
+        self._book = book
+        self._broken = broken
+        self._merged: tuple[tuple[int, int], list[int]] = (0, 0), []
+        self.origin = origin
+        self._now = now
+        self._fitted = fitted
+        self._seen: int = -1
+        self._second = 0
+        self._version = 0
+        self._known = array("I")  # places of their rows, sorted
+        self._width = 0
+        self._columns = CancellationColumns()
+
+    @property
+    def version(self) -> int:
+        self._update()
+        now = self._now()
+        if int(now) != self._second:
+            self._second = int(now)
+            newest = self._newest(min(_UPDATED_CANCELLATIONS, self._fitted))
+            self._version += any(isinstance(each, Request) and evidence.is_warm(each, now) for each in newest)
+        return self._version + self._violations
+
+    @property
+    def _violations(self) -> int:
+        return 0 if self._broken is None else len(self._broken.violation_events)
+
+    @property
+    def numbers(self) -> range:
+        return range(len(self._book.cancelled) + self._violations)
+
+    def _newest(self, most: int) -> Iterable[Cancelled]:
+        return map(self.item, self.numbers[-most:])
+
+    def _update(self) -> None:
+        """Takes in changes of the book, and fits the columns to them."""
+        book = self._book
+        if book.version == self._seen:
+            return
+        places, self._seen = book.changed_since(self._seen), book.version
+        for place in book.cancelled[len(self._known) :]:
+            put(self._known, place, present=True)
+        if places is None:
+            entries = [*self._newest(self._fitted)]
+        else:
+            entries = [book.row(place) for place in places if has(self._known, place)]
+        if places is None or entries:
+            self._version += 1
+            self._columns.measure(entries)
+
+    def _order(self, broken: BrokenRules) -> list[int]:
+        """Returns the lines in the order of their events: the number of a cancel, or the complement of a violation's."""
+        cancels, violations = broken.cancel_events, broken.violation_events
+        counts = len(cancels), len(violations)
+        if counts != self._merged[0]:
+            both = [
+                *zip(cancels, range(len(cancels)), strict=True),
+                *((event, ~event) for event in violations),
+            ]
+            self._merged = counts, [number for _, number in sorted(both)]
+        return self._merged[1]
+
+    def item(self, number: int) -> Cancelled:
+        """Returns the request of a line, or the broken rule."""
+        if self._broken is not None and self._violations:
+            number = self._order(self._broken)[number]
+            if number < 0:
+                return self._broken.violation(~number)
+        return self._book.row(self._book.cancelled[number])
+
+    def line(self, number: int, width: int) -> Line:
+        if number not in self.numbers:
+            return EMPTY
+        self._update()
+        if width != self._width:  # forget the widths of lines seen before
+            self._width = width
+            self._columns.reset()
+            self._columns.measure(self._newest(self._fitted))
+        entry = self.item(number)
+        shown = line_of(entry, origin=self.origin, until=self._now())
+        return DAMAGED if shown is None else self._columns.line(shown, width, key=entry.id)

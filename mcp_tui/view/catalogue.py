@@ -1,0 +1,305 @@
+"""The catalogue of a server: tools, resources, resource templates, and prompts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from mcp_tui.client.parameters import schema_of, usage, variants
+from mcp_tui.client.schemas import Schema
+from mcp_tui.client.uri_templates import TemplateError
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
+from mcp_tui.view.detail import Section, fact
+from mcp_tui.view.lines import EMPTY, Line, line, texts
+from mcp_tui.view.text import NOTHING, SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
+
+TITLES: Final = {
+    "tools": words("Tools"),
+    "resources": words("Resources"),
+    "templates": words("Templates"),
+    "prompts": words("Prompts"),
+}
+
+VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
+"""The verb for an entry of each list of the catalogue."""
+
+HINT_CELLS: Final = 5
+"""Cells below which the arguments of an entry are left out in favour of its name."""
+
+
+_CLAIMS: Final = (
+    ("readOnlyHint", True, words("read-only")),
+    ("readOnlyHint", False, words("not read-only")),
+    ("destructiveHint", True, words("destructive")),
+    ("destructiveHint", False, words("not destructive")),
+    ("idempotentHint", True, words("idempotent")),
+    ("openWorldHint", True, words("accesses external systems")),
+)
+
+
+_PLAIN_SCHEMA: Final = frozenset(
+    {"type", "properties", "required", "additionalProperties", "title", "description", "$schema"}
+)
+"""Members of a schema whose arguments are its properties."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the catalogue. ``kind`` is a key of :data:`TITLES`, ``raw`` its definition, hostile text."""
+
+    kind: str
+    raw: dict[str, Json]
+
+    @property
+    def name(self) -> str:
+        """Its name, or else its URI. Hostile text."""
+        for member in ("name", "uri", "uriTemplate"):
+            value = self.raw.get(member)
+            if isinstance(value, str) and value:
+                return value
+        return ""
+
+    @property
+    def label(self) -> SafeText:
+        """Its name in one line."""
+        return brief(self.name, 200) or words("(no name)")
+
+    @property
+    def hint(self) -> SafeText:
+        """The names of its arguments; the type or URI of a resource."""
+        if self.kind in ("tools", "prompts"):
+            return self.arguments
+        said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
+        return brief(said, 200) if isinstance(said, str) else NOTHING
+
+    # -- tools and forms ---------------------------------------------------------------------------------------
+
+    @property
+    def template(self) -> str:
+        """The URI template of a resource template; empty for anything else."""
+        return as_text(self.raw.get("uriTemplate")) if self.kind == "templates" else ""
+
+    @cached_property
+    def schema(self) -> dict[str, Json]:
+        """The schema of its arguments, or an empty one; that of a prompt or a template is made here.
+
+        Raises:
+            TemplateError: the URI template is not valid.
+        """
+        return schema_of(self.kind, self.raw)
+
+    @cached_property
+    def needs_arguments(self) -> bool:
+        """Whether it has required arguments."""
+        return any(each.required for each in variants(Schema(self.schema)))
+
+    @cached_property
+    def arguments(self) -> SafeText:
+        """The names of its arguments, optional ones in brackets: ``query [limit]``, ``kind address | kind phone``."""
+        try:
+            return brief(usage(self.schema), 400)
+        except TemplateError:
+            return NOTHING  # a person is told when it is opened
+
+    @cached_property
+    def summary(self) -> SafeText:
+        """The first line of its description."""
+        return brief(_description(self.raw).lstrip()[:400].partition("\n")[0].rstrip())
+
+    @property
+    def annotations(self) -> dict[str, Json]:
+        """Its annotations, or an empty object."""
+        return as_object(self.raw.get("annotations"))
+
+    @cached_property
+    def claims(self) -> SafeText:
+        """The claims of its annotations, unverified (tools, 2025-11-25, "Tool annotations")."""
+        said = self.annotations if self.kind == "tools" else {}
+        return join([text for name, value, text in _CLAIMS if said.get(name) is value], ", ")
+
+    @property
+    def searched(self) -> Iterator[str]:
+        """The texts that a word of a filter is searched in."""
+        for member in ("name", "title", "description", "uri", "uriTemplate"):
+            text = self.raw.get(member)
+            if isinstance(text, str):
+                yield text
+        schema = as_object(self.raw.get("inputSchema"))
+        named = {*schema} <= _PLAIN_SCHEMA if self.kind == "tools" else False
+        # to word the arguments takes most of the time of a search
+        yield " ".join(as_object(schema.get("properties"))) if named else self.arguments
+
+    @cached_property
+    def folded(self) -> str:
+        """The texts that a word of a filter is searched in, one a line, to be compared in any case."""
+        return "\n".join(self.searched).casefold()
+
+    def described(self) -> list[Line]:
+        """Returns its description and its claims as lines."""
+        lines = texts(filter(None, paragraphs(_description(self.raw).strip(), limit=4_000)))
+        if self.claims:
+            lines.append(line((safe("server claims: {} (unverified)", self.claims), "muted")))
+        return lines
+
+    @property
+    def destructive(self) -> bool:
+        """Whether the server marks it as destructive (tools, 2025-03-26, "Tool annotations")."""
+        said = self.annotations if self.kind == "tools" else {}
+        return said.get("destructiveHint") is True and said.get("readOnlyHint") is not True
+
+    @cached_property
+    def definition(self) -> str:
+        """A digest of its whole definition."""
+        try:
+            text = json.dumps(self.raw, sort_keys=True, default=str)
+        except RecursionError:  # nested too deep for json
+            text = "\n".join(pretty(self.raw))
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _description(raw: dict[str, Json]) -> str:
+    for value in (raw.get("description"), raw.get("title")):
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
+
+
+class Catalogue:
+    """The catalogue as a :class:`~mcp_tui.view.lines.LineSource`; the keys of its lines are entries.
+
+    A title or an entry keeps its number when lists change, so that the cursor stays on it.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.numbers: list[int] = []
+        self.entries: dict[str, list[Entry]] = {}
+        self._rows: dict[int, Entry | str] = {}
+        self._known: dict[tuple[str, str, int], int] = {}
+        self.problems: dict[str, SafeText] = {}
+        """Why a list could not be read, by its kind; empty for one that was read."""
+        self.longest = 0
+        """Cells of the longest name, 28 at most."""
+        self._passes: Callable[[Entry], bool] | None = None
+
+    def filter(self, passes: Callable[[Entry], bool] | None) -> None:
+        """Shows only the entries that pass, with the titles of their lists; all for ``None``."""
+        self._passes = passes
+        self._lay_out()
+
+    @property
+    def count(self) -> int:
+        """The number of entries of all kinds."""
+        return sum(len(entries) for entries in self.entries.values())
+
+    @property
+    def matching(self) -> int:
+        """The number of entries that pass the filter."""
+        return sum(isinstance(row, Entry) for row in self._rows.values())
+
+    @property
+    def tools(self) -> list[Entry]:
+        """The tools that have a name, in the server's order."""
+        entries = self.entries.get("tools", ())
+        return [each for each in entries if each.raw.get("name") and isinstance(each.raw["name"], str)]
+
+    def promised(self, name: str) -> Json:
+        """Returns the output schema of a tool; ``None`` if it has none, or is not listed."""
+        named = (entry for entry in self.entries.get("tools", ()) if entry.name == name)
+        return next((entry.raw.get("outputSchema") for entry in named), None)
+
+    def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = NOTHING) -> None:
+        """Replaces the entries of one kind; ``problem`` says why there are none."""
+        self.entries[kind] = [Entry(kind, each) for each in raw]
+        self.problems[kind] = problem
+        self._lay_out()
+
+    def clear(self) -> None:
+        """Removes everything."""
+        self.entries.clear()
+        self.problems.clear()
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._rows = {}
+        for kind in TITLES:
+            entries = self.entries.get(kind, [])
+            if self._passes is not None:
+                entries = list(filter(self._passes, entries))
+            if entries or (self.problems.get(kind) and self._passes is None):
+                self._rows[self._number(kind, "", -1)] = kind
+            seen = Counter[str]()
+            for entry in entries:
+                self._rows[self._number(kind, entry.name, seen[entry.name])] = entry
+                seen[entry.name] += 1
+        self.numbers = list(self._rows)
+        names = (width(row.label) for row in self._rows.values() if isinstance(row, Entry))
+        self.longest = min(28, max(names, default=0))
+        self.version += 1
+
+    def _number(self, kind: str, name: str, again: int) -> int:
+        """Returns the number of the first, second … entry of a name, from 0; of a title for -1."""
+        return self._known.setdefault((kind, name, again), len(self._known))
+
+    def line(self, number: int, room: int) -> Line:
+        row = self._rows.get(number)
+        if row is None:
+            return EMPTY
+        if isinstance(row, str):
+            problem = self.problems.get(row) or NOTHING
+            count = NOTHING if problem else safe(" {:,}", len(self.entries.get(row, ())))
+            said = safe("  {}", problem) if problem else NOTHING
+            return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
+        if room - 4 - self.longest < HINT_CELLS:
+            return line(words("  "), fit(row.label, max(8, room - 2)), key=row)
+        # a longer one takes the room of its hint
+        name = fit(row.label, max(self.longest, min(width(row.label), room - 2)))
+        return line(words("  "), name, words("  "), (row.hint, "muted"), key=row)
+
+
+ICONS: Final = 10
+"""Icons of one entry that are shown."""
+
+_FACTS: Final = (
+    ("name", "name"),
+    ("title", "title"),
+    ("uri", "uri"),
+    ("uri", "uriTemplate"),
+    ("type", "mimeType"),
+    ("bytes", "size"),
+)
+
+_SHOWN_SCHEMAS: Final = (
+    (words("Arguments"), "arguments", list),
+    (words("Takes"), "inputSchema", dict),
+    (words("Promises"), "outputSchema", dict),
+)
+
+
+def entry_sections(entry: Entry) -> list[Section]:
+    """Returns the detail of an entry."""
+    raw = entry.raw
+    told = [(word, raw[member]) for word, member in _FACTS if isinstance(raw.get(member), str | int)]
+    support = as_object(raw.get("execution")).get("taskSupport")
+    if isinstance(support, str):
+        told.append(("task", support))
+    told += [("icon", messages.text(icon)[:300]) for icon in as_list(raw.get("icons"))[:ICONS]]
+    facts = [fact(word, brief(str(said), 2000)) for word, said in told]
+    made = [Section(brief(TITLES[entry.kind].removesuffix("s")), facts)]
+    description = raw.get("description")
+    if isinstance(description, str) and description.strip():
+        made.append(Section(words("Description"), texts(paragraphs(description.strip()))))
+    if entry.annotations:
+        claims = [entry.claims] if entry.claims else pretty(entry.annotations)
+        made.append(Section(words("Server claims (unverified)"), texts(claims)))
+    for title, member, sort in _SHOWN_SCHEMAS:
+        said = raw.get(member)
+        if isinstance(said, sort) and (said or sort is dict):
+            made.append(Section(title, texts(pretty(raw[member]))))
+    return made

@@ -1,0 +1,214 @@
+"""Columns of a list, orders of its rows, and how columns share the cells of a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from mcp_tui.protocol.values import frozen
+from mcp_tui.view.lines import Segments
+from mcp_tui.view.text import NOTHING, SafeText, clean, clip, fit, join, width
+
+Thing = TypeVar("Thing")
+
+StyledPiece = tuple[SafeText, str]
+"""Text and the name of its style."""
+
+
+@frozen
+class Sort:
+    """An order of rows by ``key``, which is given the row and the time; without a key, rows keep the order they came in."""
+
+    value: str
+    key: Callable[[Any, float], Any] | None = None
+
+    def at(self, now: float) -> Callable[[Any], Any] | None:
+        """Returns the key function for sorting rows at a moment, the least first."""
+        key = self.key
+        return None if key is None else lambda row: key(row, now)
+
+
+NEWEST: Final = Sort("newest")
+BY_NAME: Final = Sort("name", lambda row, _: (row.name or row.method).casefold())
+
+
+def after(sort: Sort, among: Sequence[Sort]) -> Sort:
+    """Returns the next order among some, the first after the last."""
+    return among[(among.index(sort) + 1) % len(among)]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Column(Generic[Thing]):
+    """One column of a list.
+
+    Args:
+        cell: returns the text of the column for one thing, and the name of its style.
+        title: text above the column.
+        tail: returns text for the end of the cell, which is never cut.
+        weight: share of the room while columns are cut, at least 1.
+        least: cells that the column keeps while it is cut; 0 for a column that is not cut.
+        usual: cells that the column has even if its texts are shorter.
+        most: cells that the column has at most; 0 for no limit.
+        right: aligns the text to the right.
+        gap: blank cells before the column.
+        spare: the column gets the cells that no column needs; otherwise the heaviest gets them.
+        live: the text changes with the time alone.
+        sort: the order of rows by this column.
+        shorter: the column to show instead when a line has no room for whole texts; that of the heaviest column first.
+        leaves: the order in which columns leave while a line has no room for the least of each, 1 first; 0 for never.
+        running: what the column says matters while a request runs; otherwise it leaves if the heaviest one is cut.
+    """
+
+    cell: Callable[[Thing], StyledPiece]
+    title: SafeText = NOTHING
+    tail: Callable[[Thing], SafeText] | None = None
+    weight: int = 1
+    least: int = 0
+    usual: int = 0
+    most: int = 0
+    right: bool = False
+    gap: int = 1
+    spare: bool = False
+    live: bool = False
+    sort: Sort | None = None
+    shorter: Column[Thing] | None = None
+    leaves: int = 0
+    running: bool = False
+
+
+class ColumnNeed(NamedTuple):
+    """The cells that a column needs: the least that still tell something, those for its longest text, and its weight."""
+
+    least: int
+    wish: int
+    weight: int = 1
+    spare: bool = False
+
+
+Columns = Sequence[Column[Thing]]
+
+
+@frozen
+class Layout(Generic[Thing]):
+    """Columns with their widths in cells.
+
+    ``cut``: a column is narrower than its longest text. ``squeezed``: there is not even room for the least of each.
+    """
+
+    columns: Columns[Thing] = ()
+    widths: Sequence[int] = ()
+    cut: bool = False
+    squeezed: bool = False
+
+    def header(self) -> Segments:
+        """Returns the titles."""
+        return tuple((self._fitted(at, column.title), "header") for at, column in enumerate(self.columns))
+
+    def pieces(self, thing: Thing) -> Segments:
+        """Returns the line of a thing."""
+        made: list[StyledPiece] = []
+        for at, column in enumerate(self.columns):
+            text, tone = column.cell(thing)
+            tail = NOTHING if column.tail is None else column.tail(thing)
+            made.append((self._fitted(at, text, tail), tone))
+        return tuple(made)
+
+    def _fitted(self, at: int, text: SafeText, tail: SafeText = NOTHING) -> SafeText:
+        column, cells = self.columns[at], self.widths[at]
+        if tail:
+            text = join((clip(text, max(0, cells - width(tail))), tail))
+        return join((clean(" " * self._gap(at)), fit(text, cells, right=column.right)))
+
+    def _gap(self, at: int) -> int:
+        return self.columns[at].gap if at else 0
+
+    @property
+    def live_at(self) -> int:
+        """The cells before the first live column."""
+        live = next((at for at, column in enumerate(self.columns) if column.live), len(self.columns))
+        return sum(self._gap(at) + self.widths[at] for at in range(live))
+
+
+class ColumnWidths(Generic[Thing]):
+    """The widths of columns for everything shown so far: they only grow, until :meth:`reset`."""
+
+    def __init__(self) -> None:
+        self._longest: dict[Callable[[Thing], StyledPiece], int] = {}
+
+    def reset(self) -> None:
+        """Forgets everything shown so far."""
+        self._longest.clear()
+
+    def grow(self, columns: Columns[Thing], things: Iterable[Thing]) -> bool:
+        """Measures more things; returns whether a column needs more cells than before."""
+        before = dict(self._longest)
+        tails = {column.cell: column.tail for each in columns for column in (each, each.shorter) if column}
+        for thing in things:
+            for cell, tail in tails.items():
+                taken = width(cell(thing)[0]) + (width(tail(thing)) if tail else 0)
+                if taken > self._longest.get(cell, -1):
+                    self._longest[cell] = taken
+        return before != self._longest
+
+    def layout(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
+        """Lays out all of the columns in a line of so many cells."""
+        needs = [self._need(column) for column in columns]
+        room = cells - sum(column.gap for column in columns[1:])
+        widths = tuple(allot(needs, room))
+        cut = any(width < need.wish for width, need in zip(widths, needs, strict=True))
+        least = sum(max(column.least, need.least) for column, need in zip(columns, needs, strict=True))
+        return Layout(columns, widths, cut, cut and least > room)
+
+    def _need(self, column: Column[Thing]) -> ColumnNeed:
+        longest = self._longest.get(column.cell, 0)
+        wish = max(column.usual, min(longest, column.most or longest))
+        return ColumnNeed(min(column.least or wish, wish), wish, column.weight, column.spare)
+
+    def fit(self, columns: Columns[Thing], cells: int, *, running: bool = True) -> Layout[Thing]:
+        """Lays out columns in a line of so many cells: shorter ones, then fewer, where there is no room for all.
+
+        ``running`` says whether a request runs.
+        """
+        made = self._shortened(columns, cells)
+        if not running and self._heaviest_cut(made):
+            columns = [column for column in columns if not column.running]
+            made = self._shortened(columns, cells)
+        for column in sorted(columns, key=lambda column: column.leaves):
+            if made.squeezed and column.leaves:
+                columns = [each for each in columns if each is not column]
+                made = self._shortened(columns, cells)
+        return made
+
+    def _heaviest_cut(self, made: Layout[Thing]) -> bool:
+        column, cells = max(zip(made.columns, made.widths, strict=True), key=lambda each: each[0].weight)
+        return cells < self._need(column).wish
+
+    def _shortened(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
+        made = self.layout(columns, cells)
+        for column in sorted(columns, key=lambda column: -column.weight):
+            if made.cut and column.shorter is not None:
+                shorter = [column.shorter if each is column else each for each in made.columns]
+                made = self.layout(shorter, cells)
+        return made
+
+
+def allot(needs: Sequence[ColumnNeed], room: int) -> list[int]:
+    """Returns the widths of columns in cells, together as wide as ``room`` unless there is no column.
+
+    If there is no room for the least of each, the widest give way; otherwise what is left is shared by weight.
+    """
+    widths = [need.least for need in needs]
+    for _ in range(sum(widths) - max(0, room)):
+        widths[widths.index(max(widths))] -= 1
+    by_weight = sorted(range(len(needs)), key=lambda at: -needs[at].weight)
+    while (left := room - sum(widths)) > 0 and needs:
+        cut = [at for at in by_weight if widths[at] < needs[at].wish]
+        if not cut:
+            widths[next((at for at, need in enumerate(needs) if need.spare), by_weight[0])] += left
+        total = sum(needs[at].weight for at in cut)
+        for at in cut:
+            share = math.ceil(left * needs[at].weight / total)
+            widths[at] += min(share, needs[at].wish - widths[at], room - sum(widths))
+    return widths

@@ -1,0 +1,243 @@
+"""What two requests have in common and where they differ: JSON member by member, text word by word."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import islice, starmap
+from typing import Final, cast
+
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.messages import Json, as_object, read_json
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.values import frozen
+from mcp_tui.view import durations
+from mcp_tui.view.badges import badge
+from mcp_tui.view.detail import Section, fact, plain
+from mcp_tui.view.lines import Line, line
+from mcp_tui.view.rows import request
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
+
+DIFFERENCE_LINES: Final = 500
+"""Lines of differences that are shown, and made at all."""
+
+ITEMS_MOST: Final = 2000
+"""Items of an array, or lines of a text, that are aligned; longer ones are compared place by place."""
+
+COMPARED_CHARACTERS: Final = 400
+"""Characters of a line that is compared word by word: aligning takes the square of their number."""
+
+COMPARED_LEVELS: Final = 100
+"""Levels of JSON that are compared member by member."""
+
+Difference = tuple[str, Json, Json]
+"""Where two JSON values differ, and the value on each side; :data:`ABSENT` for none."""
+
+ABSENT: Final = cast("Json", object())
+
+
+@frozen
+class Side:
+    """One of two requests: its row, and its messages as JSON, without secrets."""
+
+    row: Request
+    messages: dict[str, object]
+
+    @property
+    def arguments(self) -> Json:
+        """Its parameters, without ``_meta``."""
+        params = as_object(as_object(self.messages.get("request")).get("params"))
+        return {name: value for name, value in params.items() if name != "_meta"}
+
+    @property
+    def answer(self) -> Json:
+        """Its answer, or else what came late: a text that is JSON as what it says."""
+        late = cast("list[Json]", self.messages.get("late, ignored") or [None])
+        answer = cast("Json", self.messages.get("response", late[-1]))
+        if answer is None:
+            return None
+        text = plain(answer)
+        try:
+            return read_json(text)
+        except ValueError:
+            return text
+
+
+def comparison(before: Side, after: Side, now: float) -> list[Section]:
+    """Returns how two requests differ: their facts side by side, then their arguments, then their answers."""
+    return [
+        Section(
+            words("Requests"),
+            [*_facts(before, "−", now), *_facts(after, "+", now), *_timing(before, after, now)],
+        ),
+        Section(words("Arguments"), [*_compared(before.arguments, after.arguments)]),
+        Section(words("Answers"), [*_compared(before.answer, after.answer)]),
+    ]
+
+
+def _facts(side: Side, sign: str, now: float) -> Iterator[Line]:
+    row, shown = side.row, badge(side.row, now)
+    said = join(
+        (safe("{} {}", brief(str(row.id), 40), request(row)), safe("{} {}", shown.glyph, shown.word)), "  "
+    )
+    size = durations.size(row.response_size) if row.response_size else NOTHING
+    tone = "error" if sign == "−" else "success"
+    yield line((safe("{} ", sign), tone), (join((said, durations.elapsed(row.elapsed(now)), size), "  "), ""))
+
+
+def _timing(before: Side, after: Side, now: float) -> Iterator[Line]:
+    first, second = before.row.answered_after, after.row.answered_after
+    if first and second:
+        faster, ratio = second < first, max(first, second) / min(first, second)
+        yield fact("time", safe("{:.1f} × as {}", ratio, "fast" if faster else "slow"), cells=2 + 6)
+    for side, sign in ((before, "−"), (after, "+")):
+        if side.row.answered_after is None:
+            yield fact("time", safe("{} {}", sign, _unanswered(side.row, now)), cells=2 + 6)
+
+
+def _unanswered(row: Request, now: float) -> SafeText:
+    """Returns why the time of a request says nothing about its answer."""
+    if row.open:
+        return words("still running")
+    state = evidence.ended(row).replace("_", " ")
+    said = safe("{} after {}", state, durations.elapsed(row.elapsed(now)))
+    answer = evidence.late_answer(row)
+    if answer is None or row.sent_at is None:
+        return said
+    return safe("{}; its answer came at {}", said, durations.elapsed(answer.last_at - row.sent_at))
+
+
+def _compared(before: Json, after: Json) -> Iterator[Line]:
+    if before is None or after is None:
+        found = {(True, True): "neither", (True, False): "only the second"}
+        which = found.get((before is None, after is None), "only the first")
+        yield line((safe("{} has one", which), "muted"))
+        return
+    if isinstance(before, str) and isinstance(after, str):
+        lines = text_differences(before, after) if before != after else iter(())
+    else:
+        lines = starmap(_difference, json_differences(before, after))
+    shown = [*islice(lines, DIFFERENCE_LINES)]
+    yield from shown or [line((words("the same"), "success"))]
+    if next(lines, None) is not None:
+        yield line((safe("… more than {:,} lines differ", DIFFERENCE_LINES), "muted"))
+
+
+def _difference(path: str, old: Json, new: Json) -> Line:
+    where = brief(path or "all of it", 200)
+    if old is ABSENT:
+        return line((words("+ "), "success"), (safe("{}  ", where), "json-name"), (_value(new), "success"))
+    if new is ABSENT:
+        return line((words("− "), "error"), (safe("{}  ", where), "json-name"), (_value(old), "error"))
+    return line(
+        (words("  "), ""),
+        (safe("{}  ", where), "json-name"),
+        (_value(old), "error"),
+        (words(" → "), "muted"),
+        (_value(new), "success"),
+    )
+
+
+def _value(value: Json) -> SafeText:
+    return brief(json.dumps(value, ensure_ascii=False), 300)
+
+
+def json_differences(before: Json, after: Json, path: str = "", depth: int = 0) -> Iterator[Difference]:
+    """Yields where two JSON values differ, in order: ``rows[0].total``; below :data:`COMPARED_LEVELS` only that they do."""
+    if depth == COMPARED_LEVELS:
+        if before != after:
+            yield path, before, after
+    elif isinstance(before, dict) and isinstance(after, dict):
+        old, new = cast("dict[str, Json]", before), cast("dict[str, Json]", after)
+        for name in (*old, *(name for name in new if name not in old)):
+            where = _member(path, name)
+            if name in old and name in new:
+                yield from json_differences(old[name], new[name], where, depth + 1)
+            else:
+                yield where, old.get(name, ABSENT), new.get(name, ABSENT)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _array_differences(cast("list[Json]", before), cast("list[Json]", after), path, depth)
+    elif before != after or isinstance(before, bool) is not isinstance(after, bool):
+        yield path, before, after
+
+
+def _member(path: str, name: str) -> str:
+    if not name.isidentifier():
+        return f"{path}[{json.dumps(name)}]"
+    return f"{path}.{name}" if path else name
+
+
+def _array_differences(
+    before: Sequence[Json], after: Sequence[Json], path: str, depth: int
+) -> Iterator[Difference]:
+    for old, new, old_stop, new_stop in _unequal(before, after):
+        pairs = min(old_stop - old, new_stop - new)
+        for at in range(pairs):
+            yield from json_differences(before[old + at], after[new + at], f"{path}[{new + at}]", depth + 1)
+        for at in range(old + pairs, old_stop):
+            yield f"{path}[{at}]", before[at], ABSENT
+        for at in range(new + pairs, new_stop):
+            yield f"{path}[{at}]", ABSENT, after[at]
+
+
+def _unequal(before: Sequence[Json], after: Sequence[Json]) -> Iterator[tuple[int, int, int, int]]:
+    """Yields the runs of items that differ: their starts, and their ends."""
+    if max(len(before), len(after)) > ITEMS_MOST:
+        yield 0, 0, len(before), len(after)
+        return
+    keys = [[json.dumps(each, sort_keys=True) for each in side] for side in (before, after)]
+    for tag, old, old_stop, new, new_stop in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield old, new, old_stop, new_stop
+
+
+def text_differences(before: str, after: str) -> Iterator[Line]:
+    """Yields the lines that differ, with the words that do; equal lines are counted."""
+    old_lines, new_lines = before.splitlines(), after.splitlines()
+    if max(len(old_lines), len(new_lines)) > ITEMS_MOST:
+        yield line(
+            (
+                safe(
+                    "they differ; {:,} and {:,} lines are too many to align", len(old_lines), len(new_lines)
+                ),
+                "muted",
+            )
+        )
+        return
+    matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
+    for tag, old, old_stop, new, new_stop in matcher.get_opcodes():
+        if tag == "equal":
+            count = old_stop - old
+            yield line((safe("  … {:,} equal {}", count, "line" if count == 1 else "lines"), "muted"))
+            continue
+        pairs = min(old_stop - old, new_stop - new)
+        for at in range(pairs):
+            yield from _words(old_lines[old + at], new_lines[new + at])
+        yield from map(_removed, old_lines[old + pairs : old_stop])
+        yield from map(_added, new_lines[new + pairs : new_stop])
+
+
+def _removed(text: str) -> Line:
+    return line((words("− "), "error"), (brief(text, 2000), "error"))
+
+
+def _added(text: str) -> Line:
+    return line((words("+ "), "success"), (brief(text, 2000), "success"))
+
+
+def _words(before: str, after: str) -> Iterator[Line]:
+    """Yields two lines with the words that differ in a tone of their own."""
+    if max(len(before), len(after)) > COMPARED_CHARACTERS:
+        yield from (_removed(before), _added(after))
+        return
+    old, new = (re.findall(r"\s+|\w+|[^\s\w]", each) for each in (before, after))
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    for sign, tone, side in (("− ", "error", 0), ("+ ", "success", 1)):
+        pieces: list[tuple[SafeText, str]] = [(clean(sign), tone)]
+        for tag, old_start, old_stop, new_start, new_stop in codes:
+            taken = new[new_start:new_stop] if side else old[old_start:old_stop]
+            if taken:
+                pieces.append((clean("".join(taken)), "" if tag == "equal" else tone))
+        yield line(*pieces)

@@ -1,0 +1,495 @@
+"""Sections of lines about one request, the server, or the connection; and a request in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, cast
+
+from mcp_tui.client.connection import ServerInfo
+from mcp_tui.client.results import Part, PartKind, parts
+from mcp_tui.client.schemas import Problem
+from mcp_tui.client.stderr_lines import StderrLines
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence, messages
+from mcp_tui.protocol.descriptions import IN, OUT, describe
+from mcp_tui.protocol.events import Signal
+from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
+from mcp_tui.protocol.requests import Request, State
+from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.values import frozen
+from mcp_tui.view import durations
+from mcp_tui.view.badges import CAUSES, badge, outcome_of, server_request_badge
+from mcp_tui.view.keys import hint
+from mcp_tui.view.lines import Line, line, texts
+from mcp_tui.view.markdown import MarkdownPage, is_markdown
+from mcp_tui.view.pages import JsonPage, Page
+from mcp_tui.view.rows import failure, plural, request, silence
+from mcp_tui.view.text import (
+    NOTHING,
+    SafeText,
+    brief,
+    clean,
+    compact,
+    join,
+    paragraphs,
+    pretty,
+    safe,
+    words,
+)
+
+HISTORY_CHARACTERS: Final = 2000
+"""Characters of a line of the history that are shown."""
+
+_ERROR_TITLE: Final = words("Error")
+
+
+@frozen
+class Section:
+    """A titled block of lines, and below them a page, if there is one; the title may be empty.
+
+    A page that is ``struck`` is drawn struck through; it keeps what is folded, and is laid out by whoever shows it.
+    """
+
+    title: SafeText
+    lines: Sequence[Line] = ()
+    page: Page | None = None
+    struck: bool = False
+
+
+def sections(
+    row: Request,
+    now: float,
+    payloads: Iterable[Section] = (),
+    *,
+    command: SafeText = NOTHING,
+    advice: SafeText = NOTHING,
+    server_requests: Iterable[ServerRequest] = (),
+    logged: int = 0,
+) -> list[Section]:
+    """Returns the detail of ``row`` at ``now`` (monotonic seconds): the answer, then the request, then the history.
+
+    Args:
+        row: the request.
+        now: monotonic seconds.
+        payloads: made by :func:`params_sections`, :func:`late_sections`, and :func:`answer_sections`; they are
+            expensive, so make them once.
+        command: made by :func:`mcp_tui.view.shell_command.headless_command`.
+        advice: what a person can do about the request.
+        server_requests: the server's requests that belong to it.
+        logged: the number of log messages that came while it ran.
+    """
+    payloads = list(payloads)
+    known = [*_outcome(row, now, error=all(each.title != _ERROR_TITLE for each in payloads))]
+    if advice:
+        known.insert(1, fact("help", advice, "accent"))
+    about = [*_about(row)]
+    if logged:
+        about.append(fact("log", safe("{} while it ran", plural(logged, "message"))))
+    found = [
+        Section(NOTHING, known),
+        *payloads,
+        Section(words("About"), about),
+        Section(words("History"), [*history(row, server_requests)]),
+    ]
+    if command:
+        found.append(Section(words("Headless"), [line(command)]))
+    return found
+
+
+def params_sections(params: object) -> list[Section]:
+    """Returns a request's parameters (a JSON value), on one line if they are short."""
+    return [Section(words("Request"), texts(compact(params)))]
+
+
+def late_sections(sections: Iterable[Section]) -> list[Section]:
+    """Returns the sections of a late answer, struck through: it can be read, and was not used."""
+    struck = [Section(each.title, [*map(_struck, each.lines)], each.page, struck=True) for each in sections]
+    return [replace(struck[0], title=words("Late, ignored")), *struck[1:]] if struck else []
+
+
+def _struck(shown: Line) -> Line:
+    """Strikes a line through, except for its indentation; muted lines are our own notes and stay as they are."""
+    if all(tone == "muted" for _, tone in shown.segments):
+        return shown
+    said = clean(shown.text.lstrip(" "))
+    return line(clean(" " * (len(shown.text) - len(said))), (said, "struck"), key=shown.key)
+
+
+# -- facts -----------------------------------------------------------------------------------------------------
+
+
+def facts(row: Request, now: float) -> Iterable[Line]:
+    """Returns a few lines of facts about ``row``, its badge first."""
+    return [*_outcome(row, now), *_about(row)]
+
+
+def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
+    """Yields the outcome or progress of ``row``; its error only if ``error``."""
+    shown = badge(row, now)
+    since = row.cancel_at if row.cancel_at is not None else row.ended_at
+    ago = NOTHING if since is None or row.open else safe(" {} ago", durations.elapsed(now - since))
+    took = NOTHING
+    if row.sent_at is not None:
+        answered = row.state in (State.COMPLETED, State.FAILED)
+        ran = "running" if row.open else "took" if answered else "after"
+        took = join((safe(" · {} {}", ran, durations.elapsed(row.elapsed(now))), silence(row, now)), ", ")
+    yield line((safe("{} {}", shown.glyph, shown.word), shown.style), ago, took)
+    if row.cancel_at is not None and row.cause is not None:
+        yield fact("why", join((CAUSES[row.cause], brief(row.reason, 2000)), ": "))
+        yield fact("via", _via(row, now))
+        came = brief(evidence.aftermath_words(row, now), 2000)
+        if came:
+            yield fact("then", came, shown.style)
+    if row.state is State.FAILED and error:
+        yield fact("error", failure(row), "error")
+    if row.state is State.LOST:
+        late = evidence.late_answer(row)
+        if late is not None:
+            yield fact("then", brief(evidence.late_words(late, task=bool(row.task_id))), "late")
+    if row.duplicates:
+        yield fact("note", safe("answered again ×{}, ignored", row.duplicates), "warning")
+
+
+def _about(row: Request) -> Iterable[Line]:
+    idle, maximum = row.limits.timeout, row.limits.max_timeout
+    limits = (
+        NOTHING if idle is None else safe("timeout {}", durations.limit(idle)),
+        NOTHING if maximum is None else safe("max timeout {}", durations.limit(maximum)),
+    )
+    yield fact("what", request(row))
+    yield fact("id", safe("{}{}", brief(str(row.id), 80), ", internal" if row.internal else ""))
+    yield fact("limit", join(limits, ", ") or words("none"))
+
+
+def fact(name: str, value: SafeText, tone: str = "", *, cells: int = 6) -> Line:
+    """Returns a line of a list of facts: a name, padded to ``cells``, and its value."""
+    return line((safe("{:<{}}", name, cells), "muted"), (value, tone))
+
+
+def fact_lines(facts: Iterable[tuple[str, SafeText]], cells: int) -> list[Line]:
+    """Returns a line for each fact that has a value."""
+    return [fact(name, value, cells=cells) for name, value in facts if value]
+
+
+_VIA: Final = {
+    Signal.NOTIFICATION: "notifications/cancelled",
+    Signal.STREAM_CLOSED: "closing the stream",
+    Signal.TASKS_CANCEL: "tasks/cancel",
+}
+
+
+def _via(row: Request, until: float) -> SafeText:
+    """Returns how the cancel left, whether it was received, and where the reason went."""
+    via = None if row.signal is None else _VIA.get(row.signal)
+    told = evidence.delivery_words(row, until)
+    if via is None or row.signal is Signal.STREAM_CLOSED:
+        return brief("closing the stream; the reason is logged locally only" if via else told)
+    carried = "" if row.reason_delivered else "; the reason is logged locally only"
+    return brief(f"{via}: {told}{carried if row.reason else ''}")
+
+
+# -- history ---------------------------------------------------------------------------------------------------
+
+_Moment = tuple[float, SafeText, SafeText, str]
+"""The time of an entry of the history, its arrow, its words, and their tone."""
+
+
+def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iterable[Line]:
+    """Returns the history of ``row`` and its ``server_requests``, in seconds from its sending: ``+2.104 ← progress 30%``."""
+    start = row.called_at if row.sent_at is None else row.sent_at
+    found: list[_Moment] = []
+    for event in row.history:
+        # a wait in a queue is an entry of its own if it can be noticed
+        if isinstance(event, ev.Called) and start - event.at < 0.02 and row.sent_at is not None:
+            continue
+        known = describe(event)
+        said = row.method if isinstance(event, ev.Sent) else known.words(event)
+        found.append(
+            (event.at, clean(known.arrow(event)), brief(said, HISTORY_CHARACTERS), known.tone(event))
+        )
+    asked = [each for server_request in server_requests for each in _asked(server_request)]
+    if asked:
+        found = sorted([*found, *asked], key=lambda moment: moment[0])
+    for at, arrow, said, tone in found:
+        yield line((safe("{:>+8.3f} {} ", at - start, arrow), "muted"), (said, tone))
+
+
+def _asked(server_request: ServerRequest) -> Iterable[_Moment]:
+    about = safe("{} ({})", brief(server_request.method, 80), brief(str(server_request.request_id), 40))
+    yield server_request.at, words(IN), safe("asks {}", about), "awaiting-input"
+    if server_request.ended_at is not None:
+        arrow = IN if server_request.outcome.startswith(("withdrawn", "lost")) else OUT
+        said = safe("{}: {}", about, brief(server_request.outcome, 80))
+        yield server_request.ended_at, words(arrow), said, ""
+
+
+def server_request_sections(
+    server_request: ServerRequest, now: float, sent: Iterable[Section] = ()
+) -> list[Section]:
+    """Returns the detail of a request of the server's; ``sent`` are its parameters, see :func:`params_sections`."""
+    shown = server_request_badge(server_request)
+    parent = server_request.parent
+    rows = (
+        ("what", brief(server_request.method, 200)),
+        ("id", safe("{} (server's id)", brief(str(server_request.request_id), 80))),
+        ("ran", durations.elapsed(server_request.elapsed(now))),
+        ("came", outcome_of(server_request)),
+        ("for", NOTHING if parent is None else safe("request {}", brief(str(parent), 80))),
+    )
+    head = line((safe("{} {}", shown.glyph, shown.word), shown.style))
+    return [Section(NOTHING, [head, *fact_lines(rows, 6)]), *sent]
+
+
+def server_sections(info: ServerInfo) -> list[Section]:
+    """Returns the detail of a connected server."""
+    rows = (
+        ("server", join((brief(info.name), brief(info.version, 60)), " ")),
+        ("title", brief(info.title)),
+        ("transport", brief(info.transport)),
+        ("protocol", brief(info.revision.name)),
+        (
+            "capabilities",
+            join([brief(name, 40) for name in list(info.capabilities)[:30]], ", ") or words("none"),
+        ),
+    )
+    sections = [Section(words("Server"), fact_lines(rows, 14))]
+    if info.instructions:
+        sections.append(Section(words("Instructions"), texts(paragraphs(info.instructions))))
+    return sections
+
+
+def connecting_sections(
+    steps: Sequence[ev.Note], stderr: StderrLines, *, now: float, launcher: str
+) -> list[Section]:
+    """Returns the steps of connecting so far, and how long the last one has taken; ``now`` in monotonic seconds.
+
+    ``launcher`` is the program that may still download the server; empty if there is none.
+    """
+    lines = _steps(steps)
+    if steps:
+        lines.append(line((safe("{:<9}for {:.0f} s", "", now - steps[-1].at), "warning")))
+    if launcher:
+        told = safe("{} may still be downloading", launcher)
+        said = safe("{}: {}", told, brief(stderr.newest, 200)) if stderr.newest else told
+        lines.append(line((said, "warning")))
+    lines.append(line((hint("{request.cancel} stops connecting"), "muted")))
+    return [Section(words("Connecting"), lines), *_last_words(stderr)]
+
+
+def failure_sections(steps: Sequence[ev.Note], stderr: Iterable[str]) -> list[Section]:
+    """Returns the steps up to a failure to connect, and lines of stderr; the table says why it failed, and what to do."""
+    sections = [Section(words("Connection steps"), _steps(steps))] if steps else []
+    return [*sections, *_last_words(stderr)]
+
+
+def _steps(steps: Sequence[ev.Note]) -> list[Line]:
+    first = steps[0].at if steps else 0.0
+    return [line((safe("+{:.3f}  ", each.at - first), "muted"), brief(each.text, 400)) for each in steps]
+
+
+def _last_words(stderr: Iterable[str]) -> list[Section]:
+    said = texts(brief(each, 400) for each in stderr)
+    return [Section(words("Server stderr"), said)] if said else []
+
+
+# -- Markdown: a server's words are put in code, where they are no markup, no mention, and no link ---------------
+
+
+def fence(lines: Iterable[str], language: str = "") -> Iterator[str]:
+    """Yields lines in a fence that nothing inside can close."""
+    some = [line.rstrip("\n") for line in lines]
+    ticks = "`" * max(3, max(map(_longest, some), default=0) + 1)
+    yield f"{ticks}{language}"
+    yield from some
+    yield ticks
+
+
+def code(text: str) -> str:
+    """Returns a code span of one line; empty for an empty text."""
+    shown = brief(text, 1000)
+    if not shown.strip():
+        return ""
+    ticks = "`" * (_longest(shown) + 1)
+    space = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{ticks}{space}{shown}{space}{ticks}"
+
+
+def _longest(text: str) -> int:
+    """Returns the length of the longest run of backticks."""
+    return max(map(len, re.findall(r"`+", text)), default=0)
+
+
+JSON_CHARACTERS: Final = 16_000
+"""Characters of one request's JSON."""
+
+
+def document(rows: Sequence[Request], exported: Callable[[Request], object], *, now: float) -> Iterator[str]:
+    """Yields Markdown about requests: the facts, the history, and the JSON that ``exported`` returns for each."""
+    yield f"# {len(rows)} request{'' if len(rows) == 1 else 's'}"
+    for row in rows:
+        yield from ("", f"## {code(f'{row.id} {request(row)}')}: {badge(row, now).word}", "")
+        yield from fence(line.text.rstrip() for line in list(facts(row, now))[1:])
+        yield from ("", "Timeline in seconds:", "")
+        yield from fence(line.text.rstrip() for line in history(row))
+        yield ""
+        yield from fence(pretty(exported(row), limit=JSON_CHARACTERS), "json")
+
+
+# -- results -------------------------------------------------------------------------------------------------
+
+_LISTED_PARTS: Final = 100
+"""Parts that are listed."""
+
+ANSWER_CHARACTERS: Final = 65_536
+"""Characters of all texts of an answer that are shown."""
+
+BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
+"""Parts that are not text."""
+
+_SHOWN_MEMBERS: Final = frozenset(
+    {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
+)
+"""Members of a result that are shown as parts, or not at all, instead of as JSON."""
+
+
+def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Problem] = ()) -> list[Section]:
+    """Returns the sections of a result, or of an error object if ``error``: its parts, then its other members.
+
+    ``broken`` are its violations of the output schema (:func:`mcp_tui.client.results.differences`).
+    """
+    if error:
+        members = as_object(response)
+        said = as_text(members.get("message"))
+        more = {name: value for name, value in members.items() if name != "message" or not said}
+        lines = texts(paragraphs(said), "error") if said else []
+        return [Section(_ERROR_TITLE, [*lines, *texts(compact(more if members else response))])]
+    found = structured_first(parts(response)[:-1])
+    sections = part_sections(found)
+    if broken:
+        lines = texts((brief(str(each), 400) for each in broken[:20]), "error")
+        sections.append(Section(words("Does not match the output schema"), lines))
+    rest: Json = response
+    if isinstance(response, dict):
+        known = _SHOWN_MEMBERS if found else {"resultType"}
+        rest = {
+            name: value for name, value in as_object(response).items() if name not in known or _odd(value)
+        }
+    if rest or not found:
+        title = words("Also in the result") if found else words("Result")
+        sections.append(Section(title, page=JsonPage(rest)))
+    return sections
+
+
+def structured_first(found: Sequence[Part]) -> list[Part]:
+    """Returns parts with the structured content first, without texts that only repeat it for older clients."""
+    structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
+    if structured is None:
+        return list(found)
+    others = (part for part in found if part is not structured and not _repeats(part, structured.value))
+    return [structured, *others]
+
+
+def _repeats(part: Part, structured: Json) -> bool:
+    """Returns whether a text is just the structured content as JSON."""
+    if (
+        part.sort is not PartKind.TEXT
+        or part.text.lstrip()[:1] not in ("{", "[")
+        or len(part.text) > ANSWER_CHARACTERS
+    ):
+        return False
+    try:
+        return read_json(part.text) == structured
+    except ValueError:
+        return False
+
+
+def _odd(value: Json) -> bool:
+    """Returns whether a list holds anything but objects: that is not shown as a part."""
+    return isinstance(value, list) and not all(isinstance(each, dict) for each in cast("list[Json]", value))
+
+
+def part_sections(found: Sequence[Part]) -> list[Section]:
+    """Returns the sections of parts: text in full, JSON and Markdown as pages, others by type and size.
+
+    In a prompt each part is below its role. Structured content and text have titles where there are both.
+    """
+    made: list[Section] = []
+    lines: list[Line] = []
+    left = ANSWER_CHARACTERS
+    told = {part.sort for part in found} >= {PartKind.STRUCTURED, PartKind.TEXT}
+
+    def end() -> None:
+        if lines:
+            made.append(Section(words("Text") if told else NOTHING, [*lines]))
+            lines.clear()
+
+    for part in found[:_LISTED_PARTS]:
+        if part.sort in (*BINARY, PartKind.LINK):
+            lines.append(line(words("  "), (label(part), ""), key=part))
+            continue
+        if part.role:
+            lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))
+        page = None if part.sort is PartKind.TEXT and left <= 0 else part_page(part)
+        if page is None:
+            if part.text and left > 0:
+                lines.extend(texts(paragraphs(part.text, limit=left)))
+                left -= len(part.text)
+            continue
+        left -= len(part.text)
+        structured = part.sort is PartKind.STRUCTURED
+        title = words("Structured content") if told and structured else words("Text") if told else NOTHING
+        if lines and not told:
+            made.append(Section(NOTHING, [*lines], page))
+            lines.clear()
+        else:
+            end()
+            made.append(Section(title, page=page))
+    if len(found) > _LISTED_PARTS:
+        lines.append(line((safe("… {:,} more parts", len(found) - _LISTED_PARTS), "muted")))
+    if any(part.sort in (*BINARY, PartKind.LINK) for part in found):
+        lines.append(line((hint("  {detail.open} opens them"), "muted")))
+    end()
+    return made
+
+
+def part_page(part: Part, most: float = ANSWER_CHARACTERS) -> Page | None:
+    """Returns the page of a part that is JSON or Markdown, also as a text of up to ``most`` characters; else ``None``."""
+    if part.sort is not PartKind.TEXT:
+        return JsonPage(part.value)
+    if part.text.lstrip()[:1] in ("{", "[") and len(part.text) <= most:
+        try:
+            return JsonPage(read_json(part.text))
+        except ValueError:
+            pass
+    return MarkdownPage(part.text) if is_markdown(part.text, part.mime) else None
+
+
+def plain(message: Json) -> str:
+    """Returns an answer as text to copy: its structured content as JSON, else its texts, else all of it as JSON."""
+    members = as_object(message)
+    if "result" not in members:
+        return messages.text(members.get("error", message), indented=True)
+    found = parts(members["result"])
+    if structured := [part for part in found if part.sort is PartKind.STRUCTURED]:
+        return messages.text(structured[0].value, indented=True)
+    texts = [part.text for part in found if part.sort is PartKind.TEXT]
+    return "\n".join(texts) if texts else messages.text(members["result"], indented=True)
+
+
+def label(part: Part) -> SafeText:
+    """Returns a part in a few words: ``image  image/png, 8.1 kB``, ``link  The b  file:///a/b.txt``."""
+    mime, uri = brief(part.mime, 60), brief(part.uri, 200)
+    size = durations.size(part.size)
+    match part.sort:
+        case PartKind.LINK:
+            said = brief(part.name, 80), uri, mime, brief(part.text, 120)
+        case PartKind.TEXT:
+            said = uri, size
+        case PartKind.STRUCTURED | PartKind.WHOLE:
+            said = ()
+        case _:
+            said = join((mime, size), ", "), uri
+    role = safe("{}:", brief(part.role, 20)) if part.role else NOTHING
+    return join((role, clean(part.sort.value), *said), "  ")

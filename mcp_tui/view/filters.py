@@ -1,0 +1,448 @@
+"""The filter language of every list: ``state:late name:slow /regex/ words "a phrase"``, each with a ``-`` to exclude.
+
+All terms must match. A filter with a term that is not understood matches nothing. Regular expressions have Rust's syntax,
+which takes linear time. The filters of the other lists are in :mod:`mcp_tui.view.list_filters`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import chain
+from operator import ge, gt, le, lt
+from typing import Final, Generic, TypeVar
+
+from mcp_tui.protocol.events import Cause
+from mcp_tui.protocol.evidence import (
+    FOREVER,
+    LATE_OUTCOMES,
+    OUTCOME_WORDS,
+    Outcome,
+    cancel_of,
+    ended,
+    outcomes,
+)
+from mcp_tui.protocol.patterns import late
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.states import State
+from mcp_tui.view.badges import (
+    BADGES,
+    CAUSES,
+    OVERDUE,
+    SERVER_BADGES,
+    badge,
+    badges,
+    server_request_badge,
+)
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
+
+Subject = TypeVar("Subject")
+Meaning = TypeVar("Meaning", bound=Hashable)
+
+Test = Callable[[Subject], bool]
+FieldTest = Callable[[str], Test[Subject]]
+"""Returns the test of a field for a value.
+
+It raises ``ValueError`` with a sentence for a value that the field cannot have.
+"""
+
+
+SEARCHED_CHARACTERS: Final = 20_000
+"""Characters of one text that an expression searches while it is typed."""
+
+EXPRESSION_CHARACTERS: Final = 500
+"""Characters of an expression, at most."""
+
+TERM: Final = late(
+    r"""
+    (?P<no>-(?=[^\s\d-]))?
+    (?: (?P<field>[a-z]+):(?P<value>"[^"]*"?|/(?:\\.|[^/\\])+/(?=\s|$)|\S*)
+      | /(?P<expression>(?:\\.|[^/\\])+)(?:/(?=\s|$)|\\?$)
+      | "(?P<quoted>[^"]+)"?
+      | (?P<word>\S+)
+    )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+_EXPRESSION: Final = late(r"/.+/", re.DOTALL)
+"""A value that is an expression."""
+
+
+@dataclass(frozen=True)
+class Terms(Generic[Subject]):
+    """A filter as it was typed, and its tests.
+
+    ``problem`` says in a sentence which term is not understood; nothing passes then.
+    """
+
+    text: str = ""
+    tests: tuple[Test[Subject], ...] = ()
+    problem: SafeText = NOTHING
+
+    def __bool__(self) -> bool:
+        return bool(self.tests)
+
+    def matches(self, subject: Subject) -> bool:
+        """Returns whether a subject passes every test."""
+        return all(test(subject) for test in self.tests)
+
+
+def read(
+    text: str,
+    fields: Mapping[str, FieldTest[Subject]],
+    *,
+    said: Callable[[Subject], Iterable[str]],
+    searched: Callable[[Subject], Iterable[str]] | None = None,
+    typing: bool = True,
+) -> Terms[Subject]:
+    """Parses a filter; a term without a field is a word to search for, in any case.
+
+    Args:
+        text: the filter as typed.
+        fields: the fields by their names.
+        said: returns every text of a subject that a word or a phrase is searched in.
+        searched: returns those that an expression is searched in; the same by default.
+        typing: whether it is still being typed: a term without a value is no problem yet.
+    """
+    tests: list[Test[Subject]] = []
+    problem = NOTHING
+    for term in TERM.finditer(text.strip()):
+        field = (term["field"] or "").lower()
+        value = (term["value"] or "").strip('"')
+        value = value if _EXPRESSION.fullmatch(value) else value.casefold()
+        if not typing and (lacking := _lacks(term, fields)):
+            problem = lacking
+            continue
+        if field in fields:
+            if not value:
+                continue
+            try:
+                test = fields[field](value)
+            except ValueError as error:
+                problem = brief(str(error), 400)
+                continue
+        elif field and not value.startswith("//"):  # a URL is a text to look for
+            problem = unknown_filter(field, fields)
+            continue
+        elif term["expression"] is not None:
+            finds = expression(term["expression"])
+            if isinstance(finds, str):
+                problem = safe("Not a regular expression: /{}/ ({})", brief(term["expression"], 60), finds)
+                continue
+            far = SEARCHED_CHARACTERS if typing else None
+            test = _any(lambda text, finds=finds, far=far: finds(text[:far]), searched or said)
+        else:
+            looked_for = term["quoted"] or (term["word"] if not field else term[0].removeprefix("-"))
+            test = _any(partial(_contains, looked_for.casefold()), said)
+        tests.append(_not(test) if term["no"] else test)
+    return Terms(text.strip(), (_never,) if problem else tuple(tests), problem)
+
+
+def _lacks(term: re.Match[str], fields: Iterable[str]) -> SafeText:
+    """Returns the sentence for a term that is not whole, as an unset variable or a blank makes it; empty for a whole one."""
+    field, value, word = term["field"], term["value"], term["word"]
+    if field is not None and field.lower() in fields and not (value or "").strip('" '):
+        return safe("{}: has no value. Write it without a blank: {}:value.", clean(field), clean(field))
+    if word is not None and not word.strip('-/"'):
+        return safe("Nothing to search for in {}. Use /expression/, or words.", brief(word, 40))
+    name, equals, _ = (word or "").partition("=")
+    if equals and name.lower().lstrip("-") in fields:
+        return safe("Unknown filter '{}='. Use {}:value.", clean(name), clean(name))
+    return NOTHING
+
+
+def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
+    """Returns the sentence for a field that a filter does not have."""
+    *most, last = fields
+    choices = join([*(clean(each) for each in most), safe("or {}", clean(last))], ", ")
+    return safe("Unknown filter '{}'. Use key:value, with {}.", brief(name, 60), choices)
+
+
+@lru_cache(maxsize=64)
+def expression(pattern: str) -> Callable[[str], bool] | SafeText:
+    """Returns a function that searches a text for an expression in any case, or why the expression is not valid."""
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    if len(pattern) > EXPRESSION_CHARACTERS:
+        return words("it is too long")
+    pattern = pattern.replace("\\/", "/")
+    try:
+        found = SchemaValidator(
+            core_schema.str_schema(pattern=f"(?i){pattern}", regex_engine="rust-regex", strict=True)
+        )
+    except SchemaError as error:
+        *_, reason = str(error).strip().split("error: ")
+        return brief(reason.splitlines()[0].strip().removesuffix("."), 120)
+    return lambda text: found.isinstance_python(_whole(text))
+
+
+def _whole(text: str) -> str:
+    """Returns a text without lone surrogates, which expressions do not accept."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _contains(value: str, text: str) -> bool:
+    return value in text.casefold()
+
+
+def _any(finds: Callable[[str], bool], texts: Callable[[Subject], Iterable[str]]) -> Test[Subject]:
+    return lambda subject: any(map(finds, texts(subject)))
+
+
+def _not(test: Test[Subject]) -> Test[Subject]:
+    return lambda subject: not test(subject)
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def part(of: Callable[[Subject], str]) -> FieldTest[Subject]:
+    """Returns a field whose value is a part of a text, or an expression that finds something in it."""
+    return part_of_any(lambda subject: (of(subject),))
+
+
+def part_of_any(of: Callable[[Subject], Iterable[str]]) -> FieldTest[Subject]:
+    """Returns the same of several texts."""
+
+    def field(value: str) -> Test[Subject]:
+        if not _EXPRESSION.fullmatch(value):
+            return _any(partial(_contains, value.casefold()), of)
+        finds = expression(value[1:-1])
+        if callable(finds):
+            return _any(finds, of)
+        raise ValueError(f"Not a regular expression: {value} ({finds})")
+
+    return field
+
+
+def start(of: Callable[[Subject], str]) -> FieldTest[Subject]:
+    """Returns a field whose value is the start of a text."""
+    return lambda value: lambda subject: of(subject).casefold().startswith(value)
+
+
+_AMOUNT: Final = late(r"([<>]=?)(\d+(?:\.\d+)?)(ms|s|m|kb|mb)?")
+_UNITS: Final = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "kb": 1e3, "mb": 1e6}
+_COMPARED: Final = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def amount(name: str, example: str, of: Callable[[Subject], float | None]) -> FieldTest[Subject]:
+    """Returns a field whose value compares a number of seconds or bytes: ``>0.5``, ``<=200ms``, ``>1mb``."""
+
+    def field(value: str) -> Test[Subject]:
+        found = _AMOUNT.fullmatch(value)
+        if found is None:
+            raise ValueError(f"Invalid {name} {value!r}. Use {name}:{example}, or <, <=, >=.")
+        compare, bound = _COMPARED[found[1]], float(found[2]) * _UNITS[found[3]]
+        return lambda subject: (has := of(subject)) is not None and compare(has, bound)
+
+    return field
+
+
+def spaced(text: str) -> str:
+    """Returns words in lower case with single spaces, however they are joined: ``late_result``, ``in-flight``."""
+    return re.sub(r"[\s_-]+", " ", text).strip().casefold()
+
+
+def one_of(
+    name: str,
+    known: Mapping[str, Iterable[Meaning]],
+    of: Callable[[Subject], Iterable[Meaning]],
+    *,
+    choices: Iterable[str] = (),
+    alone: bool = True,
+) -> FieldTest[Subject]:
+    """Returns a field whose value is one of some words, or the start of one; several are separated by commas.
+
+    Args:
+        name: the field, for the error.
+        known: what each word or phrase stands for.
+        of: returns what a subject has.
+        choices: the words that the error lists; all by default.
+        alone: whether a whole phrase hides the longer ones that it is in: ``timeout`` is not ``max timeout``.
+    """
+
+    def field(value: str) -> Test[Subject]:
+        wanted: set[Meaning] = set()
+        parts, whole = value.split(","), spaced(value.replace(",", ""))
+        if whole in known and all(map(str.strip, parts)):
+            parts = [whole]  # the badge "late, ignored" has a comma of its own
+        for part in parts:
+            word = spaced(part)
+            starts = [meant for words, meant in known.items() if word and f" {word}" in f" {words}"]
+            meant = [known[word]] if alone and word in known else starts
+            if not meant:
+                shown = ", ".join(choices or known)
+                raise ValueError(f"Unknown {name} {part.strip()!r}. Choose from: {shown}.")
+            wanted.update(*meant)
+        return lambda subject: not wanted.isdisjoint(of(subject))
+
+    return field
+
+
+OUTCOME_NAMES: Final = {
+    **{spaced(text): (each,) for each in Outcome for text in (OUTCOME_WORDS[each], each.value)},
+    "late": LATE_OUTCOMES,
+}
+"""The outcomes of a cancel by their names and words; ``late`` is every late answer."""
+
+
+def outcome(of: Callable[[Subject], Iterable[Outcome]]) -> FieldTest[Subject]:
+    """Returns the field of the outcomes of a cancel."""
+    return one_of("outcome", OUTCOME_NAMES, of, choices=[*(each.value for each in Outcome), "late"])
+
+
+def cause(of: Callable[[Subject], Cause | None]) -> FieldTest[Subject]:
+    """Returns the field of the cause of a cancel."""
+    known = {spaced(text): (each,) for each in Cause for text in (CAUSES[each], each.value)}
+    return one_of("cause", known, lambda subject: (of(subject),), choices=[each.value for each in Cause])
+
+
+# -- the table -------------------------------------------------------------------------------------------------
+
+Shown = Request | ServerRequest
+"""The subject of a row: a request of ours, or one of the server's."""
+
+Payload = Callable[[str, Shown], Iterable[str]]
+"""Returns the texts of a row's messages, of a kind: ``args``, ``result``, or ``text``, the strings in the result."""
+
+Filter = Terms[Shown]
+"""A filter of the table."""
+
+
+def parse(
+    text: str,
+    *,
+    server: Callable[[], str] = str,
+    now: Callable[[], float] = lambda: FOREVER,
+    typing: bool = True,
+    payload: Payload | None = None,
+) -> Filter:
+    """Parses a filter of the request table, see :func:`read`.
+
+    ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
+    are those of a cancel; ``took:>0.5`` compares seconds, ``size:>1mb`` the bytes of the answer; ``id:`` is the whole
+    id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part. Expressions search the method, the
+    name, the error, and the summary; words search every text of a row. ``server`` returns the name of the server,
+    ``now`` the time. With ``payload``, words and expressions search whole
+    messages as well, and ``args:``, ``result:``, and ``text:`` those of one kind.
+    """
+    whole: dict[str, FieldTest[Shown]] = {}
+    if payload is not None:
+        whole = {kind: part_of_any(partial(payload, kind)) for kind in ("text", "result", "args")}
+        # what is beside the requests is no request: see list_filters.messages()
+        whole |= dict.fromkeys(("violation", "source", "level", "logger"), lambda _: _never)
+
+    def everywhere(subject: Shown) -> Iterable[str]:
+        yield from _said(now, subject)
+        if payload is not None:
+            yield from chain(payload("text", subject), payload("args", subject), payload("result", subject))
+
+    return read(
+        text,
+        {
+            "state": one_of(
+                "state", _STATE_WORDS, lambda row: state_words(row, now()), choices=_STATE_NAMES, alone=False
+            ),
+            "name": part(_name),
+            "tool": part(_name),
+            "method": part(lambda row: row.method),
+            "id": lambda value: lambda row: value in map(str.casefold, _ids(row)),
+            "reason": part(lambda row: row.outcome if isinstance(row, ServerRequest) else row.reason),
+            "outcome": outcome(lambda row: _outcomes(row, now())),
+            "cause": cause(lambda row: None if isinstance(row, ServerRequest) else row.cause),
+            "server": part(lambda _: server()),
+            "took": amount("took", ">0.5", lambda row: _took(row, now())),
+            "size": amount("size", ">1mb", _size),
+            **whole,
+        },
+        said=everywhere,
+        searched=_searched if payload is None else everywhere,
+        typing=typing,
+    )
+
+
+def json_state(row: Shown) -> str:
+    """Returns the state of a row for JSON; a tool that reports an error has failed."""
+    if isinstance(row, ServerRequest):
+        return server_request_badge(row).word
+    return "failed" if row.is_error else ended(row)
+
+
+def state_words(row: Shown, now: float) -> list[str]:
+    """Returns every phrase that ``state:`` finds a row by, in lower case: its state, and its badges."""
+    over = "open" if is_open(row) else "done"
+    if isinstance(row, ServerRequest):
+        return [over, server_request_badge(row).word]
+    said = [over, json_state(row), *(each.word for each in badges(row, now))]
+    if row.state is State.CANCEL_REQUESTED:
+        said.append(row.state.value)
+    if row.overdue_until is not None:
+        said.append(OVERDUE.style)  # a mark on a state: its word is that of the state
+    return [_spoken(each) for each in said]
+
+
+def _spoken(text: str) -> str:
+    return spaced(text.replace(",", ""))
+
+
+_ALL: Final = dict.fromkeys((*BADGES, *SERVER_BADGES.values()))
+_STATE_WORDS: Final = {
+    _spoken(each): (_spoken(each),)
+    for each in (
+        "open",
+        "done",
+        *(each.word for each in _ALL),
+        OVERDUE.style,
+        *(each.value for each in State),
+    )
+}
+_STATE_NAMES: Final = tuple(dict.fromkeys(["open", "done", *(each.word.partition(",")[0] for each in _ALL)]))
+
+
+def _outcomes(row: Shown, now: float) -> Iterable[Outcome]:
+    return outcomes(row, now) if isinstance(row, Request) and cancel_of(row) is not None else ()
+
+
+def _took(row: Shown, now: float) -> float | None:
+    """Returns the seconds from sending a request to its end, or to now; ``None`` for one that was not sent."""
+    sent = row.at if isinstance(row, ServerRequest) else row.sent_at
+    return None if sent is None else row.elapsed(now)
+
+
+def _size(row: Shown) -> float | None:
+    """Returns the bytes of the largest answer to a request, also of a late one; ``None`` without one."""
+    if isinstance(row, ServerRequest):
+        return None
+    return max((row.response_size, *(each.size for each in row.late))) or None
+
+
+def is_open(row: Shown) -> bool:
+    """Returns whether a request is still waiting for its answer."""
+    return row.ended_at is None if isinstance(row, ServerRequest) else row.open
+
+
+def _name(row: Shown) -> str:
+    return "" if isinstance(row, ServerRequest) else row.name
+
+
+def _ids(row: Shown) -> Iterable[str]:
+    return map(str, (row.request_id,) if isinstance(row, ServerRequest) else (row.id, *row.round_ids))
+
+
+def _searched(row: Shown) -> Iterable[str]:
+    if isinstance(row, ServerRequest):
+        return row.method, row.outcome
+    return row.method, row.name, row.label, row.error, row.summary
+
+
+def _said(now: Callable[[], float], row: Shown) -> Iterable[str]:
+    if isinstance(row, ServerRequest):
+        return row.method, str(row.request_id), row.outcome, server_request_badge(row).word
+    code = "" if row.code is None else str(row.code)
+    said = (row.label, str(row.id), row.reason, code, row.error, row.summary, row.message or "", row.settled)
+    return *said, badge(row, now()).word

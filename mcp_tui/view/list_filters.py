@@ -1,0 +1,344 @@
+"""The filters of all lists but the requests: their fields, and the texts that words are searched in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from mcp_tui import clock
+from mcp_tui.journal.records import FrameHead
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.client_violations import Cancelled, ClientViolation
+from mcp_tui.protocol.descriptions import WARNINGS
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
+from mcp_tui.protocol.patterns import late
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import LOG_LEVELS
+from mcp_tui.view.badges import CAUSES
+from mcp_tui.view.catalogue import VERBS, Entry
+from mcp_tui.view.filters import (
+    TERM,
+    FieldTest,
+    Terms,
+    Test,
+    cause,
+    one_of,
+    outcome,
+    part,
+    part_of_any,
+    read,
+    start,
+)
+from mcp_tui.view.wire import told
+
+if TYPE_CHECKING:
+    from mcp_tui.journal.index import Logged, RecordedSession
+
+
+def catalogue(text: str) -> Terms[Entry]:
+    """Parses a filter: ``kind:prompts``, or words of a name, a title, an argument, a description, or a URI."""
+    kinds = {each: (each,) for each in VERBS}
+    return read(
+        text,
+        {"kind": one_of("kind", kinds, lambda entry: (entry.kind,))},
+        said=lambda entry: (entry.folded,),
+        searched=lambda entry: entry.searched,
+    )
+
+
+class Search:
+    """The search of entries for a filter, in steps: of a hundred thousand it takes longer than a key may wait.
+
+    ``before`` is a finished search of the same entries: what it did not find is not looked at if the filter only grew.
+    """
+
+    def __init__(self, among: Sequence[Entry], text: str, before: Search | None = None) -> None:
+        self.wanted = catalogue(text)
+        self.among = among
+        self._first = self.wanted.text.casefold().partition(" ")[0]
+        grew = before is not None and before.done and before.among is among and before.narrows_to(text)
+        self._left = iter(before.passed if before is not None and grew else among)
+        self.passed: list[Entry] = []
+        """The entries that pass, in their order."""
+        self._ranks: tuple[list[Entry], list[Entry], list[Entry]] = [], [], []
+        self.done = False
+        if not self.wanted:
+            self.passed, self._ranks, self.done = [*among], ([*among], [], []), True
+
+    def narrows_to(self, text: str) -> bool:
+        """Whether every entry that passes a filter passes this one: plain words, of which the last is continued."""
+        return text.startswith(self.wanted.text) and all(each.isalnum() or each in "_ " for each in text)
+
+    @property
+    def found(self) -> list[Entry]:
+        """The entries found so far: first those whose name begins with the first word, then those with it in the name."""
+        return [entry for rank in self._ranks for entry in rank]
+
+    def step(self, seconds: float, *, until_sure: bool = False) -> bool:
+        """Searches for a time; with ``until_sure`` only until the first of all is found. Returns whether it is done."""
+        end = perf_counter() + seconds
+        while not self.done and not (until_sure and self._ranks[0]):
+            some = [*islice(self._left, 200)]
+            self.done = len(some) < 200
+            for entry in filter(self.wanted.matches, some):
+                name = entry.name[:200].casefold()
+                at = 0 if name.startswith(self._first) else 1 if self._first in name else 2
+                self._ranks[at].append(entry)
+                self.passed.append(entry)
+            if perf_counter() > end:
+                break
+        return self.done
+
+
+def log(text: str) -> Terms[ev.Event]:
+    """Parses a filter: ``level:warning`` is that level or a more severe one; ``logger:`` and ``source:`` take a part."""
+    return read(
+        text,
+        {
+            "level": _level,
+            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
+            "source": start(lambda event: told(event)[0]),
+        },
+        said=lambda event: told(event)[:2],
+    )
+
+
+MESSAGES: Final = (*WARNINGS, ev.Stderr, ev.Log)
+"""Events beside the requests that ``check`` looks at."""
+
+_OF_MESSAGES: Final = ("violation", "source", "level", "logger")
+
+
+def names_messages(text: str) -> tuple[bool, bool]:
+    """Returns whether a filter has a term of messages alone, and whether it has one that may find a message."""
+    found = [(term["field"] or "").lower() for term in TERM.finditer(text) if not term["no"]]
+    own = any(each in _OF_MESSAGES for each in found)
+    return own, own or "" in found
+
+
+def messages(text: str, request: Callable[[ev.Event], Request | None], server: str) -> Terms[ev.Event]:
+    """Parses a filter of requests for what is beside them: ``violation:`` is a part of a rule, or the side that broke it.
+
+    ``request`` returns the request that an event names. What only a request has finds nothing.
+    """
+
+    def of(text: Callable[[Request], str]) -> FieldTest[ev.Event]:
+        return part(lambda event: "" if (row := request(event)) is None else text(row))
+
+    nothing: dict[str, FieldTest[ev.Event]] = {
+        each: lambda _: lambda _: False
+        for each in ("state", "outcome", "cause", "reason", "text", "result", "args", "took", "size")
+    }
+    return read(
+        text,
+        {
+            **nothing,
+            "violation": part_of_any(_broken),
+            "level": _level,
+            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
+            "source": start(lambda event: told(event)[0]),
+            "id": lambda value: lambda event: str(getattr(event, "id", None)).casefold() == value,
+            "name": of(lambda row: row.name),
+            "tool": of(lambda row: row.name),
+            "method": of(lambda row: row.method),
+            "server": part(lambda _: server),
+        },
+        said=_said_of_message,
+        typing=False,
+    )
+
+
+_RULES: Final[dict[type[ev.Event], str]] = {
+    ev.Duplicate: "duplicate-response",
+    ev.Unknown: "unknown-response",
+    ev.Pollution: "pollution",
+}
+"""The rules that a server breaks by events with a name of their own."""
+
+
+def _broken(event: ev.Event) -> Iterable[str]:
+    """Returns the rule that an event breaks, and the side that broke it."""
+    if isinstance(event, ev.Violation):
+        return event.rule, event.by.value
+    rule = _RULES.get(type(event))
+    return (rule, ev.Origin.SERVER.value) if rule else ()
+
+
+def _said_of_message(event: ev.Event) -> Iterable[str]:
+    if type(event) in _RULES:
+        yield "violation"
+    whole = (event.line,) if isinstance(event, (ev.Stderr, ev.Pollution)) else ()
+    yield from (*told(event)[:2], *((event.data,) if isinstance(event, ev.Log) else whole))
+
+
+def _level(value: str) -> Test[ev.Event]:
+    least = next((at for at, level in enumerate(LOG_LEVELS) if level.startswith(value)), None)
+    if least is None:
+        raise ValueError(f"Unknown level {value!r}. Choose from: {', '.join(LOG_LEVELS)}.")
+    return lambda event: isinstance(event, ev.Log) and event.level in LOG_LEVELS[least:]
+
+
+def wire(text: str) -> Terms[FrameHead | None]:
+    """Parses a filter: ``dir:in`` or ``dir:out``, a whole ``id:``, a part of a ``method:``; the body is not searched."""
+    return read(
+        text,
+        {
+            "dir": one_of(
+                "dir", {"in": ("in",), "out": ("out",)}, lambda head: (head.direction,) if head else ()
+            ),
+            "id": lambda value: lambda head: head is not None and str(head.id).casefold() == value,
+            "method": part(lambda head: "" if head is None else head.method),
+        },
+        said=_said_of_frame,
+    )
+
+
+def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
+    if head is None:
+        return ()
+    return head.method or "response", "" if head.id is None else str(head.id)
+
+
+# -- cancellations ---------------------------------------------------------------------------------------------
+
+
+class _Cancelled(Protocol):
+    """What a cancelled :class:`Request` and a :class:`LoggedCancellation`, one of the index, have in common."""
+
+    @property
+    def id(self) -> RequestId | None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cause(self) -> ev.Cause | None: ...
+    @property
+    def reason(self) -> str: ...
+
+
+_Cancel = TypeVar("_Cancel", bound=_Cancelled)
+
+
+def _fields(came: Callable[[_Cancel], Iterable[Outcome]]) -> dict[str, FieldTest[_Cancel]]:
+    return {
+        "outcome": outcome(came),
+        "cause": cause(lambda each: each.cause),
+        "name": part(_tool),
+        "tool": part(_tool),
+        "method": part(lambda each: each.method),
+        "reason": part(lambda each: each.reason),
+        "id": lambda value: lambda each: str(each.id).casefold() == value,
+    }
+
+
+def _tool(each: _Cancelled) -> str:
+    return each.name or each.method
+
+
+def _said(each: _Cancelled, came: Iterable[Outcome]) -> Iterable[str]:
+    caused = "" if each.cause is None else CAUSES[each.cause]
+    return each.name, each.method, str(each.id), each.reason, caused, *(OUTCOME_WORDS[one] for one in came)
+
+
+def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER) -> Terms[Cancelled]:
+    """Parses a filter: ``outcome:`` and ``cause:`` are words, ``name:`` (or ``tool:``) and ``reason:`` take a part."""
+
+    def came(row: Cancelled) -> Iterable[Outcome]:
+        return () if isinstance(row, ClientViolation) else evidence.outcomes(row, now())
+
+    def said(row: Cancelled) -> Iterable[str]:
+        if isinstance(row, ClientViolation):
+            return *_said(row, ()), row.words
+        until = now()
+        watched = evidence.delivery_words(row, until), evidence.aftermath_words(row, until)
+        return *_said(row, evidence.outcomes(row, until)), *watched
+
+    return read(text, _fields(came), said=said)
+
+
+def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged]]:
+    """Returns the fields of cancellations of all sessions, which are also options of ``log``; ``mark`` precedes these."""
+    return {
+        "server": part(lambda each: f"{each.server}\n{each.session.target}\n{each.session.name}"),
+        **_fields(lambda each: each.outcomes),
+        **_times(mark, lambda each: each.wall),
+    }
+
+
+def logged(text: str) -> Terms[Logged]:
+    """Parses a filter of the cancellations of all sessions, by server and time besides."""
+
+    def said(each: Logged) -> Iterable[str]:
+        words = (each.words,) if isinstance(each, ClientViolation) else ()
+        return each.server, *_said(each, each.outcomes), *words
+
+    return read(text, logged_fields(), said=said)
+
+
+# -- recordings ------------------------------------------------------------------------------------------------
+
+
+def recordings(text: str) -> Terms[RecordedSession]:
+    """Parses a filter of recorded sessions: a part of a server's name or target, and times."""
+    return read(
+        text,
+        {
+            "server": part(lambda each: "\n".join(_server(each))),
+            **_times("", lambda each: each.wall),
+        },
+        said=_server,
+    )
+
+
+def _server(each: RecordedSession) -> Iterable[str]:
+    return each.name, each.server, each.target
+
+
+# -- times -----------------------------------------------------------------------------------------------------
+
+_Timed = TypeVar("_Timed")
+
+_AGO: Final = late(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)")
+_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+def _times(mark: str, at: Callable[[_Timed], float]) -> dict[str, FieldTest[_Timed]]:
+    """Returns the fields of a time in seconds since the epoch: not before ``since``, not after ``until``."""
+
+    def since(value: str) -> Test[_Timed]:
+        first = parse_time(f"{mark}since", value)
+        return lambda each: at(each) >= first
+
+    def until(value: str) -> Test[_Timed]:
+        last = parse_time(f"{mark}until", value, end=True)
+        return lambda each: at(each) <= last
+
+    return {"since": since, "until": until}
+
+
+def parse_time(name: str, text: str, *, end: bool = False) -> float:
+    """Parses an age, a date, or a date and time; returns seconds since the epoch.
+
+    A date alone means its beginning, or with ``end`` its end. Without a time zone it is local time.
+
+    Raises:
+        ValueError: it is invalid.
+    """
+    ago = _AGO.fullmatch(text.strip().lower())
+    if ago is not None:
+        return clock.wall() - float(ago[1]) * _SECONDS[ago[2]]
+    try:
+        made = datetime.fromisoformat(text.strip().upper())
+        if end and re.fullmatch(r"[\d-]+", text.strip()):
+            made += timedelta(days=1, microseconds=-1)
+        return made.timestamp()
+    except (ValueError, OverflowError, OSError):
+        sentence = f"Invalid {name} {text!r}. Use 90s, 15m, 2h, 3d, 1w, or a date such as 2026-11-21T10:30."
+        raise ValueError(sentence) from None

@@ -1,0 +1,179 @@
+"""The columns of the request table: a function that returns each cell, and an entry of :data:`COLUMNS` for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import State
+from mcp_tui.view import badges, durations, rows
+from mcp_tui.view.columns import BY_NAME, NEWEST, Column, Columns, Sort, StyledPiece
+from mcp_tui.view.outline import Item
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
+
+LONG_TEXT_CELLS: Final = 104
+"""Cells from which on a row uses longer texts."""
+
+_ARROW_OUT: Final = words("→")
+
+
+class TableLine(NamedTuple):
+    """A line of the table at a moment.
+
+    ``wide`` asks for longer texts, ``still`` for none that count down; ``told`` is why the connection was lost, as the bar
+    says it, ``logged_at`` has the times of all log messages. The subject of ``item`` is a request, a later round
+    of one (``item.round_``), a child of one (``item.after``), or a request of the server's.
+    """
+
+    item: Item
+    now: float
+    wide: bool = False
+    still: bool = False
+    told: str = ""
+    logged_at: Sequence[float] = ()
+
+    @property
+    def row(self) -> Request | None:
+        """The request itself; ``None`` for a round of one, and for a request of the server's."""
+        return None if self.item.round_ is not None else self.item.row
+
+    @property
+    def badge(self) -> badges.Badge:
+        """The state as a word, a glyph, and a style."""
+        item = self.item
+        if item.server_request is not None:
+            return badges.server_request_badge(item.server_request)
+        assert item.row is not None  # it is one or the other
+        if item.round_ is None:
+            return badges.badge(item.row, self.now)
+        return badges.Badge(
+            safe("round {}", item.round_.number), _ARROW_OUT, badges.badge(item.row, self.now).style
+        )
+
+
+# -- the cells --------------------------------------------------------------------------------------------------
+
+
+def _state(line: TableLine) -> StyledPiece:
+    return line.badge.word, line.badge.style
+
+
+_SHORTER: Final = {
+    badges.AWAITING_INPUT.word: words("waiting"),
+    badges.CANCEL_REQUESTED.word: words("cancelling"),
+    badges.LATE.word: words("late"),
+    badges.GOING_ON_LOST.word: words("prog., lost"),
+    badges.CUT_OFF.word: words("conn. lost"),
+}
+
+
+def _short_state(line: TableLine) -> StyledPiece:
+    return _SHORTER.get(line.badge.word, line.badge.word), line.badge.style
+
+
+def _id(line: TableLine) -> StyledPiece:
+    item = line.item
+    if item.server_request is not None:
+        id_ = item.server_request.request_id
+    elif item.round_ is not None:
+        id_ = item.round_.wire_id
+    else:
+        id_ = "" if item.row is None else item.row.id
+    return brief(str(id_), 40), "muted"
+
+
+def _request(line: TableLine) -> StyledPiece:
+    """Returns method and name, indented for a child of another row."""
+    item = line.item
+    if item.server_request is not None:
+        said = brief(item.server_request.method, 80)
+    else:
+        assert item.row is not None  # as above
+        said = rows.request(item.row) if item.round_ is None else brief(item.row.method, 80)
+    internal = item.row is not None and item.row.internal
+    said = said if item.after is None else safe("  {}", said)
+    return said, "muted" if internal else ""
+
+
+def _children(line: TableLine) -> SafeText:
+    """Returns the number of children, with a minus while they are shown: `` [+3]``."""
+    item = line.item
+    return safe(" [{}{:,}]", "-" if item.expanded else "+", item.children) if item.children else NOTHING
+
+
+def _name(line: TableLine) -> StyledPiece:
+    """Returns the same without ``tools/call``."""
+    said, tone = _request(line)
+    return clean(
+        said.replace("tools/call ", "", 1) if said.lstrip().startswith("tools/call ") else said
+    ), tone
+
+
+_MUTED_STYLES: Final = frozenset({"cancelled", "completed", "lost", "queued"})
+"""Styles of badges for which the result is muted."""
+
+_TELLING: Final = frozenset({"late", "overdue"})
+"""Styles of badges for which the result has the same style."""
+
+
+def _info(line: TableLine) -> StyledPiece:
+    item, row, style = line.item, line.row, line.badge.style
+    if item.server_request is not None:
+        said = badges.outcome_of(item.server_request)
+    elif row is None:
+        said = brief(item.round_.why, 80) if item.round_ is not None else NOTHING
+    elif line.still and item.after is None and row.overdue_until is not None:
+        said = words("overdue")
+    elif row.state is State.LOST and _repeats(line.told, row.error) and not row.late:
+        said = NOTHING
+    else:
+        said = rows.info(row, line.now, wide=line.wide)
+    since = NOTHING if item.after is None else durations.lag(item.after)
+    return join((since, said), " "), "muted" if style in _MUTED_STYLES else style if style in _TELLING else ""
+
+
+def _repeats(told: str, error: str) -> bool:
+    """Whether a sentence begins with an error, which it may say more about: ``Exited with code 7 (1 s after …)``."""
+    begins, end = told.casefold().startswith(error.casefold()), told[len(error) :]
+    return bool(error) and begins and not end[:1].isalnum()
+
+
+def _elapsed(line: TableLine) -> StyledPiece:
+    if line.item.server_request is not None:
+        return durations.elapsed(line.item.server_request.elapsed(line.now)), ""
+    if line.row is None or line.row.sent_at is None:
+        return NOTHING, ""
+    shown = durations.elapsed(line.row.elapsed(line.now))
+    return (safe("{}!", shown), "warning") if rows.near_limit(line.row, line.now) else (shown, "")
+
+
+def _limit(line: TableLine) -> StyledPiece:
+    row = line.row
+    return NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
+
+
+# -- the columns -----------------------------------------------------------------------------------------------
+
+_BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
+_BY_STATE: Final = Sort("state", lambda row, now: badges.BADGES.index(badges.badge(row, now)))
+"""As badges are listed: open requests first."""
+
+_STATE: Final = Column(title=words("State"), cell=_short_state, usual=9, most=11, sort=_BY_STATE)
+_REQUEST: Final = Column(
+    title=words("Request"), cell=_name, tail=_children, weight=6, least=22, usual=7, gap=2, sort=BY_NAME
+)
+_INFO: Final = Column(title=words("Result"), cell=_info, weight=3, least=18, usual=6, live=True, spare=True)
+
+COLUMNS: Final[Columns[TableLine]] = (
+    replace(_STATE, cell=_state, usual=16, most=16, shorter=_STATE),
+    Column(title=words("Id"), cell=_id, usual=2, most=12, right=True),
+    replace(_REQUEST, cell=_request, shorter=_REQUEST),
+    replace(_INFO, title=words("Result or progress"), usual=18, shorter=_INFO),
+    Column(title=words("Elapsed"), cell=_elapsed, usual=7, right=True, live=True, sort=_BY_ELAPSED),
+    Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True, leaves=2, running=True),
+)
+
+SORTS: Final = (NEWEST, *(column.sort for column in reversed(COLUMNS) if column.sort is not None))
+"""The orders of rows, in the order in which a key goes through them."""

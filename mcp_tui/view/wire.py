@@ -1,0 +1,201 @@
+"""The lines of the wire and of the log, and the detail of one frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from mcp_tui.client.schemas import Problem
+from mcp_tui.journal.records import FrameHead
+from mcp_tui.journal.store import EventLog, Frames
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol.descriptions import about, describe
+from mcp_tui.protocol.messages import Json, bytes_text, read_json
+from mcp_tui.protocol.requests import Request
+from mcp_tui.view import durations
+from mcp_tui.view.detail import Section, fact_lines
+from mcp_tui.view.keys import hint
+from mcp_tui.view.lines import DAMAGED, Line, Lines, line, texts
+from mcp_tui.view.text import (
+    NOTHING,
+    SafeText,
+    brief,
+    clean,
+    clip,
+    fit,
+    join,
+    paragraphs,
+    pretty,
+    safe,
+    width,
+    words,
+)
+
+
+def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
+    """Returns the frames of a store as lines; the key of a line is the number of its frame."""
+    return _kept(frames, partial(wire_line, origin=origin))
+
+
+def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
+    """Returns lines of a store under numbers that stay the same while the oldest are dropped."""
+    return Lines(
+        lambda: range(kept.hidden, kept.hidden + len(kept)),
+        lambda number: kept[number - kept.hidden],
+        lambda number, width: line(kept[number - kept.hidden], width),
+    )
+
+
+_SIZE_CELLS: Final = 8
+"""Cells of the size of a message, which may be ``999.9 kB``: names need the room."""
+
+_FROM_TAP: Final = words(" (tap)")
+"""After a message that the tap wrote."""
+
+
+def wire_line(
+    frame: FrameHead | None,
+    room: int,
+    *,
+    origin: float,
+    row: Request | None = None,
+    broken: Sequence[Problem] | None = None,
+) -> Line:
+    """Returns the line of a frame: ``→ 12:04:31.887  notifications/cancelled 212    98 B``.
+
+    ``row`` is its request, which names the tool of a call or response, and has the id of a notification. A frame that is
+    ``broken`` has a mark after its arrow. ``None`` is a frame that cannot be read.
+    """
+    if frame is None:
+        return DAMAGED
+    arrow, tone = (words("→"), "accent") if frame.direction == "out" else (words("←"), "success")
+    cells = max(12, min(80, room - 2 - 14 - _SIZE_CELLS))
+    own = _FROM_TAP if frame.own else NOTHING
+    said = brief(frame.method, 80) or words("response")
+    id_ = row.id if frame.id is None and row is not None else frame.id
+    if id_ is not None:
+        said = join((said, brief(str(id_), 40)), " ")
+    if row is not None:
+        name = "" if row.internal else row.name  # what our own requests are about, their methods say
+        said = join((said, brief(name or ("" if frame.method else row.method), 80)), " ")
+        if width(said) > cells - len(own):
+            said = clean(said.removeprefix("notifications/"))
+    said = safe("{}{}", clip(said, cells - len(own)), own)
+    return line(
+        *(((arrow, tone), (words("✗"), "error")) if broken else ((safe("{} ", arrow), tone),)),
+        (safe("{}  ", durations.moment(frame.at, origin)), "muted"),
+        fit(said, cells),
+        (fit(durations.size(frame.size), _SIZE_CELLS, right=True), "muted"),
+        key=frame.seq,
+    )
+
+
+# -- one frame in the detail ---------------------------------------------------------------------------------
+
+JSON_FRAME_BYTES: Final = 1024 * 1024
+"""The size in bytes above which a frame is not shown as JSON."""
+
+RAW: Final = 16_384
+"""The number of raw bytes that are shown."""
+
+_BYTES_A_LINE: Final = 16
+
+
+def frame_sections(
+    head: FrameHead, raw: bytes | None, broken: Sequence[Problem], *, origin: float, revision: str = ""
+) -> list[Section]:
+    """Returns the detail of a frame: ``broken`` are its schema violations, ``raw`` its bytes, if kept."""
+    way = words("→ to the server") if head.direction == "out" else words("← from the server")
+    if head.own:
+        way = (
+            words("→ to the server, by the tap")
+            if head.direction == "out"
+            else words("← to the client, by the tap")
+        )
+    kind = brief(head.method, 120) or words("response")
+    rows = (
+        ("way", way),
+        ("what", kind),
+        ("id", words("") if head.id is None else brief(repr(head.id), 120)),
+        ("when", durations.moment(head.at, origin)),
+        ("size", safe("{} · message {:,}", durations.size(head.size), head.seq)),
+        ("stream", words("") if head.stream is None else safe("of request {}", brief(str(head.stream), 80))),
+    )
+    sections = [Section(words(""), fact_lines(rows, 7))]
+    if broken:
+        told = [line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken]
+        whose = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
+        sections.append(Section(words("Schema violation"), [*told, whose]))
+    if raw is not None and len(raw) <= JSON_FRAME_BYTES:
+        try:
+            json = texts(pretty(read_json(raw)))
+        except ValueError as error:
+            json = texts([safe("not JSON: {}", brief(str(error)))], "error")
+        sections.append(Section(words("JSON"), json))
+    gone = texts([words("no longer available")], "muted")
+    return [*sections, Section(words("Bytes"), gone if raw is None else raw_lines(raw))]
+
+
+def raw_lines(raw: bytes) -> list[Line]:
+    """Returns raw bytes as text if they are UTF-8, otherwise in hexadecimal."""
+    shown = raw[:RAW]
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        lines = [_hex(at, shown[at : at + _BYTES_A_LINE]) for at in range(0, len(shown), _BYTES_A_LINE)]
+    else:
+        lines = texts(paragraphs(shown.decode(errors="ignore")))  # a character may be cut
+    if len(raw) > RAW:
+        lines.append(line((safe("… and {} more", durations.size(len(raw) - RAW)), "muted")))
+    return lines
+
+
+def _hex(at: int, row: bytes) -> Line:
+    codes = " ".join(f"{each:02x}" for each in row)
+    text = "".join(chr(each) if 0x20 <= each < 0x7F else "." for each in row)
+    return line((safe("{:06x}  ", at), "muted"), safe("{:<47}  ", codes), (clean(text), "muted"))
+
+
+def parsed(raw: bytes | None) -> Json:
+    """Returns the JSON of a frame, its text if it is not JSON, or ``None`` if it is not kept."""
+    if raw is None:
+        return None
+    try:
+        return read_json(raw)
+    except ValueError:
+        return bytes_text(raw)
+
+
+def reason(broken: Sequence[Problem]) -> SafeText:
+    """Returns the schema violations of a frame in one line."""
+    more = safe("and {:,} more", len(broken) - 1) if len(broken) > 1 else words("")
+    return join((brief(str(broken[0]), 200), more), ", ")
+
+
+# -- the log -------------------------------------------------------------------------------------------------
+
+WIRE_LINE_CHARACTERS: Final = 2000
+"""The number of characters shown of one line of the log."""
+
+
+def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
+    """Returns the log of a store as lines."""
+    return _kept(log, lambda event, _: log_line(event, origin=origin))
+
+
+def log_line(event: ev.Event, *, origin: float) -> Line:
+    """Returns the line of an event: its time, its source, and its text."""
+    source, said, tone = told(event)
+    time, whose = durations.moment(event.at, origin), safe("{} ", fit(source, 9))
+    return line((time, "muted"), words("  "), (whose, tone or "muted"), (said, tone), key=event)
+
+
+def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:
+    """Returns the source of an event, its text with the id of its request, and its tone."""
+    known = describe(event)
+    id_ = about(event)
+    request = words("") if id_ is None else safe("request {}:", brief(str(id_), 40))
+    key = hint(": {server.menu}") if isinstance(event, ev.Degraded) else words("")
+    said = safe("{}{}", join((request, brief(known.words(event), WIRE_LINE_CHARACTERS)), " "), key)
+    return clean(known.source), said, known.tone(event)
