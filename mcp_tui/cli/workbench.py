@@ -185,7 +185,7 @@ def preferences() -> Preferences:
 
 def show(app: WorkbenchApp) -> int:
     """Runs an app and leaves the terminal as it was; the exit status. Raises the error that ended the app."""
-    from mcp_tui.tui.restore import restoring
+    from mcp_tui.tui.terminal.restore import restoring
 
     with restoring(app.leave_soon) as terminal:
         status = app.run()

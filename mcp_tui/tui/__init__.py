@@ -1,1 +1,1 @@
-"""The workbench: a Textual app, its screens and widgets, and ``view``, the pure functions that word what they show."""
+"""The workbench: a Textual app, its screens and widgets, the sources of what they show, and its terminal."""

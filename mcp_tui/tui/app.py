@@ -23,7 +23,7 @@ from mcp_tui.tui.garbage import Collector
 from mcp_tui.tui.host import FRAME_STYLES, STYLES, Host, Offer
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, OpeningScreen
-from mcp_tui.tui.terminal_background import Background
+from mcp_tui.tui.terminal.background import Background
 from mcp_tui.tui.themes import AUTO, first_theme, load_themes, shown, stamp
 from mcp_tui.view.keys import CANCELS, EVERYWHERE, hint, names_in, use
 from mcp_tui.view.text import SafeText, brief, join, safe, words
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from mcp_tui.journal.index import Logged, RecordedSession
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.protocol.requests import Request
-    from mcp_tui.tui.driver import TerminalDriver
     from mcp_tui.tui.screens.workbench import Workbench
-    from mcp_tui.tui.session import Servers, Session
+    from mcp_tui.tui.sources.live import Servers, Session
+    from mcp_tui.tui.terminal.driver import TerminalDriver
 
 
 # Imports that the first frame does not need are inside functions: client and workbench take as long as Textual does.
@@ -341,7 +341,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             # its process starts while these are loaded
             from mcp_tui.config.saved import remember
             from mcp_tui.tui.screens.workbench import Workbench
-            from mcp_tui.tui.session import Session
+            from mcp_tui.tui.sources.live import Session
 
             remember(target)
             session = Session(client, None if limits is None else partial(limits, target))
@@ -393,7 +393,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     @cached_property
     def servers(self) -> Servers:
         """The open servers."""
-        from mcp_tui.tui.session import Servers
+        from mcp_tui.tui.sources.live import Servers
 
         return Servers()
 
@@ -575,7 +575,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def action_suspend(self) -> None:
         """Goes back to the shell until it continues the process; requests and their clocks go on."""
-        from mcp_tui.tui.driver import stop_group
+        from mcp_tui.tui.terminal.driver import stop_group
 
         stopped = False
         with contextlib.suppress(SuspendNotSupported), self.suspend():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_tui.config.settings import Notify
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.protocol.requests import Request
-    from mcp_tui.tui.session import Session
+    from mcp_tui.tui.sources.live import Session
 
 LONG_SECONDS: Final = 5.0
 """Seconds from which on a call is long enough to be left alone."""
@@ -29,7 +29,7 @@ OSC777: Final = ("foot", "rxvt", "contour")
 
 
 class Window(Protocol):
-    """The terminal as far as it is told something: :class:`mcp_tui.tui.driver.TerminalDriver`."""
+    """The terminal as far as it is told something: :class:`mcp_tui.tui.terminal.driver.TerminalDriver`."""
 
     def write(self, data: str, /) -> None: ...
 

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from textual.app import App
 from textual.driver import Driver
@@ -18,15 +18,12 @@ from textual.screen import Screen
 from mcp_tui.config.settings import Timers
 from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.programs import Programs
-from mcp_tui.tui.terminal_background import assumed_light
+from mcp_tui.tui.terminal.background import assumed_light
+from mcp_tui.tui.terminal.driver import TerminalDriver
+from mcp_tui.tui.terminal.programs import Programs
 from mcp_tui.tui.themes import AUTO, automatic
 from mcp_tui.tui.widgets.canvas import AsciiTwins
-from mcp_tui.view.text import NOTHING, SafeText, brief, symbols
-
-if TYPE_CHECKING:
-    from mcp_tui.live.running import Running
-    from mcp_tui.tui.driver import TerminalDriver
+from mcp_tui.view.text import NOTHING, SafeText, symbols
 
 FRAME_STYLES: Final = Path(__file__).with_name("frame.tcss")
 """The styles of the first frame of a workbench."""
@@ -95,8 +92,6 @@ class Host(App[int], inherit_bindings=False):
         """Returns our driver, or the one that ``TEXTUAL_DRIVER`` names."""
         if os.environ.get("TEXTUAL_DRIVER"):
             return super().get_driver_class()
-        from mcp_tui.tui.driver import TerminalDriver
-
         return TerminalDriver
 
     def suiting(self, theme: str) -> str:
@@ -131,17 +126,6 @@ class Host(App[int], inherit_bindings=False):
     def page(self, text: str) -> None:
         """Shows a text in the person's pager."""
         self.run_worker(self.programs.read(text), group="program", exit_on_error=True)
-
-    def attach(self, session: Running) -> None:
-        """Opens a running session over what is on the screen; or says why its recording cannot be read."""
-        from mcp_tui.journal.recording import Recording
-        from mcp_tui.journal.records import RecordingError
-        from mcp_tui.tui.screens.attach import AttachScreen
-
-        try:
-            self.push_screen(AttachScreen(session, Recording(session.summary.recording)))
-        except RecordingError as error:
-            self.notify(brief(str(error), 400), severity="error", markup=False)
 
     async def open_over(
         self,

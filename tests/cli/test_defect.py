@@ -122,7 +122,7 @@ def test_in_a_terminal_the_screen_is_put_back_and_the_report_stands_below(
 
 
 def test_a_url_with_a_password_is_in_no_title():
-    from mcp_tui.tui.session import title
+    from mcp_tui.tui.sources.live import title
 
     said = title(HttpTarget(url=f"https://me:{SECRETS[0]}@example.com/mcp?token={SECRETS[1]}"))
     assert "example.com/mcp" in said

@@ -16,7 +16,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.sources.recorded import RecordedScene
 from mcp_tui.view.badges import GOING_ON, badge
 from tests.cli.keeping import tell
 from tests.journal.making import Session

@@ -27,7 +27,7 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.view.detail import Section
 from mcp_tui.view.server_bar import Link
 from tests.tui.painted import screen_text, widget_text

@@ -41,8 +41,8 @@ from mcp_tui.tui.screens.result import ResultScreen
 from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
-from mcp_tui.tui.session import Servers, Session
-from mcp_tui.tui.sign_in import SignIn
+from mcp_tui.tui.sources.live import Servers, Session
+from mcp_tui.tui.sources.sign_in import SignIn
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.form import Form

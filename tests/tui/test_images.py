@@ -12,9 +12,9 @@ import pytest
 
 from mcp_tui.client.interactions import Inquiry
 from mcp_tui.client.results import Part
-from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import Prompted, SamplingScreen
 from mcp_tui.tui.screens.result import ResultScreen
+from mcp_tui.tui.sources.questions import Question
 from mcp_tui.tui.widgets import image
 from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.view.picture import Picture, decoded

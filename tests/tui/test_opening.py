@@ -22,7 +22,7 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import OpeningScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.view.pane_sizes import Shares
 from tests.tui.driving import Driven
 from tests.waiting import HANG
@@ -123,8 +123,8 @@ async def test_every_size_can_follow_the_one_that_the_first_frame_had(pane: str)
 
 
 def test_the_first_frame_waits_for_nothing_that_talks_to_a_server() -> None:
-    late = ("client.client", "journal.store", "protocol.ledger", "protocol.events", "tui.session")
-    late += ("tui.screens.workbench", "tui.commands", "tui.view.rows")
+    late = ("client.client", "journal.store", "protocol.ledger", "protocol.events", "tui.sources.live")
+    late += ("tui.screens.workbench", "tui.commands", "view.rows")
     libraries = ("pydantic", "pydantic_core", "httpx", "PIL", "jsonschema_rs")
     names = [*(f"mcp_tui.{name}" for name in late), *libraries]
     code = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.events import Key, Paste
 
-from mcp_tui.tui.pastes import END, START, UNENDED_SECONDS, Pastes
+from mcp_tui.tui.terminal.pastes import END, START, UNENDED_SECONDS, Pastes
 from tests.cases import cases
 
 CONTROLS = [*map(chr, (*range(0x20), *range(0x7F, 0xA0)))]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mcp_tui.live.running import sessions
-from mcp_tui.tui.pastes import END, START
+from mcp_tui.tui.terminal.pastes import END, START
 from tests.cli.running import MCP_TUI, SERVERS
 from tests.tap.test_tap import Client
 from tests.tui.terminal import Terminal

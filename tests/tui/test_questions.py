@@ -20,10 +20,10 @@ from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.protocol.requests import State
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.questions import Question, respond
 from mcp_tui.tui.screens import interaction
 from mcp_tui.tui.screens.interaction import RootsScreen, drafted, proposed_roots
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.questions import Question, respond
 from tests.servers.stdio_scripted import processes
 from tests.tui.driving import driving
 from tests.waiting import HANG

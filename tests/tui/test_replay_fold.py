@@ -16,8 +16,8 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
 from mcp_tui.protocol.events import Limits, RequestId
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.recorded import RecordedScene
 from mcp_tui.tui.screens.session_screen import SessionScreen
+from mcp_tui.tui.sources.recorded import RecordedScene
 from mcp_tui.tui.widgets.detail_pane import wrapped_lines
 from mcp_tui.view import detail
 from mcp_tui.view.lines import LineSource

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from mcp_tui.tui.screen_changes import Cells, is_frame, turn
+from mcp_tui.tui.terminal.screen_changes import Cells, is_frame, turn
 
 WIDTH, HEIGHT = 12, 4
 

@@ -19,9 +19,9 @@ from mcp_tui.config.files import shipped_folder
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
-from mcp_tui.tui.pastes import Pastes
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.terminal_background import Answers, Background
+from mcp_tui.tui.terminal.background import Answers, Background
+from mcp_tui.tui.terminal.pastes import Pastes
 from mcp_tui.tui.themes import (
     AUTO,
     FIRST_THEME,

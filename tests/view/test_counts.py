@@ -20,8 +20,8 @@ from mcp_tui.journal.records import EVENTS
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Book
-from mcp_tui.tui.recorded import RecordedScene
-from mcp_tui.tui.session import Counters
+from mcp_tui.tui.sources.live import Counters
+from mcp_tui.tui.sources.recorded import RecordedScene
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.view import list_filters
 from mcp_tui.view.badges import CUT_OFF, GOING_ON, GOING_ON_LOST, LOST, badge

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mcp_tui.journal.recording import Recording
 from mcp_tui.live.running import Running
-from mcp_tui.tui.attached import Attached
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.replay import ReplayScreen
+from mcp_tui.tui.sources.attached import Attached
 from mcp_tui.view.keys import ATTACHED, EVERYWHERE, RECORDING, Key, keys
 from mcp_tui.view.text import brief, safe, words
 

@@ -33,8 +33,8 @@ from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_object, as_text
 from mcp_tui.protocol.values import frozen
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.dialog import LOW_LINES, Dialog, Hint, KeyButton, Piece, place
+from mcp_tui.tui.sources.questions import Question
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.form import Form

@@ -23,6 +23,8 @@ from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import Recent, load_recent
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import Surroundings
+from mcp_tui.journal.recording import Recording
+from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.running import Running, Unknown, sessions
 from mcp_tui.protocol.values import fact
 from mcp_tui.tui.bindings import bindings
@@ -362,10 +364,20 @@ class PickerScreen(Dialog[Target | None]):
         chosen = None if is_line(event.value) else self._chosen
         self._go(chosen or ServerChoice(name=NOTHING, line=event.value))
 
+    def _open_running(self, session: Running) -> None:
+        """Opens a running session over what is on the screen; or says why its recording cannot be read."""
+        # All panes load with it, which the first frame must not wait for.
+        from mcp_tui.tui.screens.attach import AttachScreen
+
+        try:
+            self.app.push_screen(AttachScreen(session, Recording(session.summary.recording)))
+        except RecordingError as error:
+            self.notify(brief(str(error), 400), severity="error", markup=False)
+
     def _go(self, chosen: ServerChoice) -> None:
         if chosen.session is not None:
             if chosen.usable:
-                self.app.attach(chosen.session)
+                self._open_running(chosen.session)
             return
         if chosen.definition is not None:
             self.run_worker(self._choose(chosen.definition), exclusive=True)

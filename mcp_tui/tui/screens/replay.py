@@ -21,9 +21,9 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.tui.bindings import bindings
-from mcp_tui.tui.recorded import RecordedScene, problems
 from mcp_tui.tui.screens.dialog import copied
 from mcp_tui.tui.screens.session_screen import SessionScreen
+from mcp_tui.tui.sources.recorded import RecordedScene, problems
 from mcp_tui.tui.widgets.canvas import Bar
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.view import durations

@@ -14,11 +14,11 @@ from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import Turn
 from mcp_tui.tui.bindings import footer_keys
-from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import TABS, LayoutScreen
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Details, Messages, Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
+from mcp_tui.tui.sources.scene import Scene
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList

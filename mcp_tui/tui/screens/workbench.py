@@ -16,7 +16,7 @@ from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
 from mcp_tui.tui.screens.parts.server_menu import ServerMenu
 from mcp_tui.tui.screens.parts.watching import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.view.catalogue import Entry
 from mcp_tui.view.keys import WORKBENCH
 from mcp_tui.view.server_bar import Link

@@ -11,8 +11,8 @@ import pytest
 
 from mcp_tui.client.interactions import Inquiry, Refusal
 from mcp_tui.config.settings import SamplingSettings, Settings
-from mcp_tui.tui.questions import Question
 from mcp_tui.tui.screens.interaction import FormScreen, InteractionScreen, LinkScreen, Prompted, screen_for
+from mcp_tui.tui.sources.questions import Question
 from mcp_tui.view.text import words
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, look, showing

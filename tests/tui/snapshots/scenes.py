@@ -37,7 +37,7 @@ from mcp_tui.tui.screens.replay import ReplayScreen
 from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
-from mcp_tui.tui.sign_in import SignIn
+from mcp_tui.tui.sources.sign_in import SignIn
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import words
 from tests.cli import keeping

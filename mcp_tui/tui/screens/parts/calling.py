@@ -23,7 +23,7 @@ from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.catalogue import Entry
 from mcp_tui.view.keys import hint

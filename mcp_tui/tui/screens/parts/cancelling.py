@@ -10,9 +10,9 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
-from mcp_tui.tui.attached import Attached
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.attached import Attached
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.badges import badge
 from mcp_tui.view.keys import hint

@@ -15,7 +15,7 @@ from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.catalogue import Entry
 from mcp_tui.view.keys import hint

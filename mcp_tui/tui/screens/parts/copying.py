@@ -14,10 +14,10 @@ from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.evidence import cancellation_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.preferences import Look
-from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
+from mcp_tui.tui.sources.scene import Scene
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.comparing import Side, comparison
 from mcp_tui.view.copies import COPIES

@@ -28,8 +28,8 @@ from mcp_tui.protocol.events import Kind, RequestId
 from mcp_tui.protocol.messages import Json, as_object, bytes_text, read_json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.server_requests import ServerRequest
-from mcp_tui.tui.scene import Scene
 from mcp_tui.tui.screens.layout import LayoutScreen
+from mcp_tui.tui.sources.scene import Scene
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view import copies, detail, durations

@@ -12,7 +12,7 @@ from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
-from mcp_tui.tui.session import Session
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.view.durations import limit
 from mcp_tui.view.rows import plural
 from mcp_tui.view.server_bar import Link

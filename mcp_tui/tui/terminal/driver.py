@@ -13,7 +13,7 @@ import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Generator
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from textual._xterm_parser import XTermParser  # what Textual's own thread reads keys with
 from textual.app import App
@@ -22,11 +22,10 @@ from textual.events import Key
 from textual.message import Message
 
 from mcp_tui.transport.base import Turn
-from mcp_tui.tui.host import Host
-from mcp_tui.tui.pastes import Pastes
-from mcp_tui.tui.restore import reset
-from mcp_tui.tui.screen_changes import Cells, is_frame
-from mcp_tui.tui.terminal_background import BACKGROUND_QUERY, Answers, Background
+from mcp_tui.tui.terminal.background import BACKGROUND_QUERY, Answers, Background
+from mcp_tui.tui.terminal.pastes import Pastes
+from mcp_tui.tui.terminal.restore import reset
+from mcp_tui.tui.terminal.screen_changes import Cells, is_frame
 
 UNDRAWN_CHARACTERS: Final = 64 * 1024
 """Characters that may wait for the terminal, a few frames; what is drawn beyond them is dropped."""
@@ -131,6 +130,13 @@ def stop_group() -> bool:
     return bool(continued)
 
 
+@runtime_checkable
+class OwnsTerminal(Protocol):
+    """An app that is given its driver: :class:`~mcp_tui.tui.host.Host`."""
+
+    terminal: TerminalDriver | None
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver, with an :class:`Output` in place of a queue that blocks the loop if the terminal does not read."""
 
@@ -138,7 +144,7 @@ class TerminalDriver(LinuxDriver):
         ignored = signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN  # before Textual takes it
         super().__init__(app, **options)  # pyright: ignore[reportUnknownMemberType] - an app of whatever result
         self._host = app
-        if isinstance(app, Host):
+        if isinstance(app, OwnsTerminal):
             app.terminal = self
         self._titled = False
         self._here = asyncio.get_running_loop()

@@ -48,7 +48,7 @@ class Answers:
     def typed(self, text: str) -> str:
         """Returns what was typed. The begin of an answer is kept until the rest comes, or a call with an empty text.
 
-        An escape alone at the end of a text is none: :class:`~mcp_tui.tui.pastes.Pastes` joins it with what follows.
+        An escape alone at the end is none: :class:`~mcp_tui.tui.terminal.pastes.Pastes` joins it with what follows.
         """
         whole = _COLOUR_ANSWER.sub(self._take, self._kept + text)
         begun = _BEGUN.search(whole) if text else None

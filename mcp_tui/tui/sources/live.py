@@ -32,8 +32,8 @@ from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
 from mcp_tui.transport.errors import TransportError, sentence, within
 from mcp_tui.tui.preferences import ASK_SECONDS
-from mcp_tui.tui.questions import Question, respond
-from mcp_tui.tui.sign_in import SignIn
+from mcp_tui.tui.sources.questions import Question, respond
+from mcp_tui.tui.sources.sign_in import SignIn
 from mcp_tui.view.badges import LATE
 from mcp_tui.view.cancellations import Cancellations
 from mcp_tui.view.catalogue import Catalogue

@@ -11,7 +11,7 @@ from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
 from mcp_tui.transport.base import spawn
-from mcp_tui.tui.recorded import RecordedScene
+from mcp_tui.tui.sources.recorded import RecordedScene
 from mcp_tui.view.text import SafeText, brief, safe, words
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.recorded import RecordedScene
-    from mcp_tui.tui.session import Session
+    from mcp_tui.tui.sources.live import Session
+    from mcp_tui.tui.sources.recorded import RecordedScene
 
 Scene: TypeAlias = "Session | RecordedScene"
 """The panes use the members that both have."""
