@@ -11,7 +11,7 @@ import resource
 import sys
 from typing import Final
 
-from mcp_tui.cli.output import Exit, Failure, out, prepare, warn
+from mcp_tui.cli.output import Exit, Failure, HelpAsked, out, prepare, warn
 
 FILES: Final = 8192
 """Wanted limit of open files: each HTTP request in flight has a connection, and many systems allow 256."""
@@ -57,7 +57,7 @@ def allow_files() -> None:
 def _run(arguments: list[str]) -> int:
     from importlib import import_module
 
-    from mcp_tui.cli.grammar import HelpAsked, read
+    from mcp_tui.cli.grammar import read
     from mcp_tui.cli.options import COMMANDS, SCREENS, STARTING
 
     try:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Final, NamedTuple
 
 from mcp_tui.cli.options import COMMANDS, FILTERING, PAIRS, VALUED, defaults_of, options_of
-from mcp_tui.cli.output import Failure
+from mcp_tui.cli.output import Failure, HelpAsked
 from mcp_tui.config.tap_words import command_start
 from mcp_tui.protocol.patterns import late
 
@@ -26,10 +26,6 @@ _HOST: Final = late(
     r"(localhost|[\w-]+(\.[\w-]+)+|\[[\da-fA-F:]+\])(:\d+)?(/.*)?|[\w.-]+:\d+(/.*)?", re.ASCII
 )
 """A URL without its scheme."""
-
-
-class HelpAsked(Exception):
-    """Help or the version was asked for; the exception's text is the answer."""
 
 
 class Words(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_tui.cli import live
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
 from mcp_tui.journal.files import Journal, journal_folder, journals
@@ -114,8 +115,6 @@ def _find(named: str) -> Journal:
 
 def _running(start: str) -> Journal:
     """Returns what a running session has recorded so far, named as in ``ps``."""
-    from mcp_tui.cli import live
-
     session = live.named(start)
     if not session.summary.recording:
         raise Failure(

@@ -1,11 +1,10 @@
-"""``ps``, ``cancel``, ``attach``, and ``--session``: the running sessions of this user."""
+"""``ps``, ``cancel``, and ``--session``: the running sessions of this user."""
 
 from __future__ import annotations
 
 import json
 import sys
 from contextlib import suppress
-from functools import partial
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,8 +37,8 @@ NOT_YET: Final = "not sent yet"
 
 
 def run(name: str, given: Words) -> int:
-    """Runs one of the three; returns the exit status."""
-    return {"ps": _ps, "cancel": _cancel, "attach": _attach}[name](given)
+    """Runs one of the two; returns the exit status."""
+    return (_ps if name == "ps" else _cancel)(given)
 
 
 # -- ps --------------------------------------------------------------------------------------------------------
@@ -228,26 +227,6 @@ def _cancel(given: Words) -> int:
     return Exit.COMPLETED
 
 
-def _attach(given: Words) -> int:
-    if len(given.words) > 1:
-        raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session.")
-    chosen = named(given.words[0]) if given.words else _only()
-    if not chosen.summary.recording:
-        raise Failure(
-            f"Session {chosen.name} keeps no recording, so there is nothing to show. Use mcp-tui ps."
-        )
-    from mcp_tui.cli import workbench
-    from mcp_tui.journal.recording import Recording
-
-    recording = Recording(chosen.summary.recording)
-    workbench.need_terminal("attach", "ps and cancel")
-    from mcp_tui.tui.app import WorkbenchApp
-    from mcp_tui.tui.screens.attach import AttachScreen
-
-    opening = partial(AttachScreen, chosen, recording)
-    return workbench.show(WorkbenchApp(None, preferences=workbench.preferences(), opening=opening))
-
-
 def named(start: str) -> Running:
     """Returns the running session whose name begins so, or else the only one whose server has this name.
 
@@ -281,7 +260,12 @@ def named(start: str) -> Running:
     raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
 
 
-def _only() -> Running:
+def only() -> Running:
+    """Returns the one running session.
+
+    Raises:
+        Failure: there is none, there are several, or it does not answer.
+    """
     from mcp_tui.live.running import sessions
 
     running, unknown = sessions()

@@ -515,7 +515,7 @@ COMMANDS: Final = {
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_CANCEL_OPTIONS,)),
-    "attach": _silent("live", "open a running session in the workbench", "[SESSION]"),
+    "attach": _silent("workbench", "open a running session in the workbench", "[SESSION]"),
     "mock": _silent(
         "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)
     ),

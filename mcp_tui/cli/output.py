@@ -56,6 +56,10 @@ class Failure(Exception):
         self.lines = lines
 
 
+class HelpAsked(Exception):
+    """Help or the version was asked for; the exception's text is the answer."""
+
+
 def prepare() -> bool:
     """Prepares the standard streams for any text, whatever the locale is; false where there is no stdout at all."""
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began

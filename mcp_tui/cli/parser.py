@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mcp_tui.cli.grammar import HelpAsked
 from mcp_tui.cli.options import COMMANDS, groups_of, options_of
-from mcp_tui.cli.output import Failure
+from mcp_tui.cli.output import Failure, HelpAsked
 
 
 class _Parser(argparse.ArgumentParser):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.live import borrowed
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import Printer, uncalled
 from mcp_tui.cli.target import in_force, required, settings
@@ -238,8 +239,6 @@ def run(given: Words, body: Body, *, grace: float | None = None, events: bool = 
     """
     began = time.monotonic()
     if getattr(given.options, "session", None) is not None:
-        from mcp_tui.cli.live import borrowed
-
         return asyncio.run(_run(given, borrowed(given), body, began, events=events))
     where = required(given)
 

@@ -1,4 +1,4 @@
-"""The workbench on a server, and ``replay``: the workbench on a recording, read-only."""
+"""The workbench: on a server, on a recording (``replay``, read-only), and on a running session (``attach``)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,17 @@ if TYPE_CHECKING:
     from mcp_tui.tui.preferences import Preferences
 
 
-def run(_name: str, given: Words) -> int:
-    """Opens a recording (``replay``); returns the exit status.
+def run(name: str, given: Words) -> int:
+    """Opens a recording, or a running session; returns the exit status.
 
     Raises:
-        Failure: there is no such recording, it cannot be read, or there is no terminal for it.
+        Failure: there is no such recording or session, it cannot be read, or there is no terminal for it.
     """
+    # What these two need, and the workbench on a server does not, would make its first frame later.
+    return (_attach if name == "attach" else _replay)(given)
+
+
+def _replay(given: Words) -> int:
     from mcp_tui.cli import journals
     from mcp_tui.journal.recording import Recording
 
@@ -50,6 +55,26 @@ def run(_name: str, given: Words) -> int:
     from mcp_tui.tui.screens.replay import ReplayScreen
 
     opening = partial(ReplayScreen, recording, speed=given.options.speed)
+    return show(WorkbenchApp(None, preferences=preferences(), opening=opening))
+
+
+def _attach(given: Words) -> int:
+    from mcp_tui.cli import live
+    from mcp_tui.journal.recording import Recording
+
+    if len(given.words) > 1:
+        raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session.")
+    chosen = live.named(given.words[0]) if given.words else live.only()
+    if not chosen.summary.recording:
+        raise Failure(
+            f"Session {chosen.name} keeps no recording, so there is nothing to show. Use mcp-tui ps."
+        )
+    recording = Recording(chosen.summary.recording)
+    need_terminal("attach", "ps and cancel")
+    from mcp_tui.tui.app import WorkbenchApp
+    from mcp_tui.tui.screens.attach import AttachScreen
+
+    opening = partial(AttachScreen, chosen, recording)
     return show(WorkbenchApp(None, preferences=preferences(), opening=opening))
 
 
