@@ -21,9 +21,9 @@ from mcp_tui.demo.frames import Object, as_list, as_object
 from mcp_tui.journal import records
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.recording import Recording
-from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.inbound import SUBSCRIPTION
 from mcp_tui.protocol.messages import Json, encode, number, read_json, text
+from mcp_tui.protocol.states import TRANSIT
 
 REDACTED_MARK: Final = "‹redacted"
 """The beginning of what stands in place of a secret."""

@@ -43,9 +43,9 @@ from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.trial import ENDED, NO_END, REACTION_SECONDS, Judged, Trial
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
+from mcp_tui.protocol.states import TRANSIT
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import SURVIVES, Strength
-from mcp_tui.protocol.evidence import TRANSIT, quiet_after
+from mcp_tui.protocol.evidence import quiet_after
+from mcp_tui.protocol.states import TRANSIT
 from mcp_tui.protocol.values import fact, frozen
 
 SOME: Final = 2

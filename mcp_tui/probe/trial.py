@@ -16,8 +16,8 @@ from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Strength
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.events import RequestId, Stderr
-from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.messages import Json, as_list, shown
+from mcp_tui.protocol.states import TRANSIT
 from mcp_tui.transport.base import TransportError
 
 MID: Final = 0.4

@@ -14,10 +14,9 @@ from json import dumps
 from typing import Any, Final, TypeVar
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.evidence import moment, rejected_words
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.states import KIND_WORDS, Kind, Origin, RequestId, Signal
-from mcp_tui.protocol.units import limit, number, size, span, unpainted
+from mcp_tui.protocol.units import limit, moment, number, rejected_words, size, span, unpainted
 
 E = TypeVar("E", bound=ev.Event)
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_tui.protocol.states import KIND_WORDS, LISTEN, Cause, Kind, Signal, State
-from mcp_tui.protocol.units import size, span
+from mcp_tui.protocol.states import KIND_WORDS, LISTEN, TRANSIT, Cause, Kind, Signal, State
+from mcp_tui.protocol.units import moment, rejected_words, size, span
 
 if TYPE_CHECKING:
     from mcp_tui.protocol.events import CancelRequested
@@ -165,9 +165,6 @@ def delivery(row: Request) -> Delivery:
         return Delivery.NONE
     return Delivery.WRITTEN if row.accepted_at is None else Delivery.ACCEPTED
 
-
-TRANSIT: Final = 0.3
-"""Seconds after the signal's writing within which a message may have crossed it on its way."""
 
 LEAST_QUIET_SECONDS: Final = 0.5
 """Seconds without progress that are no quiet yet, however close together the messages came."""
@@ -465,13 +462,6 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
     return f"{name}{code}{bytes_} {moment(evidence.after, evidence.most)}"
 
 
-def moment(after: float, most: float | None) -> str:
-    """Returns a time after the cancel in words: ``at +31 ms``, or where it can only be bounded a range."""
-    if most is None or span(most) == span(after):
-        return f"at +{span(after)}"
-    return f"between +{span(after)} and +{span(most)}"
-
-
 def disconnected_words(row: Request) -> str:
     """Returns how and how long after the cancel the connection ended."""
     return f"{row.disconnected or 'the connection ended'} ({span(_disconnected_after(row))} after the cancel)"
@@ -480,12 +470,6 @@ def disconnected_words(row: Request) -> str:
 def _disconnected_after(row: Request) -> float:
     """Returns the seconds from the writing of the cancel to the end of the connection."""
     return max(0.0, (row.disconnected_at or 0.0) - (row.signalled_at or row.cancel_at or 0.0))
-
-
-def rejected_words(code: int | None, after: float) -> str:
-    """Returns the words for an error without an id, ``after`` seconds after a cancel."""
-    said = "the server rejected a message without naming it"
-    return f"{said}{'' if code is None else f' ({code})'}, {span(after)} after the cancel"
 
 
 def short_words(row: Request, until: float) -> str:

@@ -16,10 +16,9 @@ from typing import Any, Final, SupportsIndex
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
-from mcp_tui.protocol.evidence import TRANSIT
 from mcp_tui.protocol.packing import KEEP, PACKED_ROWS, PackedRows, Places, by_name, values_of
 from mcp_tui.protocol.server_requests import NONE, ServerRequestBook
-from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, State
+from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, TRANSIT, State
 from mcp_tui.protocol.transitions import (
     ASPECTS,
     CALLED,

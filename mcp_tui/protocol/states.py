@@ -124,3 +124,6 @@ DEFAULT_LIMITS: Final = Limits()
 
 GRACE: Final = 2.0
 """Seconds that a cancelled row stays *cancel requested* after its notification left: no acknowledgement exists."""
+
+TRANSIT: Final = 0.3
+"""Seconds after the signal's writing within which a message may have crossed it on its way."""

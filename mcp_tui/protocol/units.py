@@ -1,4 +1,4 @@
-"""Formats numbers and log lines for all views. Durations are seconds, sizes are bytes."""
+"""Formats numbers, times, and log lines for all views. Durations are seconds, sizes are bytes."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ def span(seconds: float) -> str:
     if seconds < 0.9995:
         return f"{max(0.0, seconds) * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def moment(after: float, most: float | None) -> str:
+    """Returns a time after the cancel in words: ``at +31 ms``, or where it can only be bounded a range."""
+    if most is None or span(most) == span(after):
+        return f"at +{span(after)}"
+    return f"between +{span(after)} and +{span(most)}"
+
+
+def rejected_words(code: int | None, after: float) -> str:
+    """Returns the words for an error without an id, ``after`` seconds after a cancel."""
+    said = "the server rejected a message without naming it"
+    return f"{said}{'' if code is None else f' ({code})'}, {span(after)} after the cancel"
 
 
 def size(count: int) -> str:
