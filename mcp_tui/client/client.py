@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client import catalogue
-from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connecting import Renewal, connect
 from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, with_trace
+from mcp_tui.client.held_requests import HeldRequests
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.ports import Listener, notify

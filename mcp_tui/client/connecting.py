@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
-from mcp_tui.client.auth.held_requests import HeldRequests
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
+from mcp_tui.client.held_requests import HeldRequests
 from mcp_tui.client.launchers import launcher
 from mcp_tui.client.negotiation import Decision, Reply, Step
 from mcp_tui.client.ports import Caller
