@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
@@ -22,9 +22,7 @@ from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, Reques
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tap.checkpoint import Checkpoint
-
-if TYPE_CHECKING:
-    from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.desk import Desk
 
 UNSEEN: Final = "the tap did not see whether it was answered"
 

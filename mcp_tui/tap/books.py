@@ -21,7 +21,7 @@ from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
 from mcp_tui.tap.checkpoint import FROM_CLIENT
-from mcp_tui.tap.desk import Books, Desk
+from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.server_end import ServerEnd
 from mcp_tui.transport.errors import exit_text
 from mcp_tui.transport.guard import end_group
@@ -298,12 +298,3 @@ class StdioBooks(Account):
         """Has the relay do it."""
         self._leaving.append(id)
         self.desk.say(say=messages.encode(message).decode() + "\n")
-
-
-def begun(desk: Desk, begin: dict[str, Json], at: float) -> Books:
-    """Returns the books of a tap with these options."""
-    if "command" in begin:
-        return StdioBooks(desk, begin, at)
-    from mcp_tui.tap.http_books import HttpBooks
-
-    return HttpBooks(desk, begin)

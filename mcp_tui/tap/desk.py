@@ -30,9 +30,9 @@ from mcp_tui.journal.store import Store
 from mcp_tui.live import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
+from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MethodFrame, as_object
 from mcp_tui.tap import relay
-from mcp_tui.tap.account import Account
 from mcp_tui.tap.checkpoint import packed, unpacked
 from mcp_tui.tap.pipes import write
 from mcp_tui.tap.recorder_link import RECORD, VERSION
@@ -58,6 +58,19 @@ UNENDED_LINE_SECONDS: Final = 2.0
 """Seconds without a byte of the server after which a line that it began is ended for the client."""
 
 
+class ObservedSession(Protocol):
+    """An open session: :class:`~mcp_tui.tap.account.Account`, which describes all of it."""
+
+    ledger: Ledger
+    store: Store
+
+    def end(self) -> None: ...
+    def report(self) -> None: ...
+    def runs_out(self, booked: float, now: float) -> bool: ...
+    def tick(self, now: float) -> None: ...
+    def line_ended(self, at: float) -> bytes: ...
+
+
 class Books(Protocol):
     """The books of a tap: :class:`~mcp_tui.tap.books.StdioBooks` or :class:`~mcp_tui.tap.http_books.HttpBooks`."""
 
@@ -74,7 +87,7 @@ class Books(Protocol):
         """Notes that everything was taken that the recorder before may have had, and why that one ended."""
 
     @property
-    def accounts(self) -> Collection[Account]:
+    def accounts(self) -> Collection[ObservedSession]:
         """Those of open sessions."""
         ...
 
@@ -168,7 +181,7 @@ class Desk:
             os.close(self._orders)
 
     @property
-    def _accounts(self) -> Collection[Account]:
+    def _accounts(self) -> Collection[ObservedSession]:
         return () if self._books is None else self._books.accounts
 
     def _wait(self) -> float | None:

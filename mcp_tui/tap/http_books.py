@@ -1,44 +1,24 @@
-"""The books of a tap over HTTP: copies of what passed become frames, and the frames belong to sessions.
-
-A session is what ``Mcp-Session-Id`` names, or the stream of HTTP+SSE. A client without either (2026-07-28, and servers that
-keep no sessions) is known by its name and by the connections that it uses.
-"""
+"""The books of a tap over HTTP: copies of what passed become frames, and the frames belong to sessions."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import count
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from mcp_tui.config import settings
-from mcp_tui.live.doors import Door
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import (
-    Batch,
-    Frame,
     Json,
     RequestFrame,
     as_object,
 )
-from mcp_tui.protocol.observing import party
-from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
-from mcp_tui.tap.http_exchange import Record, cancel_over, requests_in, secrets_in
+from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.http_exchange import Record, cancel_over
 from mcp_tui.tap.http_heads import Headers, read_head
 from mcp_tui.tap.http_session import TappedSession
-from mcp_tui.transport.addresses import parse
-from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.targets import HttpTarget
-
-if TYPE_CHECKING:
-    from mcp_tui.tap.desk import Desk
-
-SESSIONS: Final = 64
-"""Sessions that are kept open; of more, those end in which nothing happened for longest."""
+from mcp_tui.tap.http_sessions import HttpSessions
 
 OWN_NUMBERS: Final = 1 << 31
 """The first number of an exchange of the tap's own; those of clients are smaller."""
@@ -47,36 +27,13 @@ AGAIN_NUMBERS: Final = 1 << 30
 """Numbers of these that the first recorder may have used."""
 
 
-def _is_taken(session: TappedSession, request: RequestFrame) -> bool:
-    """Whether an id shows that another client sent it, though of the same name: it is in use, or a client begins with it."""
-    row = session.ledger.named(request.id)
-    return row is not None and (row.open or request.method == "server/discover")
-
-
-def _distance(session: TappedSession, id_: object) -> float:
-    """Returns how far an id is behind the last one of a session: most clients count."""
-    last = session.ledger.book.order[-1].wire_id if session.ledger.book.order else 0
-    return id_ - last if isinstance(id_, int) and isinstance(last, int) and id_ > last else float("inf")
-
-
 class HttpBooks:
     """The books of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, desk: Desk, begin: dict[str, Json]) -> None:
+    def __init__(self, desk: Desk, begin: dict[str, Json], _at: float) -> None:
         self.desk = desk
-        self._target = HttpTarget(
-            url=messages.as_text(begin["url"]), name=messages.as_text(begin.get("name"))
-        )
-        self.address = parse(self._target.url)
+        self._sessions = HttpSessions(desk, self, begin)
         self.over = False
-        self.begin = begin
-        self.name = self._target.name or self.address.host
-        self.by_id: dict[str, TappedSession] = {}
-        self.last: dict[int, TappedSession] = {}
-        """The session of the last message of a connection."""
-        self._by_endpoint: dict[bytes, TappedSession] = {}
-        self._sessions: list[TappedSession] = []
-        """That of the last message at the end."""
         self._records: dict[int, Record] = {}
         """The open exchanges."""
         self._own_numbers = count(OWN_NUMBERS + (AGAIN_NUMBERS if begin.get("again") else 0))
@@ -84,19 +41,14 @@ class HttpBooks:
         """The sessions whose streams hold a server that is stopping, until their last call is over."""
         self._refused = 0
         """The last exchange of a client to which the server refused a connection."""
-        self._chosen = settings.load().settings
-        self._count = 0
-        """The number of the last session."""
         self._recalled: TappedSession | None = None
         """The session of which the recorder before tells."""
         self._last: list[Any] = []
-        own = self.address.authorization or ""
-        self._secrets = secrets_in([(b"authorization", own.encode())])
 
     @property
     def accounts(self) -> list[TappedSession]:
         """The open sessions."""
-        return [each for each in self._sessions if not each.over]
+        return self._sessions.accounts
 
     # -- records -----------------------------------------------------------------------------------------------
 
@@ -106,7 +58,7 @@ class HttpBooks:
             case b"q":
                 (connection, method, target), headers = read_head(data)
                 self._records[number] = Record(
-                    self,
+                    self._sessions,
                     number,
                     method=method.decode("latin-1"),
                     target=target,
@@ -114,7 +66,7 @@ class HttpBooks:
                     connection=int(connection),
                 )
             case b"l":
-                self.last.pop(number, None)
+                self._sessions.last.pop(number, None)
                 left = [each for each in self._records.values() if each.listens and each.connection == number]
                 for each in left:
                     del self._records[each.number]
@@ -128,9 +80,7 @@ class HttpBooks:
             case b"f" if self.desk.restoring:
                 self._has_left_before(number, at, data)
             case b"s":
-                self._secrets.update(messages.read_json(data))
-                for each in self._sessions:
-                    each.store.learn(self._secrets)
+                self._sessions.learn(messages.read_json(data))
             case b"x":
                 self._end("the tap was ended", expected=True, at=at)
             case _:
@@ -168,7 +118,7 @@ class HttpBooks:
         frame = messages.parse(raw)
         if not isinstance(frame, messages.MethodFrame):
             return
-        record = self._records.setdefault(number, Record(self, number))
+        record = self._records.setdefault(number, Record(self._sessions, number))
         record.session = session
         said = self.desk.said(session.number, frame)
         if said is not None:
@@ -186,8 +136,12 @@ class HttpBooks:
 
     def needed(self) -> Iterator[tuple[bytes, float, int, bytes]]:
         """Yields what another recorder needs: of the tap, then of each session, its exchanges, and its open requests."""
-        last: list[Json] = [[connection, each.number] for connection, each in self.last.items()]
-        known: dict[str, Json] = {"count": self._count, "last": last, "secrets": sorted(self._secrets)}
+        last: list[Json] = [[connection, each.number] for connection, each in self._sessions.last.items()]
+        known: dict[str, Json] = {
+            "count": self._sessions.count,
+            "last": last,
+            "secrets": sorted(self._sessions.secrets),
+        }
         yield b"m", 0.0, 0, messages.encode(known)
         for session in (None, *self.accounts):
             if session is not None:
@@ -203,21 +157,21 @@ class HttpBooks:
         known: Any = messages.read_json(data) if kind in (b"m", b"y", b"v") else None
         match kind:
             case b"m" if not number:
-                self._count, self._last = known["count"], known["last"]
-                self._secrets.update(known["secrets"])
+                self._sessions.count, self._last = known["count"], known["last"]
+                self._sessions.learn(known["secrets"])
             case b"m":
-                self._recalled = self.new_session(known["began"], number, known["door"])
+                self._recalled = self._sessions.new_session(known["began"], number, known["door"])
                 self._recalled.remember(known)
                 if self._recalled.id:
-                    self.by_id[self._recalled.id] = self._recalled
+                    self._sessions.by_id[self._recalled.id] = self._recalled
                 if known["transport"] == "sse":
-                    self._by_endpoint[self._recalled.target] = self._recalled
+                    self._sessions.by_endpoint[self._recalled.target] = self._recalled
             case b"y":
                 headers = [
                     (name.encode("latin-1"), value.encode("latin-1")) for name, value in known["headers"]
                 ]
                 record = self._records[number] = Record(
-                    self,
+                    self._sessions,
                     number,
                     method=known["method"],
                     target=known["target"].encode("latin-1"),
@@ -241,15 +195,10 @@ class HttpBooks:
     def restored(self, at: float, why: str) -> None:
         """Goes on as a recorder does that was always there."""
         for connection, number in self._last:
-            self._of_number(number, partial(self.last.setdefault, connection))
+            self._of_number(number, partial(self._sessions.last.setdefault, connection))
         for each in self.accounts:
             each.event(ev.Note(at=at, text=each.continues(why)))
-            self._open_door(each)
-
-    def _open_door(self, session: TappedSession) -> None:
-        if self._chosen.reachable:
-            with suppress(OSError):
-                session.open_door(Door(session.door))
+            self._sessions.open_door(each)
 
     def killed(self, at: float) -> None:
         """Notes that the relay is gone without a word."""
@@ -264,7 +213,7 @@ class HttpBooks:
         self, left: Callable[[float], None], session: int, target: bytes, headers: Headers, body: bytes
     ) -> Record:
         """Has a message of the tap's own sent; returns its exchange."""
-        record = Record(self, next(self._own_numbers), target=target, left=left)
+        record = Record(self._sessions, next(self._own_numbers), target=target, left=left)
         self._records[record.number] = record
         self.desk.say(
             post=record.number,
@@ -278,91 +227,3 @@ class HttpBooks:
     def open_in(self, session: TappedSession) -> Iterator[int]:
         """Returns the numbers of the open exchanges of a session."""
         return (each.number for each in self._records.values() if each.session is session)
-
-    # -- sessions ----------------------------------------------------------------------------------------------
-
-    def is_endpoint(self, target: bytes) -> bool:
-        """Whether messages go there; what else passes, such as a sign-in, is not recorded."""
-        path = self.address.url.raw_path.partition(b"?")[0].rstrip(b"/")
-        return target.partition(b"?")[0].rstrip(b"/") == path or target in self._by_endpoint
-
-    def session_of(self, record: Record, frame: Frame | Batch | None) -> TappedSession | None:
-        """Returns the session that an exchange belongs to; ``None`` if that is not known yet."""
-        named = record.headers.get("mcp-session-id", "")
-        requests = requests_in(frame)
-        meta = as_object(as_object(requests[0].params if requests else None).get("_meta"))
-        claimed = messages.as_text(meta.get(META_PROTOCOL_VERSION)) or record.headers.get(
-            "mcp-protocol-version", ""
-        )
-        revision = REVISIONS.get(claimed)
-        modern = revision is not None and revision.modern
-        client = party(meta.get(META_CLIENT_INFO))
-        if target := self._by_endpoint.get(record.target):
-            return self._used(target)
-        # 2026-07-28 has no sessions: an id that is sent along means nothing.
-        if named and not modern:
-            found = self.by_id.get(named)
-            # Its handshake was before this tap began.
-            if found is None and frame is not None:
-                found = self.by_id[named] = self.new_session(monotonic())
-                found.id = named
-            return self._used(found)
-        if any(each.method == "initialize" for each in requests):
-            client = party(as_object(requests[0].params).get("clientInfo"))
-            return self._used(self._unsettled(client))
-
-        def fits(each: TappedSession) -> bool:
-            known = (
-                each.ledger.negotiated.transport == "http"
-                and not each.id
-                and each.is_modern in (None, modern)
-            )
-            same = not client or each.observer.client in ("", client)
-            return known and same and not (modern and any(_is_taken(each, request) for request in requests))
-
-        own = None if record.connection is None else self.last.get(record.connection)
-        if own is not None and not own.over and fits(own):
-            return self._used(own)
-        found = [each for each in reversed(self._sessions) if not each.over and fits(each)]
-        number = requests[0].id if requests else None
-        return self._used(min(found, key=lambda each: _distance(each, number), default=None))
-
-    def _used(self, session: TappedSession | None) -> TappedSession | None:
-        if session is not None and not session.over:
-            self._sessions.remove(session)
-            self._sessions.append(session)
-            return session
-        return None
-
-    def _unsettled(self, client: str) -> TappedSession | None:
-        """Returns the session of a client that has asked for a revision so far, and was refused."""
-        for each in reversed(self._sessions):
-            asks = each.is_modern is None and not each.id and each.ledger.negotiated.transport == "http"
-            if asks and not each.ledger.live and each.observer.client in ("", client):
-                return each
-        return None
-
-    def new_session(self, at: float, number: int = 0, door: str = "") -> TappedSession:
-        """Returns a new session, with a journal of its own; one with a ``number`` goes on in the place of another."""
-        self._sessions = self.accounts
-        for each in self._sessions[: max(0, len(self._sessions) - SESSIONS + 1)]:
-            each.close("nothing happened in it for long", expected=True, at=at)
-        store = self.desk.open_store(self._target, self._chosen, self.begin, at)
-        store.learn(self._secrets)
-        self._count = max(self._count, number) if number else self._count + 1
-        session = TappedSession(self, number or self._count, store, at, door or os.urandom(6).hex())
-        if not self.desk.restoring:
-            self._open_door(session)
-        self._sessions.append(session)
-        return session
-
-    def opened(self, record: Record, endpoint: bytes, at: float) -> TappedSession | None:
-        """Returns the session of a stream over HTTP+SSE, which names where its messages go."""
-        try:
-            target = self.address.resolve(endpoint.decode("utf-8", "replace")).url.raw_path
-        except TransportError:
-            return None
-        session = self._unsettled("") or self.new_session(at)
-        session.becomes_sse(record, target)
-        self._by_endpoint[target] = session
-        return session

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from mcp_tui.journal.masks import known_secrets
-from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
@@ -24,33 +22,16 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tap.account import salvaged
 from mcp_tui.tap.event_pipe import EVENT_BYTES, fields_of
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
+from mcp_tui.tap.http_session import Exchange, TappedSession
+from mcp_tui.tap.http_sessions import HttpSessions, requests_in, secrets_in
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks
 from mcp_tui.transport.http_errors import REFUSED, media_type, refusal
-from mcp_tui.transport.targets import HttpTarget
-
-if TYPE_CHECKING:
-    from mcp_tui.tap.http_books import HttpBooks
-    from mcp_tui.tap.http_session import TappedSession
 
 MEMORY_BYTES: Final = 64 * 1024
 """Bytes of a body, or of an event, that has begun, of which another recorder would get all."""
 
 DECODED_BYTES: Final = 1 << 20
 """Bytes that are decompressed at once."""
-
-
-def requests_in(frame: Frame | Batch | None) -> list[RequestFrame]:
-    """Returns the requests of a message, or of a batch."""
-    frames = frame.frames if isinstance(frame, Batch) else (frame,)
-    return [each for each in frames if isinstance(each, RequestFrame)]
-
-
-def secrets_in(headers: Headers) -> set[str]:
-    """Returns the secrets in headers, and those within them."""
-    texts = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-    return known_secrets(
-        HttpTarget(url="", repeated=tuple(each for each in texts if is_secret_name(each[0])))
-    )
 
 
 class BodyCopy:
@@ -90,12 +71,12 @@ class BodyCopy:
         return Oversized(head=bytes(self._data), size=self._size, tail=self._tail)
 
 
-class Record:
-    """An exchange. One of the tap's own has no ``connection``; ``left`` is called when its message has left."""
+class Record(Exchange):
+    """An exchange; ``left`` is called when the message of one of the tap's own has left."""
 
     def __init__(
         self,
-        books: HttpBooks,
+        sessions: HttpSessions,
         number: int,
         *,
         method: str = "POST",
@@ -104,19 +85,8 @@ class Record:
         connection: int | None = None,
         left: Callable[[float], None] | None = None,
     ) -> None:
-        self.books = books
-        self.number = number
-        self.method = method
-        self.target = target
-        self.connection = connection
-        self.session: TappedSession | None = None
-        self.wires: tuple[RequestId, ...] = ()
-        """The ids of its requests."""
-        self.cancels: RequestId | None = None
-        """The request that it cancels for the tap."""
-        self.listens = connection is not None
-        """Whether the client waits for the response, or for more of it."""
-        self.headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in headers}
+        super().__init__(number, method, target, headers, connection)
+        self._sessions = sessions
         self._given = headers
         self._left = left
         self._has_left = False
@@ -169,19 +139,19 @@ class Record:
         """Notes a request that is complete, or that the server answered before it was."""
         raw, is_torn, self._request = self._request.read(), self._request.is_torn, BodyCopy()
         self._is_asked = True
-        if not self.books.is_endpoint(self.target):
+        if not self._sessions.is_endpoint(self.target):
             return
         if self.method != "POST" or not raw:
-            self.join(self.books.session_of(self, None))
+            self.join(self._sessions.session_of(self, None))
             return
         frame = salvaged(raw) if isinstance(raw, Oversized) else messages.parse(raw)
         if not whole and isinstance(frame, MalformedFrame) and isinstance(raw, bytes):
             found = salvaged(Oversized(head=raw, size=len(raw)))
             frame = found if isinstance(found, RequestFrame) else frame
-        session = self.books.session_of(self, frame) or self.books.new_session(at)
+        session = self._sessions.session_of(self, frame) or self._sessions.new_session(at)
         self.join(session)
         if self.connection is not None:
-            self.books.last[self.connection] = session
+            self._sessions.last[self.connection] = session
         session.headers, session.target = end_to_end(self._given, b"host", b"expect"), self.target
         session.store.learn(secrets_in(self._given))
         seq = 0
@@ -207,7 +177,7 @@ class Record:
         """Makes it one of a session."""
         self.session = session
         if session is not None and session.keeps_back:
-            self.books.desk.order(session=session.number, of=[self.number])
+            self._sessions.desk.order(session=session.number, of=[self.number])
 
     def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:
         """Takes the revision from the headers, where the tap did not hear the handshake."""
@@ -237,11 +207,11 @@ class Record:
         if session is not None and named and not session.id and 200 <= status < 300:
             session.id = named
             session.store.learn([named])
-            self.books.by_id[named] = session
+            self._sessions.by_id[named] = session
 
     def _piece(self, at: float, data: bytes) -> None:
         """Notes a part of the response's body."""
-        if self._unreadable or not self.books.is_endpoint(self.target):
+        if self._unreadable or not self._sessions.is_endpoint(self.target):
             return
         while data:
             decoded = data
@@ -290,7 +260,7 @@ class Record:
         name, data, has_id = fields_of(event)
         self._resumable |= has_id
         if name == b"endpoint" and self.connection is not None:
-            self.join(self.books.opened(self, data, at))
+            self.join(self._sessions.opened(self, data, at))
         elif data and not (is_torn and isinstance(messages.parse(data), messages.UNREADABLE)):
             self._message(at, data)
 
@@ -412,7 +382,7 @@ class Record:
             self._cancel_over(session, self.cancels, at, why)
         elif self._status >= 400 and not self.wires and self.connection is not None and self.method == "POST":
             session.event(
-                ev.Note(at=at, text=refusal(self._status, self._answered, self.books.address, said))
+                ev.Note(at=at, text=refusal(self._status, self._answered, self._sessions.address, said))
             )
         session.ledger.perform()
         self._session_over(session, at)
@@ -426,7 +396,7 @@ class Record:
         elif not self._status:
             ledger.refused(id_, why, at=at)
         elif not 200 <= self._status < 300:
-            text = refusal(self._status, self._answered, self.books.address, said)
+            text = refusal(self._status, self._answered, self._sessions.address, said)
             ledger.refused(id_, text, at=at, status=self._status)
         elif ledger.negotiated.transport != "sse" and not (self._resumable and session.is_modern is False):
             ledger.stream_ended(id_, why, at=at)

@@ -5,10 +5,12 @@ Ids belong to a session, so each has a ledger.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_tui.client import connection
+from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId, Signal
@@ -18,12 +20,9 @@ from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tap.account import Account
 from mcp_tui.tap.checkpoint import FROM_CLIENT
+from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.http_heads import Headers
 from mcp_tui.transport.errors import STOPPING
-
-if TYPE_CHECKING:
-    from mcp_tui.journal.store import Store
-    from mcp_tui.tap.http_books import HttpBooks
-    from mcp_tui.tap.http_exchange import Record
 
 OF_ONE_MESSAGE: Final = (
     b"content-",
@@ -36,23 +35,62 @@ OF_ONE_MESSAGE: Final = (
 """How headers begin that belong to one message."""
 
 
-class TappedSession(Account):
-    """One session. ``books`` are those of the tap, which have given it a ``number``."""
+class Exchange:
+    """An exchange, as its session knows it; one of the tap's own has no ``connection``."""
 
-    def __init__(self, books: HttpBooks, number: int, store: Store, began: float, door: str) -> None:
-        super().__init__(books.desk, "http", store, books.name, books.begin)
-        self.books = books
+    def __init__(
+        self, number: int, method: str, target: bytes, headers: Headers, connection: int | None
+    ) -> None:
+        self.number = number
+        self.method = method
+        self.target = target
+        self.connection = connection
+        self.headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in headers}
+        self.session: TappedSession | None = None
+        self.wires: tuple[RequestId, ...] = ()
+        """The ids of its requests."""
+        self.cancels: RequestId | None = None
+        """The request that it cancels for the tap."""
+        self.listens = connection is not None
+        """Whether the client waits for the response, or for more of it."""
+
+
+class Exchanges(Protocol):
+    """The exchanges of the tap: :class:`~mcp_tui.tap.http_books.HttpBooks`, which describes all of it."""
+
+    def post(
+        self, left: Callable[[float], None], session: int, target: bytes, headers: Headers, body: bytes
+    ) -> Exchange: ...
+    def open_in(self, session: TappedSession) -> Iterable[int]: ...
+
+
+class TappedSession(Account):
+    """One session, which has a ``number`` among those of the tap."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        exchanges: Exchanges,
+        number: int,
+        store: Store,
+        began: float,
+        door: str,
+        name: str,
+        begin: dict[str, Json],
+    ) -> None:
+        super().__init__(desk, "http", store, name, begin)
+        self._all = exchanges
         self.number = number
         self.began = began
         self.door = door
         """The id of its control socket."""
         self.keeps_back = False
         """Whether the relay was ever told to keep an answer back."""
-        self.exchanges: dict[RequestId, Record] = {}
+        self.exchanges: dict[RequestId, Exchange] = {}
         """The exchanges of open requests, by their last ids."""
         self.id = ""
         """The ``Mcp-Session-Id``."""
-        self.streams: list[Record] = []
+        self.streams: list[Exchange] = []
         """The open streams that belong to no request."""
         self._untold: list[tuple[list[Any], str]] = []
         """What the client is told on the next one: it waits, but has no stream."""
@@ -79,7 +117,7 @@ class TappedSession(Account):
             self.desk.order(session=self.number, over=True)
         self.end()
 
-    def becomes_sse(self, stream: Record, target: bytes) -> None:
+    def becomes_sse(self, stream: Exchange, target: bytes) -> None:
         """Notes that it is one over HTTP+SSE."""
         self.ledger.negotiated = Negotiated(transport="sse")
         self.target = target
@@ -99,7 +137,7 @@ class TappedSession(Account):
             self.desk.order(exchange=each.number, close=True)
         return True
 
-    def opens(self, stream: Record) -> None:
+    def opens(self, stream: Exchange) -> None:
         """Notes a stream that belongs to no request."""
         self.streams.append(stream)
         for about, each in self._untold:
@@ -151,7 +189,7 @@ class TappedSession(Account):
     def _kept_back(self, id: object, token: object) -> dict[str, Any]:
         """Returns the order to keep an answer back from now on, wherever in the session it comes."""
         self.keeps_back = True
-        of = [*self.books.open_in(self)]
+        of = [*self._all.open_in(self)]
         target = self.target.decode("latin-1") if self.ledger.negotiated.transport == "sse" else ""
         return {"session": self.number, "named": self.id or target, "of": of, "keep": id, "token": token}
 
@@ -180,7 +218,7 @@ class TappedSession(Account):
         for name, value in ours.items():
             if name.lower().encode() not in names:
                 added[name.encode()] = value.encode("latin-1")
-        record = self.books.post(left, self.number, self.target, [*given, *added.items()], raw)
+        record = self._all.post(left, self.number, self.target, [*given, *added.items()], raw)
         record.session, record.cancels = self, cancels
         record.wires = () if id is None else (id,)
 

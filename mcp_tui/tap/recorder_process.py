@@ -1,7 +1,6 @@
-"""The process of a tap's recorder: how it starts, and how much of the processor it takes.
+"""The start of a tap's recorder, a process of its own, which runs :mod:`mcp_tui.tap.recorder_main`.
 
-It starts beside the server, because a limit must hold from the first line on. Until the recorder has caught up for the first
-time it has the priority of any other process; then it stands back behind the traffic.
+It starts beside the server, because a limit must hold from the first line on.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -11,14 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mcp_tui.live.doors import Door
-
-NICE = 5
-"""How far the recorder stands back behind the traffic: further, and limits would be late on a machine with much to do."""
-
-PROGRAM = "import sys; sys.path[:] = {path!r}; from mcp_tui.tap.recorder_process import run; run()"
+PROGRAM = "import sys; sys.path[:] = {path!r}; from mcp_tui.tap.recorder_main import run; run()"
 """The program of a recorder, which imports from ``path``."""
 
 NAME = "mcp_tui.tap.books"
@@ -74,54 +66,3 @@ def import_path() -> tuple[list[str], str]:
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
     foreign = () if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [each for each in sys.path[not sys.flags.safe_path :] if each not in foreign], own
-
-
-def run() -> None:
-    """Runs a recorder: ``PROGRAM NAME RECORDS ORDERS KIND SESSION``, with the descriptors of two pipes."""
-    import gc
-    import signal
-
-    from mcp_tui.stand_ins import spare_modules
-
-    gc.disable()  # what is imported stays
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    # What ends all processes of a client at once, as a shutdown does, leaves time to write.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
-    spare_modules()
-    # Before most imports, so that whoever looks for running sessions finds this one.
-    door = _door(session) if kind == "stdio" else None
-    from mcp_tui.tap.books import begun
-    from mcp_tui.tap.desk import Desk
-
-    if kind == "http":
-        from importlib import import_module
-
-        import_module("mcp_tui.tap.http_books")  # before the first client comes
-
-    gc.freeze()
-    gc.enable()
-    sys.exit(not Desk(records, orders, begun, door=door, caught_up=stand_back).run())
-
-
-def _door(session: str) -> Door | None:
-    from mcp_tui.config import settings
-
-    if settings.load().settings.reachable:
-        from mcp_tui.live.doors import Door
-
-        try:
-            return Door(session)
-        except OSError:
-            pass
-    return None
-
-
-def stand_back() -> None:
-    """Lets the traffic have the processor first."""
-    os.nice(NICE)
-    try:  # where Linux shares the processor between sessions, a process's own niceness counts in its session only
-        with open("/proc/self/autogroup", "wb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
-            file.write(b"%d" % NICE)
-    except OSError:
-        return

@@ -30,6 +30,8 @@ from time import monotonic, sleep
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, tell, widen, write
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
+from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.tap.started_server import StartedServer
 from mcp_tui.transport.guard import end_group
 
 TYPE_CHECKING = False
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
     from typing import Any, NoReturn
-
-    from mcp_tui.tap.recorder_process import RecorderProcess
-    from mcp_tui.tap.start import StartedServer
 
 STDERR = 2
 SWITCH = 0.0001

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.tap.books import StdioBooks, begun
+from mcp_tui.tap.books import StdioBooks
 from mcp_tui.tap.checkpoint import WHOLE_BYTES
 from mcp_tui.tap.desk import Desk
 
@@ -151,7 +151,7 @@ def recorder(*, again: bool = False) -> Generator[StdioBooks]:
     """The books of a tap, without its relay."""
     records, orders = os.pipe(), os.pipe()
     os.set_blocking(orders[1], False)
-    desk = Desk(records[0], orders[1], begun)
+    desk = Desk(records[0], orders[1], StdioBooks)
     desk.restoring = again
     begin = {"command": ["s"], "path": "s", "pid": 1 << 30, "max_timeout": 500, "timeout": 300, "at": 99.0}
     books = StdioBooks(desk, {**begin, **({"again": 1} if again else {})}, 99.0)

@@ -274,7 +274,7 @@ def test_a_client_that_leaves_a_thousand_descriptors_open_gets_every_byte():
 EARLY: Final = """import os, signal, sys, threading, time
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import Relay, leave
-from mcp_tui.tap.start import StartedServer
+from mcp_tui.tap.started_server import StartedServer
 server = StartedServer(["sleep", "600"])
 real, (server.reports, late) = server.reports, os.pipe()
 def between():

@@ -1,0 +1,66 @@
+"""The program of a tap's recorder, and how much of the processor it takes.
+
+Until the recorder has caught up for the first time it has the priority of any other process; then it stands back behind the
+traffic.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+
+from mcp_tui.stand_ins import spare_modules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcp_tui.live.doors import Door
+
+NICE = 5
+"""How far the recorder stands back behind the traffic: further, and limits would be late on a machine with much to do."""
+
+
+def run() -> None:
+    """Runs a recorder: ``PROGRAM NAME RECORDS ORDERS KIND SESSION``, with the descriptors of two pipes."""
+    gc.disable()  # what is imported stays
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    # What ends all processes of a client at once, as a shutdown does, leaves time to write.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
+    spare_modules()
+    # Before most imports, so that whoever looks for running sessions finds this one.
+    door = _door(session) if kind == "stdio" else None
+    from mcp_tui.tap.desk import Desk
+
+    # One of the two, and before the first client comes.
+    if kind == "http":
+        from mcp_tui.tap.http_books import HttpBooks as Recorder
+    else:
+        from mcp_tui.tap.books import StdioBooks as Recorder
+    gc.freeze()
+    gc.enable()
+    sys.exit(not Desk(records, orders, Recorder, door=door, caught_up=stand_back).run())
+
+
+def _door(session: str) -> Door | None:
+    from mcp_tui.config import settings
+
+    if settings.load().settings.reachable:
+        from mcp_tui.live.doors import Door
+
+        try:
+            return Door(session)
+        except OSError:
+            pass
+    return None
+
+
+def stand_back() -> None:
+    """Lets the traffic have the processor first."""
+    os.nice(NICE)
+    try:  # where Linux shares the processor between sessions, a process's own niceness counts in its session only
+        with open("/proc/self/autogroup", "wb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
+            file.write(b"%d" % NICE)
+    except OSError:
+        return
