@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "mcp_tui"
-TEXT = PACKAGE / "tui" / "view" / "text.py"
+TEXT = PACKAGE / "view" / "text.py"
 
 
 def casts(source: str) -> list[int]:

@@ -175,7 +175,7 @@ _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s"\[\]{},:]+'
 
 def dots(text: str) -> str:
     """Returns a text of the same width that hides it, line by line."""
-    return "".join(each if each == "\n" else "•" * max(1, width(SafeText(each))) for each in text)
+    return "".join(each if each == "\n" else "•" * max(1, width(each)) for each in text)
 
 
 def veiled(text: str, is_secret: Callable[[str], bool]) -> str:

@@ -214,7 +214,7 @@ _marks = cache(_Marks)
 # -- measuring -------------------------------------------------------------------------------------------------
 
 
-def width(text: SafeText) -> int:
+def width(text: str) -> int:
     """Returns the width of ``text`` in cells."""
     if text.isascii():
         return len(text)
@@ -263,7 +263,7 @@ def wrap(text: SafeText, cells: int) -> list[SafeText]:
     reach = cells * (STACKED_MARKS + 1) + 1
     while start < len(text):
         rest = text[start : start + reach]
-        if width(SafeText(rest)) <= cells and start + reach >= len(text):
+        if width(rest) <= cells and start + reach >= len(text):
             lines.append(SafeText(rest))
             break
         head = _head(rest, cells)
