@@ -192,7 +192,7 @@ def test_a_good_client_draws_no_complaint_in_any_cell(language: str, transport: 
 
 QUICK: Final = (
     ("K-07 dies quietly", "python", "stdio", "legacy"),
-    ("K-09 mistakes it", "python", "http", "legacy"),
+    ("K-09 dies", "python", "http", "legacy"),
     ("K-04 what was answered", "python", "stdio", "modern"),
 )
 
@@ -200,7 +200,18 @@ QUICK: Final = (
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "planted",
-    [*QUICK, *slow(*(each for rule in PLANTED for each in cases_of(rule) if each not in QUICK))],
+    [
+        *QUICK,
+        *(
+            pytest.param(
+                each,
+                marks=[pytest.mark.slow, pytest.mark.clock("a client's next call is withheld for seconds")],
+            )
+            for rule in PLANTED
+            for each in cases_of(rule)
+            if each not in QUICK
+        ),
+    ],
     ids=" ".join,
 )
 def test_each_planted_fault_is_found_in_its_rule_alone(planted: tuple[str, str, str, str]):
@@ -209,7 +220,8 @@ def test_each_planted_fault_is_found_in_its_rule_alone(planted: tuple[str, str, 
     report = judged(
         client(fault, language, era),
         *EXPERIMENTS.get(rule, (CLIENT_RULES[rule].experiment,)),
-        limit=0.8,
+        # How long the next call's answer is withheld depends on the client's limit: a slow machine needs the room.
+        limit=3.0 if fault.endswith("mistakes it") else 0.8,
         maximum=6.0,
         gave_up=re.compile("gave up"),
         transport=transport,
