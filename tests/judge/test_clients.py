@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import shutil
 import sys
-from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
 
 from mcp_tui.judge.rules import CLIENT_RULES
-from mcp_tui.judge.run import ClientReport, Judge
-from mcp_tui.judge.seen import SIGNALS, Seen
+from mcp_tui.judge.seen import Seen
 from mcp_tui.judge.stage import Stage
-from mcp_tui.probe.report import BAD, Verdict
+from mcp_tui.probe.report import Verdict
 from tests.cli.running import MCP_TUI, SERVERS
+from tests.judge.judging import CELLS, PLANTED, client, fallen, judged
 from tests.servers.stdio_scripted import processes
 from tests.slow import slow
 from tests.waiting import wait
@@ -29,41 +25,10 @@ pytestmark = pytest.mark.sends_anything  # what a client sends is its own
 UNSEEN, ABSENT = Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE
 
 
-def judged(command: Sequence[str], *each: str, **more: Any) -> ClientReport:
-    """The report, once no process of the judge's server is left."""
-    judge = Judge(command, chosen=each, **more)
-    report = asyncio.run(judge.run())
-    for pid in (server.pid for seen in judge.runs.values() for server in seen.servers):
-        wait(lambda: not is_there(pid))  # noqa: B023 - waited for here
-    return report
-
-
-def is_there(pid: int) -> bool:
-    return bool(pid) and Path(f"/proc/{pid}").exists()
-
-
-@pytest.fixture(autouse=True)
-def _node(request: pytest.FixtureRequest) -> None:
-    if "node" in request.node.name and shutil.which("node") is None:
-        pytest.skip("node is not on the PATH")
-
-
-def client(fault: str, language: str = "python", era: str = "legacy") -> tuple[str, ...]:
-    programs = {
-        "python": (sys.executable, "-S", str(SERVERS / "judged_client.py")),
-        "node": ("node", str(SERVERS / "judged_client.mjs")),
-    }
-    return (*programs[language], fault, era)
-
-
 def script(*lines: str) -> tuple[str, ...]:
     """A client of a few lines that finds the command of its server in ``server``."""
     head = "import os, shlex, subprocess, sys, time\nserver = shlex.split(os.environ['MCP_SERVER_COMMAND'])\n"
     return (sys.executable, "-S", "-c", head + "\n".join(lines))
-
-
-def fallen(report: ClientReport) -> set[str]:
-    return {rule for rule, found in report.findings.items() if found.verdict in BAD}
 
 
 async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Path):
@@ -85,85 +50,6 @@ async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Pat
             )
     await stage.close()
     assert [each.connection for each in stage.seen.sessions] == [0, 1]
-
-
-HARM: Final = (
-    "dies",
-    "dies quietly",
-    "crashes",
-    "hangs",
-    "complains",
-    "mistakes it",
-    "answers it",
-    "starts again",
-)
-PLANTED: Final = {
-    "K-01": ("sends nothing", "tells nobody", "cancels too late"),
-    "K-02": ("sends nothing", "tells nobody", "cancels too late"),
-    "K-03": ("cancels the question", "cancels what it answered", "another kind", "another kind too", "a request", "a task",
-             "a notification", "both"),
-    "K-04": ("a string", "another", "a fraction", "nothing", "twice", "what was answered"),
-    "K-05": ("once", "with a reason", "and ends"),
-    "K-06": ("a notification", "both", "its name", "another"),
-    "K-07": HARM,
-    "K-08": HARM,
-    # what surfaces is a fault by K-07, and only this experiment has a call behind the next one
-    "K-09": (*(each for each in HARM if each != "complains"), "fails later"),
-    "K-10": ("answers", "answers at once", "answers with an error", "answers the second", "dies quietly", "hangs"),
-    "K-11": (*HARM, "aborts its call"),
-    "K-12": ("reuses an id", "reuses a token", "reuses the id of a cancelled call"),
-    "K-13": ("no maximum", "late maximum", "pushed back"),
-    "K-14": ("leaves", "terminates", "kills"),
-    "K-15": ("leaves", "no guard", "sigint", "sigterm"),
-    "K-16": ("SIGINT", "SIGTERM", "forgets"),
-    "K-17": ("an error", "an object", "no words"),
-}  # fmt: skip
-"""The faults of ``judged_client`` by the rule that each breaks."""
-
-EXPERIMENTS: Final = {
-    "K-03": ("limit", "question"),
-    "K-04": ("limit", "ids"),
-    "K-07": ("limit", "stop"),
-    "K-12": ("late-progress", "ids"),
-    "K-13": ("limit", "progress"),
-    "K-15": tuple(SIGNALS),
-    "K-16": tuple(SIGNALS),
-}
-"""The experiments in which they show, where a rule has not one of its own."""
-
-CELLS: Final = [(*cell,) for cell in product(("python", "node"), ("stdio", "http"), ("legacy", "modern"))]
-_NO_STREAMS: Final = {
-    "K-03 a notification",
-    "K-03 both",
-}  # the wrong signal where closing the stream is the right one
-_NO_QUESTIONS: Final = {"K-05", "K-10", "K-03 cancels", "K-11 aborts", "K-12 reuses an id"}
-NOT_IN: Final = {
-    ("stdio", "legacy"): _NO_STREAMS,
-    ("http", "legacy"): {*_NO_STREAMS, "K-14 kills", "K-15"},
-    ("stdio", "modern"): {*_NO_STREAMS, *_NO_QUESTIONS},
-    ("http", "modern"): {
-        *_NO_QUESTIONS,
-        "K-04",
-        "K-07",
-        "K-08",
-        "K-09",
-        "K-11 starts",
-        "K-14",
-        "K-15",
-        "K-17",
-    },
-}
-"""What a transport and an era do not have."""
-
-
-def cases_of(rule: str) -> list[tuple[str, str, str, str]]:
-    """Each fault in two of the cells that have it, which are others for each."""
-    made: list[tuple[str, str, str, str]] = []
-    for number, fault in enumerate(PLANTED[rule]):
-        name = f"{rule} {fault}"
-        fit = [each for each in CELLS if not any(name.startswith(one) for one in NOT_IN[each[1:]])]
-        made += [(name, *fit[(number + step) % len(fit)]) for step in (0, len(fit) // 2)]
-    return made
 
 
 @pytest.mark.slow
@@ -188,45 +74,6 @@ def test_a_good_client_draws_no_complaint_in_any_cell(language: str, transport: 
     assert fallen(report) == set(), report.findings
     closes = {"K-07", "K-08", "K-09", "K-17"} if (transport, era) == ("http", "modern") else set[str]()
     assert {rule for rule, found in report.findings.items() if found.verdict is UNSEEN} == closes
-
-
-QUICK: Final = (
-    ("K-07 dies quietly", "python", "stdio", "legacy"),
-    ("K-09 dies", "python", "http", "legacy"),
-    ("K-04 what was answered", "python", "stdio", "modern"),
-)
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "planted",
-    [
-        *QUICK,
-        *(
-            pytest.param(
-                each,
-                marks=[pytest.mark.slow, pytest.mark.clock("a client's next call is withheld for seconds")],
-            )
-            for rule in PLANTED
-            for each in cases_of(rule)
-            if each not in QUICK
-        ),
-    ],
-    ids=" ".join,
-)
-def test_each_planted_fault_is_found_in_its_rule_alone(planted: tuple[str, str, str, str]):
-    fault, language, transport, era = planted
-    rule = fault.partition(" ")[0]
-    report = judged(
-        client(fault, language, era),
-        *EXPERIMENTS.get(rule, (CLIENT_RULES[rule].experiment,)),
-        # How long the next call's answer is withheld depends on the client's limit: a slow machine needs the room.
-        limit=3.0 if fault.endswith("mistakes it") else 0.8,
-        maximum=6.0,
-        gave_up=re.compile("gave up"),
-        transport=transport,
-    )
-    assert fallen(report) == {rule}, report.findings
 
 
 def test_a_client_that_says_nothing_passes_nothing():

@@ -65,6 +65,23 @@ class Server(NamedTuple):
         rule = self.mode.partition(":")[0]
         return rule if rule in RULES else ""
 
+    @property
+    def closes(self) -> bool:
+        """Whether a cancel closes the stream of its call."""
+        return self.transport == HTTP and self.revision == NEW
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of a call: a halted machine hides most from a short one, and where no rule is broken all must be seen."""
+        # It makes a cancel at once one in the midst of a short call.
+        return 1.4 if self.rule in ("", "P-05", "P-06") else 1.2
+
+    def is_observed(self, report: Report) -> bool:
+        """Whether the report judges what this server is there for."""
+        if self.rule:
+            return report.findings[self.rule].verdict is not Verdict.NOT_OBSERVABLE
+        return self.mode not in ("good", "cold") or unseen(report) <= (CLOSED if self.closes else set())
+
 
 NO_HURRY: Final = 900.0
 """Seconds for a run: a busy machine takes longer, and skips nothing."""
@@ -172,45 +189,70 @@ BY_CHANCE: Final = {"P-01": {"P-05"}, "P-02": {"P-05"}}
 """Where a cancel at once may reach the server in the middle of its work."""
 
 
+CLOSED: Final = {"P-01", "P-02", "P-05", "P-16"}
+"""The rules of which nothing is observable where the stream of a cancelled call is closed."""
+
+
+class Probes:
+    """The runs of the servers, a few at a time."""
+
+    def __init__(self, runs: Runs, stack: ExitStack, folder: Path):
+        self._runs, self._stack, self._folder = runs, stack, folder
+
+    def begin(self, server: Server, seconds: float) -> str:
+        """Begins a run with a call of some seconds, and returns its name."""
+        name = f"{server.name} {seconds:g} s"
+        heartbeat = self._folder / name.replace(" ", "-")
+        flags = ("--heartbeat", str(heartbeat), *(("--modern",) if server.revision == NEW else ()))
+        over_http = server.transport == HTTP
+        target = (
+            self._stack.enter_context(serving(server.mode, *flags))
+            if over_http
+            else scripted(server.mode, *flags)
+        )
+        run = probing(
+            target,
+            "slow_work",
+            ("seconds", str(seconds)),
+            revision=server.revision,
+            heartbeat=heartbeat,
+            experiments=server.experiments,
+            limit=NO_HURRY,
+        )
+        self._runs.begin(name, run)
+        return name
+
+    def report(self, server: Server) -> Report:
+        """The report; a machine so busy that the fault could not be seen probes again with longer calls."""
+        report = self._runs[f"{server.name} {server.seconds:g} s"]
+        for seconds in (4.0, 12.0):
+            if server.is_observed(report):
+                break
+            report = self._runs[self.begin(server, seconds)]
+        return report
+
+
 @pytest.fixture(scope="module")
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
-    """The runs that are asked for, a few at a time."""
-    specs = [
-        item.callspec
+def probes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Probes]:
+    """The runs that are asked for."""
+    chosen = [
+        item.callspec.params.get("server")
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
     ]
     with ExitStack() as stack:
-        runs = stack.enter_context(side_by_side())
+        probes = Probes(stack.enter_context(side_by_side()), stack, tmp_path_factory.mktemp("probe"))
         for server in SERVERS:
-            if not any(spec.params.get("server") is server for spec in specs):
-                continue
-            mode, transport, revision, _ = server
-            heartbeat = tmp_path_factory.mktemp("probe") / "heartbeat"
-            flags = ("--heartbeat", str(heartbeat), *(("--modern",) if revision == NEW else ()))
-            over_http = transport == HTTP
-            target = stack.enter_context(serving(mode, *flags)) if over_http else scripted(mode, *flags)
-            # A halted machine hides most from a short call, and where no rule is broken all must be seen. It makes a
-            # cancel at once one in the midst of a short call.
-            seconds = "1.2" if server.rule not in ("", "P-05", "P-06") else "1.4"
-            run = probing(
-                target,
-                "slow_work",
-                ("seconds", seconds),
-                revision=revision,
-                heartbeat=heartbeat,
-                experiments=server.experiments,
-                limit=NO_HURRY,
-            )
-            runs.begin(server.name, run)
-        yield runs
+            if server in chosen:
+                probes.begin(server, server.seconds)
+        yield probes
 
 
 @pytest.mark.clock("the probe cancels when half of a call's time, or all of it, is over")
 @pytest.mark.parametrize("server", SERVERS, ids=lambda server: server.name)
-def test_exactly_the_rule_that_a_server_breaks_falls(server: Server, runs: Runs):
+def test_exactly_the_rule_that_a_server_breaks_falls(server: Server, probes: Probes):
     mode, transport, revision, whole = server
-    report = runs[server.name]
+    report = probes.report(server)
     chance = BY_CHANCE.get(server.rule, set[str]())
     expected = FELL.get(mode, {server.rule} if server.rule else set[str]())
     fell = fallen(report)
@@ -224,8 +266,7 @@ def test_exactly_the_rule_that_a_server_breaks_falls(server: Server, runs: Runs)
     assert report.duration is not None
     assert bool(report.violations) is mode.endswith("text-id")
     if mode in ("good", "cold"):
-        closed = {"P-01", "P-02", "P-05", "P-16"} if transport == HTTP and revision == NEW else set[str]()
-        assert unseen(report) == closed
+        assert unseen(report) == (CLOSED if server.closes else set[str]())
         assert report.stops()[0] == "yes"
 
 

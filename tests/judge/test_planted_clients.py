@@ -1,0 +1,98 @@
+"""Each planted fault of a client is found, and draws no complaint by another rule."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pytest
+
+from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.seen import SIGNALS
+from tests.judge.judging import CELLS, PLANTED, client, fallen, judged
+
+pytestmark = pytest.mark.sends_anything  # what a client sends is its own
+
+EXPERIMENTS: Final = {
+    "K-03": ("limit", "question"),
+    "K-04": ("limit", "ids"),
+    "K-07": ("limit", "stop"),
+    "K-12": ("late-progress", "ids"),
+    "K-13": ("limit", "progress"),
+    "K-15": tuple(SIGNALS),
+    "K-16": tuple(SIGNALS),
+}
+"""The experiments in which they show, where a rule has not one of its own."""
+
+_NO_STREAMS: Final = {
+    "K-03 a notification",
+    "K-03 both",
+}  # the wrong signal where closing the stream is the right one
+_NO_QUESTIONS: Final = {"K-05", "K-10", "K-03 cancels", "K-11 aborts", "K-12 reuses an id"}
+NOT_IN: Final = {
+    ("stdio", "legacy"): _NO_STREAMS,
+    ("http", "legacy"): {*_NO_STREAMS, "K-14 kills", "K-15"},
+    ("stdio", "modern"): {*_NO_STREAMS, *_NO_QUESTIONS},
+    ("http", "modern"): {
+        *_NO_QUESTIONS,
+        "K-04",
+        "K-07",
+        "K-08",
+        "K-09",
+        "K-11 starts",
+        "K-14",
+        "K-15",
+        "K-17",
+    },
+}
+"""What a transport and an era do not have."""
+
+
+def cases_of(rule: str) -> list[tuple[str, str, str, str]]:
+    """Each fault in one of the cells that have it, the first in two; they are others for each."""
+    made: list[tuple[str, str, str, str]] = []
+    for number, fault in enumerate(PLANTED[rule]):
+        name = f"{rule} {fault}"
+        fit = [each for each in CELLS if not any(name.startswith(one) for one in NOT_IN[each[1:]])]
+        steps = (0, len(fit) // 2) if number == 0 else (0,)
+        made += [(name, *fit[(number + step) % len(fit)]) for step in steps]
+    return made
+
+
+QUICK: Final = (
+    ("K-07 dies quietly", "python", "stdio", "legacy"),
+    ("K-09 dies", "python", "http", "legacy"),
+    ("K-04 what was answered", "python", "stdio", "modern"),
+)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "planted",
+    [
+        *QUICK,
+        *(
+            pytest.param(
+                each,
+                marks=[pytest.mark.slow, pytest.mark.clock("a client's next call is withheld for seconds")],
+            )
+            for rule in PLANTED
+            for each in cases_of(rule)
+            if each not in QUICK
+        ),
+    ],
+    ids=" ".join,
+)
+def test_each_planted_fault_is_found_in_its_rule_alone(planted: tuple[str, str, str, str]):
+    fault, language, transport, era = planted
+    rule = fault.partition(" ")[0]
+    report = judged(
+        client(fault, language, era),
+        *EXPERIMENTS.get(rule, (CLIENT_RULES[rule].experiment,)),
+        # How long the next call's answer is withheld depends on the client's limit: a slow machine needs the room.
+        limit=3.0 if fault.endswith("mistakes it") else 0.8,
+        maximum=6.0,
+        gave_up=re.compile("gave up"),
+        transport=transport,
+    )
+    assert fallen(report) == {rule}, report.findings
