@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from mcp_tui import clock
 from mcp_tui.cli import journals, reports
@@ -133,36 +133,40 @@ class MatchedMessage:
 Match = MatchedRow | MatchedMessage
 
 
+_EXPECTING: Final = ("expect", "at-least")
+"""The assertions that hold if enough requests match."""
+
+
 @dataclass(slots=True)
 class Assertion:
-    """One ``--fail-on``, ``--expect``, or ``--at-most``, and the rows that match it.
+    """One ``--fail-on``, ``--expect``, ``--at-most``, or ``--at-least``, and the rows that match it.
 
-    ``slow`` matched, but not within the time; ``most`` is how many may match.
+    ``slow`` matched, but not within the time; ``count`` is how many may match, or have to.
     """
 
     option: str
     filter: str
     within: float | None = None
-    most: int = 0
+    count: int = 0
     matches: list[Match] = field(default_factory=list[Match])
     slow: list[Match] = field(default_factory=list[Match])
 
     @property
     def holds(self) -> bool:
         """Whether a row matches what was expected, and all in time; or no more than may match."""
-        if self.option == "expect":
-            return bool(self.matches) and not self.slow
-        return len(self.matches) <= self.most
+        if self.option in _EXPECTING:
+            return len(self.matches) >= self.count and not self.slow
+        return len(self.matches) <= self.count
 
     @property
     def broken_by(self) -> list[Match]:
         """The rows that break it."""
-        return [] if self.holds else self.slow if self.option == "expect" else self.matches
+        return [] if self.holds else self.slow if self.option in _EXPECTING else self.matches
 
     @property
     def name(self) -> str:
         """The assertion as it was typed."""
-        return f"--{self.option} {f'{self.most} ' * (self.option == 'at-most')}{self.filter}"
+        return f"--{self.option} {f'{self.count} ' * self.option.startswith('at-')}{self.filter}"
 
     def take(self, match: MatchedRow, filter: Filter) -> None:
         """Takes in a row, if it matches."""
@@ -189,7 +193,8 @@ class Assertion:
             "option": self.option,
             "filter": self.filter,
             "within": self.within,
-            "most": self.most if self.option == "at-most" else None,
+            "most": self.count if self.option == "at-most" else None,
+            "least": self.count if self.option == "at-least" else None,
             "holds": self.holds,
             "matches": len(self.matches),
             "rows": [each.fields() for each in self.broken_by],
@@ -224,7 +229,7 @@ def run(_name: str, given: Words) -> int:
     """Checks the recordings; returns the exit status."""
     options = given.options
     reports.refuse_files(given, "junit", "sarif")
-    made = assertions(options.fail_on, options.expect, options.within, options.at_most)
+    made = assertions(options.fail_on, options.expect, options.within, options.at_most, options.at_least)
     named = journals.with_folders(given)
     lock: str | None = options.catalogue
     if not made and (named or lock is None):
@@ -262,6 +267,7 @@ def assertions(
     expect: Iterable[str],
     within: float | None = None,
     at_most: Iterable[tuple[int, str]] = (),
+    at_least: Iterable[tuple[int, str]] = (),
 ) -> list[Assertion]:
     """Returns the assertions of these filters.
 
@@ -269,14 +275,17 @@ def assertions(
         Failure: a filter is empty or not understood, or the time belongs to nothing.
     """
     made = [Assertion("fail-on", each) for each in fail_on]
-    made += [Assertion("expect", each, within) for each in expect]
-    made += [Assertion("at-most", filter, most=most) for most, filter in at_most]
+    made += [Assertion("expect", each, within, count=1) for each in expect]
+    made += [Assertion("at-most", filter, count=count) for count, filter in at_most]
+    made += [Assertion("at-least", filter, count=count) for count, filter in at_least]
     for each in made:
         filter = parse(each.filter, typing=False, payload=lambda _kind, _row: ())
         if filter.problem:
             raise Failure(f"Invalid {each.name}. {filter.problem}")
         if not filter:
             raise Failure(f"Empty --{each.option}. Use key:value, or words to search for.")
+        if (each.option, each.count) == ("at-least", 0):
+            raise Failure(f"{each.name} always holds. Use a number of 1 or more.")
     if within is not None and not any(each.option == "expect" for each in made):
         raise Failure("--within is about --expect. Add --expect FILTER.")
     return made
@@ -355,7 +364,7 @@ def _judge_messages(
     wanted = [
         (each, messages(each.filter, request, server))
         for each in findings.assertions
-        if names_messages(each.filter)[each.option != "expect"]
+        if names_messages(each.filter)[each.option not in _EXPECTING]
     ]
     for number in recording.table.log if wanted else ():
         event = recording.event(number)

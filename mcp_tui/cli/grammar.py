@@ -13,7 +13,7 @@ from itertools import takewhile
 from types import SimpleNamespace
 from typing import Final, NamedTuple
 
-from mcp_tui.cli.options import COMMANDS, FILTERING, PAIRS, VALUED, defaults_of, options_of
+from mcp_tui.cli.options import COMMANDS, COUNTING, FILTERING, PAIRS, VALUED, defaults_of, options_of
 from mcp_tui.cli.output import Failure, HelpAsked
 from mcp_tui.config.tap_words import command_start
 from mcp_tui.protocol.patterns import late
@@ -60,14 +60,14 @@ def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
 def _joined(head: Sequence[str]) -> list[str]:
     """Returns the words with a filter that begins with ``-`` joined to its option: ``--fail-on=-state:completed``.
 
-    ``--at-most 3 FILTER`` becomes ``--at-most=3 FILTER``, one word.
+    ``--at-most 3 FILTER`` becomes ``--at-most=3 FILTER``, one word; ``--at-least`` likewise.
     """
     words: list[str] = []
     for word in head:
         # the short options have one letter
-        if words and words[-1] == "--at-most" and word.isdecimal():
+        if words and words[-1] in COUNTING and word.isdecimal():
             words[-1] += f"={word}"
-        elif words and words[-1].removeprefix("--at-most=").isdecimal() and words[-1][:1] == "-":
+        elif words and (counted := words[-1].partition("="))[0] in COUNTING and counted[2].isdecimal():
             words[-1] += f" {word}"
         elif words and words[-1] in FILTERING and len(word) > 2 and word[0] == "-" != word[1]:
             words[-1] += f"={word}"

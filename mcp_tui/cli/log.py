@@ -1,4 +1,4 @@
-"""``log``: lists the cancellations of all sessions, or of one, from the index, without a server."""
+"""``log``: lists the cancellations of all sessions, or of one, or sums up their calls, from the index, without a server."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, colourful, csv_lines, dump, out, table, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
-from mcp_tui.journal.index import Logged, LoggedCancellation, LoggedViolation, RecordedSession
+from mcp_tui.journal.index import (
+    Logged,
+    LoggedCall,
+    LoggedCancellation,
+    LoggedViolation,
+    RecordedSession,
+)
 from mcp_tui.journal.recording import Recording
-from mcp_tui.protocol import evidence
+from mcp_tui.protocol import evidence, units
 from mcp_tui.protocol.client_violations import VIOLATION
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.values import frozen
@@ -73,7 +79,8 @@ def run(_name: str, given: Words) -> int:
     if options.sessions:
         forms = _session_forms(sessions)
     elif options.sums:
-        forms = _sum_forms(found)
+        calls = index.calls(sessions, internal=options.internal)
+        forms = _sum_forms(found, filter(passes, calls))
     else:
         newest = found[-(limit or 0) :]
         hidden = len(found) - len(newest)
@@ -92,10 +99,10 @@ def run(_name: str, given: Words) -> int:
     return Exit.USAGE if named and any(each.problem for each in sessions) else Exit.COMPLETED
 
 
-def _filter(given: Words) -> Callable[[Logged], bool]:
+def _filter(given: Words) -> Callable[[Logged | LoggedCall], bool]:
     """Returns the test of the options that are fields of the filter language; a tool is named in full."""
 
-    def named(text: str) -> Test[Logged]:
+    def named(text: str) -> Test[Logged | LoggedCall]:
         return lambda each: text in {"", each.name, each.method}
 
     fields = logged_fields("--") | {"tool": named}
@@ -145,7 +152,8 @@ def _nothing(given: Words, count: int) -> str:
         return f"No recorded sessions in {clean(str(files.journal_folder()))}."
     among = "this session" if len(given.words) == 1 else "1 session" if count == 1 else f"{count:,} sessions"
     chosen = any(getattr(given.options, each) is not None for each in FILTERS)
-    return f"No {'matching ' if chosen else ''}cancellations in {among}."
+    what = "requests" if given.options.sums else "cancellations"
+    return f"No {'matching ' if chosen else ''}{what} in {among}."
 
 
 def lines(entries: Sequence[Logged], columns: int | None, *, colour: bool = False) -> Iterator[str]:
@@ -218,51 +226,81 @@ def _row(entry: Logged) -> dict[str, Any]:
 _ORDER: Final = [*Outcome]
 """The outcomes, the worst first."""
 
+_TIMES: Final = {"p50": 0.5, "p95": 0.95, "max": 1.0}
+"""The percentiles of the times of a tool, by their names."""
 
-def _sum_forms(found: Iterable[Logged]) -> Forms:
-    """Counts the outcomes of each tool, the most frequent first, the worst first among equals; no violation is one."""
-    head = ("tool", "outcome", "count", "worst")
+SUM_COLUMNS: Final = ("tool", "outcome", "count", "worst", "calls", "answers", *_TIMES)
+"""The columns of the CSV of sums."""
+
+
+def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
+    """Sums up each tool: the times of its answers, and the outcomes of its cancels; no violation is one.
+
+    The most often cancelled comes first, then the most often called; of its outcomes the most frequent, then the worst.
+    """
+    times: dict[str, list[float | None]] = {}
+    cancels: dict[str, list[LoggedCancellation]] = {}
+    broken = Counter[str]()
+    for call in calls:
+        times.setdefault(call.name or call.method, []).append(call.took)
+    for each in found:
+        tool = each.name or each.method
+        times.setdefault(tool, [])
+        if isinstance(each, LoggedViolation):
+            broken[tool] += 1
+        else:
+            cancels.setdefault(tool, []).append(each)
     rows: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
-    shown: list[tuple[SafeText, SafeText]] = []
-    tools: dict[str, list[LoggedCancellation]] = {}
-    broken = Counter[str]()
-    for each in found:
-        of = tools.setdefault(each.name or each.method, [])
-        if isinstance(each, LoggedViolation):
-            broken[each.name or each.method] += 1
-        else:
-            of.append(each)
-    for tool, some in sorted(tools.items(), key=lambda tool: (-len(tool[1]), tool[0])):
-        said: list[str] = []
-        outcomes: dict[str, Any] = {}
-        came, lags = Counter[Outcome](), dict[Outcome, float]()
-        for each in some:
-            came.update(each.outcomes)  # one may have several
-            for outcome, lag in zip(each.outcomes, each.lags, strict=True):
-                if lag is not None:
-                    lags[outcome] = max(lag, lags.get(outcome, lag))
-        for outcome, count in sorted(came.items(), key=lambda each: (-each[1], _ORDER.index(each[0]))):
-            worst = lags.get(outcome)
-            rows.append(dict(zip(head, (tool, outcome.value, count, worst), strict=True)))
-            outcomes[outcome.value] = {"count": count} | ({} if worst is None else {"worst": round(worst, 6)})
-            said.append(_summed(outcome, count, worst))
+    shown: list[tuple[SafeText, ...]] = []
+    for tool, took in sorted(
+        times.items(), key=lambda of: (-len(cancels.get(of[0], ())), -len(of[1]), of[0])
+    ):
+        timed = _timed(took)
+        worst = _outcomes(cancels.get(tool, ()))
+        counted = [(outcome.value, count, lag) for outcome, (count, lag) in worst.items()]
+        said = [_summed(outcome, *count) for outcome, count in worst.items()]
         if broken[tool]:
-            rows.append(dict(zip(head, (tool, VIOLATION, broken[tool], None), strict=True)))
+            counted.append((VIOLATION, broken[tool], None))
             said.append(f"violation by the client {broken[tool]:,}")
-        counts = {"total": len(some), "outcomes": outcomes, "violations": broken[tool]}
-        objects.append({"tool": tool or None, **counts})
-        shown.append((brief(tool, 80), clean(", ".join(said))))
-    return Forms(head, rows, table(shown), objects)
+        cells = ((tool, *each, *timed.values()) for each in counted or [(None, 0, None)])
+        rows += [dict(zip(SUM_COLUMNS, each, strict=True)) for each in cells]
+        outcomes = {
+            name: {"count": count} | ({} if lag is None else {"worst": round(lag, 6)})
+            for name, count, lag in counted
+            if name != VIOLATION
+        }
+        counts = {"total": len(cancels.get(tool, ())), "outcomes": outcomes, "violations": broken[tool]}
+        objects.append({"tool": tool or None, **timed, **counts})
+        spans = ("" if timed[name] is None else f"{name} {units.span(timed[name])}" for name in _TIMES)
+        often = "1 call" if len(took) == 1 else f"{len(took):,} calls"
+        shown.append((brief(tool, 80), clean(often), *map(clean, spans), clean(", ".join(said))))
+    return Forms(SUM_COLUMNS, rows, table(shown), objects)
+
+
+def _timed(took: Sequence[float | None]) -> dict[str, Any]:
+    """Returns the number of calls and of answers in time, and the percentiles of the seconds that these took."""
+    answers = [each for each in took if each is not None]
+    ranks = (units.rank(answers, share) if answers else None for share in _TIMES.values())
+    return {"calls": len(took), "answers": len(answers), **dict(zip(_TIMES, ranks, strict=True))}
+
+
+def _outcomes(cancels: Iterable[LoggedCancellation]) -> dict[Outcome, tuple[int, float | None]]:
+    """Returns how often each outcome was seen, and how late at worst."""
+    came, lags = Counter[Outcome](), dict[Outcome, float]()
+    for each in cancels:
+        came.update(each.outcomes)  # one may have several
+        for outcome, lag in zip(each.outcomes, each.lags, strict=True):
+            if lag is not None:
+                lags[outcome] = max(lag, lags.get(outcome, lag))
+    ordered = sorted(came.items(), key=lambda each: (-each[1], _ORDER.index(each[0])))
+    return {outcome: (count, lags.get(outcome)) for outcome, count in ordered}
 
 
 def _summed(outcome: Outcome, count: int, worst: float | None) -> str:
     """Returns an outcome of a tool in words: ``late result 3 (worst 2.4 s)``."""
     said = f"{evidence.OUTCOME_WORDS[outcome]} {count:,}"
-    if worst is None:
-        return said
-    lag = f"{worst:.1f} s" if worst >= 0.9995 else f"{max(0.0, worst) * 1000:.0f} ms"
-    return f"{said} (worst {lag})"
+    return said if worst is None else f"{said} (worst {units.span(worst)})"
 
 
 def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:

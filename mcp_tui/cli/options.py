@@ -35,7 +35,7 @@ def whole(text: str) -> int:
         raise _unfit(f"{text!r} is not a whole number") from None
 
 
-def at_most(text: str) -> tuple[int, str]:
+def counted(text: str) -> tuple[int, str]:
     """Parses a number and a filter."""
     count, _, filter = text.partition(" ")
     if not count.isdecimal():
@@ -269,8 +269,9 @@ _CHECK: Final = (
         ),
         Option("--expect", "FILTER", "fail if no request matches FILTER (repeatable)", many="expect"),
         Option(
-            "--at-most", "N FILTER", "fail if more than N requests match FILTER", many="at_most", type=at_most
+            "--at-most", "N FILTER", "fail if more than N requests match FILTER", many="at_most", type=counted
         ),
+        Option("--at-least", "N FILTER", "fail if fewer than N do", many="at_least", type=counted),
         Option("--within", "S", "--expect: every match must have ended within S seconds", type=number),
         Option("--internal", "", "also the requests that mcp-tui made for itself"),
     ),
@@ -308,7 +309,7 @@ _LOG_OPTIONS: Final = (
     ),
     OptionGroup(
         "how",
-        Option("--sums", "", "count the outcomes of each tool"),
+        Option("--sums", "", "per tool: calls, p50, p95, and max of their times, outcomes of cancels"),
         Option("--sessions", "", "list sessions instead of cancellations"),
         Option("--csv", "", "print CSV with a header row"),
     ),
@@ -546,7 +547,10 @@ def groups_of(name: str | None) -> tuple[OptionGroup, ...]:
     return (*CONNECTING, _WATCH, VERSION) if name is None else COMMANDS[name].options()
 
 
-FILTERING: Final = ("--fail-on", "--expect", "--at-most")
+COUNTING: Final = ("--at-most", "--at-least")
+"""The options whose value is a number and a filter."""
+
+FILTERING: Final = ("--fail-on", "--expect", *COUNTING)
 """The options whose value is a filter, which may begin with a dash."""
 
 VALUED: Final = frozenset(

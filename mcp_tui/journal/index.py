@@ -1,4 +1,4 @@
-"""The index of recorded sessions and their cancellations: one file beside the journals, made from them.
+"""The index of recorded sessions, their cancellations, and the times of their calls: a file made from the journals.
 
 Its first line is a checksum of the others, which are JSON, one for each session. It can be deleted at any time, and is made
 again if it is damaged or missing; if it cannot be written, the journals are read each time. A journal that changed is read
@@ -32,7 +32,7 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
-CACHE_NAME: Final = "index-14.cache"
+CACHE_NAME: Final = "index-15.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 SLOW_BYTES: Final = 64 * 1024 * 1024
@@ -48,7 +48,7 @@ class RecordedSession:
     ``client``, ``transport``, and ``revision`` are those of the last connection; ``client`` is empty for mcp-tui itself.
     ``broken`` counts lines that are not records, ``lost`` records that could not be written; ``removed`` is that of
     :class:`~mcp_tui.journal.recording.Recording`.
-    ``cancellations`` are made by :func:`_cancellations`, ``violations`` by :func:`_violations`.
+    ``cancellations`` are made by :func:`_cancellations`, ``violations`` by :func:`_violations`, ``calls`` by :func:`_calls`.
     """
 
     name: str
@@ -71,6 +71,7 @@ class RecordedSession:
     removed: str = ""
     cancellations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     violations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,26 @@ class LoggedViolation(ClientViolation):
     transport: str
     revision: str
     internal: bool = False
+    outcomes: tuple[Outcome, ...] = ()
+
+
+@fact
+class LoggedCall:
+    """A request of a session. ``took`` is the seconds to its answer; ``None`` for one that was not answered in time."""
+
+    session: RecordedSession
+    wall: float
+    took: float | None
+    server: str
+    client: str
+    transport: str
+    revision: str
+    id: ev.RequestId
+    method: str
+    name: str
+    internal: bool
+    cause: ev.Cause | None = None
+    reason: str = ""
     outcomes: tuple[Outcome, ...] = ()
 
 
@@ -189,6 +210,7 @@ def read_session(journal: Journal) -> RecordedSession:
     book = RecordedBook.whole(recording)
     cancellations = list(_cancellations(book, connections))
     violations = list(_violations(book, connections))
+    calls = _calls(book, connections)
     _in_flight, watching, _late = book.counts()
     recording.close()
     unfinished = watching > 0 or (recording.torn and is_held(journal.paths[-1]))
@@ -210,6 +232,7 @@ def read_session(journal: Journal) -> RecordedSession:
         removed=recording.removed,
         cancellations=cast("list[dict[str, Any]]", records.parse_json(messages.encode(cancellations))),
         violations=cast("list[dict[str, Any]]", records.parse_json(messages.encode(violations))),
+        calls=calls,
     )
 
 
@@ -260,6 +283,24 @@ def _violations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> 
         yield asdict(found) | {"wall": book.recording.wall(found.at), **_connection(connections, number)}
 
 
+def _calls(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> list[dict[str, Any]]:
+    """Returns the times of the requests: members of :class:`LoggedCall` that many share, and lists of the others."""
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
+    recording, probes = book.recording, book.recording.header.purpose == "probe"
+    for place, first in enumerate(recording.table.first):
+        row = book.row(place)
+        on, shared = _connection(connections, first), (row.method, row.name, row.internal or probes)
+        made = found.get((*on.values(), *shared))
+        if made is None:
+            named = dict(zip(("method", "name", "internal"), shared, strict=True))
+            made = found[*on.values(), *shared] = {**on, **named, "ids": [], "at": [], "took": []}
+        took = row.answered_after
+        made["ids"].append(row.id)
+        made["at"].append(round(row.called_at - recording.header.mono, 6))
+        made["took"].append(None if took is None else round(took, 6))
+    return [*found.values()]
+
+
 def _connection(connections: Mapping[int, ev.Connected], event: int) -> dict[str, str]:
     """Returns the facts about the connection of an event."""
     places = [*connections]
@@ -301,6 +342,20 @@ def log(sessions: Sequence[RecordedSession], *, internal: bool = False) -> list[
     """Returns the cancellations of sessions, and the rules that their clients broke, the oldest first."""
     every = [*find(sessions, internal=internal), *violations(sessions)]
     return sorted(every, key=lambda each: each.wall)
+
+
+def calls(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list[LoggedCall]:
+    """Returns the requests of sessions; the client's own only if they are wanted."""
+    found: dict[object, LoggedCall] = {}
+    for session in sessions:
+        for values in session.calls:
+            shared = {**values}
+            each = (shared.pop(name) for name in ("ids", "at", "took"))
+            for id, at, took in zip(*each, strict=True) if internal or not values["internal"] else ():
+                made = LoggedCall(session=session, wall=session.wall + at, took=took, id=id, **shared)
+                # a recorder that took over may have it as well, as :func:`find` says
+                found[session.target, session.mono, type(id), id, at] = made
+    return [*found.values()]
 
 
 def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:

@@ -171,7 +171,8 @@ class RecordedBook:
         self._folded[place] = row, self._continue(row, last)
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
-        return left_at_end(row, self.recording.at(self.position)) if self.over else row
+        left = self.over and row.state is State.CANCEL_REQUESTED
+        return left_at_end(row, self.recording.at(self.position)) if left else row
 
     def _server_request(self, number: int) -> ServerRequest:
         """Returns a request of the server's, folded from its two events."""
@@ -210,9 +211,7 @@ class RecordedBook:
 
 
 def left_at_end(row: Request, at: float) -> Request:
-    """Returns a row as it is at the end of a finished recording, after which no cancel is watched."""
-    if row.state is not State.CANCEL_REQUESTED:
-        return row
+    """Returns a row whose cancel was watched as it is at the end of a finished recording, after which none is."""
     left = copy(row)
     left.history = [*row.history]
     evolve(left, ev.Settled(at=at, id=row.id, detail=evidence.RECORDING_ENDS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Final
 
 OUT_OF_RANGE: Final = "a number out of range"
@@ -44,6 +45,12 @@ def rejected_words(code: int | None, after: float) -> str:
     """Returns the words for an error without an id, ``after`` seconds after a cancel."""
     said = "the server rejected a message without naming it"
     return f"{said}{'' if code is None else f' ({code})'}, {span(after)} after the cancel"
+
+
+def rank(values: Iterable[float], share: float) -> float:
+    """Returns a percentile as the nearest rank, which is one of the values: ``share`` 0.5 is the median."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def size(count: int) -> str:

@@ -38,7 +38,7 @@ from mcp_tui.view.filters import (
 from mcp_tui.view.wire import told
 
 if TYPE_CHECKING:
-    from mcp_tui.journal.index import Logged, RecordedSession
+    from mcp_tui.journal.index import Logged, LoggedCall, RecordedSession
 
 
 def catalogue(text: str) -> Terms[Entry]:
@@ -263,7 +263,7 @@ def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER
     return read(text, _fields(came), said=said)
 
 
-def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged]]:
+def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged | LoggedCall]]:
     """Returns the fields of cancellations of all sessions, which are also options of ``log``; ``mark`` precedes these."""
     return {
         "server": part(lambda each: f"{each.server}\n{each.session.target}\n{each.session.name}"),

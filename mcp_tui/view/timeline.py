@@ -12,6 +12,7 @@ from typing import Final, LiteralString, TypeAlias
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import units
 from mcp_tui.protocol.evidence import TIMEOUTS, late_answer, late_progress
 from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.transitions import LATE
@@ -268,12 +269,11 @@ def latencies(rows: Iterable[Request]) -> list[Latency]:
     for row in rows:
         if row.answered_after is not None:
             times.setdefault(request(row), []).append(row.answered_after)
-    made = [Latency(sort, len(each), _rank(each, 0.50), _rank(each, 0.95)) for sort, each in times.items()]
+    made = [
+        Latency(sort, len(each), units.rank(each, 0.50), units.rank(each, 0.95))
+        for sort, each in times.items()
+    ]
     return sorted(made, key=lambda each: (-each.answers, each.label))
-
-
-def _rank(times: Sequence[float], share: float) -> float:
-    return sorted(times)[max(0, math.ceil(share * len(times)) - 1)]
 
 
 def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Segments:

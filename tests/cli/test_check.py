@@ -82,6 +82,10 @@ def judged(path: Path, *, internal: bool = False, **given: object) -> list[list[
             {"at_most": [(0, "state:late"), (1, "state:late"), (2, "method:tools/call")]},
             [[False, "slow_sql"], [True], [False, "slow_sql", "count", "endless"]],
         ),
+        (
+            {"at_least": [(1, "state:late"), (4, "method:tools/call"), (3, "took:>0")]},
+            [[True], [False], [True]],
+        ),
         ({"expect": ["method:sampling"], "within": 2.5}, [[False, "sampling/createMessage"]]),
     ],
 )
@@ -294,6 +298,7 @@ def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: 
         (("FILE", "--fail-on", "took:0.5"), "Invalid took '0.5'. Use took:>0.5, or <, <=, >=."),
         (("FILE", "--at-most", "name:x"), "does not begin with a number"),
         (("FILE", "--at-most", "3"), "Empty --at-most."),
+        (("FILE", "--at-least", "0", "name:x"), "--at-least 0 name:x always holds."),
         (("FILE", "--fail-on", "x", "--within", "1"), "--within is about --expect."),
         (("FOLDER", "--fail-on", "x"), "No recordings (*.jsonl) in"),
         (("FILE", "--fail-on", "x", "--junit", "/no/where"), "Cannot write '/no/where' (--junit)."),

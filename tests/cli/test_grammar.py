@@ -127,4 +127,5 @@ def test_a_filter_that_begins_with_a_dash_needs_no_equals_sign() -> None:
 def test_a_number_and_a_filter_are_one_value() -> None:
     given = read(["check", "--at-most", "2", "-state:completed", "a.jsonl", "--at-most", "3 name:poll"])
     assert given.options.at_most == [(2, "-state:completed"), (3, "name:poll")]
+    assert read(["check", "--at-least", "2", "-state:late"]).options.at_least == [(2, "-state:late")]
     assert given.words == ["a.jsonl"]

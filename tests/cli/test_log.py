@@ -71,22 +71,52 @@ def test_a_recording_with_a_bom_is_read_as_without_it(capfd: Capture, tmp_path: 
 def test_sums_by_tool(capfd: Capture):
     kept()
     assert tell(capfd, "log", "--sums").out.splitlines() == [
-        "slow_sql  no reply 3, late result 1 (worst 2.4 s), stream closed 1",
-        "count     still progressing 1 (worst 1.5 s)",
+        "slow_sql  6 calls  p50 4.0 s  p95 4.0 s  max 4.0 s  no reply 3, late result 1 (worst 2.4 s), stream closed 1",
+        "count     1 call                                    still progressing 1 (worst 1.5 s)",
     ]
+    times = {"p50": 4.0, "p95": 4.0, "max": 4.0}
     outcomes = {"no_reply": {"count": 3}, "late_result": {"count": 1, "worst": 2.4}}
-    assert array(capfd, "--sums", "--server", "everything") == [
-        {"tool": "slow_sql", "total": 4, "outcomes": outcomes, "violations": 0},
-        {
-            "tool": "count",
-            "total": 1,
-            "outcomes": {"still_progressing": {"count": 1, "worst": 1.5}},
-            "violations": 0,
-        },
-    ]
+    slow, count = array(capfd, "--sums", "--server", "everything")
+    assert slow == {
+        "tool": "slow_sql", "calls": 5, "answers": 1, **times, "total": 4, "outcomes": outcomes, "violations": 0
+    }  # fmt: skip
+    assert (count["calls"], count["answers"], count["p95"], count["total"]) == (1, 0, None, 1)
+    assert count["outcomes"] == {"still_progressing": {"count": 1, "worst": 1.5}}
     table = list(csv.reader(io.StringIO(tell(capfd, "log", "--sums", "--csv").out)))
-    assert table[0] == ["tool", "outcome", "count", "worst"]
-    assert ["slow_sql", "late_result", "1", "2.4"] in table
+    assert table[0] == ["tool", "outcome", "count", "worst", "calls", "answers", "p50", "p95", "max"]
+    assert ["slow_sql", "late_result", "1", "2.4", "6", "1", "4.0", "4.0", "4.0"] in table
+
+
+def test_sums_are_of_the_calls_of_a_tool_cancelled_or_not(capfd: Capture):
+    answered = [[*called(id), ev.Completed(at=100.0 + id, id=id)] for id in range(1, 21)]
+    refused = [*called(21), ev.Failed(at=121.0, id=21, message="no", code=-1)]
+    lost = [*called(22), ev.Lost(at=190.0, id=22, detail="gone")]
+    own = [ev.Called(at=100.0, id=23, method="tools/list", internal=True), ev.Completed(at=100.1, id=23)]
+    again = called(24, name="add", at=400.0)
+    keep(ONE, connected(), *answered, refused, lost, own, again)
+    shown = [
+        "slow_sql  22 calls  p50 11.0 s  p95 20.0 s  max 21.0 s",
+        "add       1 call",
+    ]
+    assert tell(capfd, "log", "--sums").out.splitlines() == shown
+    assert [each["tool"] for each in array(capfd, "--sums", "--internal")] == [
+        "slow_sql",
+        "add",
+        "tools/list",
+    ]
+    for words, tools in {
+        ("--tool", "add"): ["add"],
+        ("--since", clock.utc_stamp(WALL + 200)): ["add"],
+        ("--server", "other"): [],
+        ("--outcome", "late"): [],
+        ("--cause", "user"): [],
+    }.items():
+        assert [each["tool"] for each in array(capfd, "--sums", *words)] == tools, words
+    rows = list(csv.DictReader(io.StringIO(tell(capfd, "log", "--sums", "--csv").out)))
+    assert [(row["tool"], row["outcome"], row["count"], row["answers"]) for row in rows] == [
+        ("slow_sql", "", "0", "21"), ("add", "", "0", "0")
+    ]  # fmt: skip
+    assert tell(capfd, "log", "--sums", "--tool", "no").out == "No matching requests in 1 session.\n"
 
 
 def broken(rule: str, id: ev.RequestId | None, detail: str, at: float = 105.0) -> ev.Event:
@@ -136,7 +166,8 @@ def test_what_a_client_broke_has_a_line_and_counts_as_no_cancel(capfd: Capture):
 
 def test_the_cancels_of_the_client_itself_are_told_only_when_they_are_asked_for(capfd: Capture):
     keep(ONE, called(1), cancelled(1, cause=Cause.SHUTDOWN))
-    assert [array(capfd, *words) for words in ((), ("--sums",))] == [[], []]
+    assert array(capfd) == []
+    assert [(each["calls"], each["total"]) for each in array(capfd, "--sums")] == [(1, 0)]
     assert [each["cause"] for each in array(capfd, "--internal")] == ["shutdown"]
 
 
