@@ -171,7 +171,7 @@ class RecordedBook:
         self._folded[place] = row, self._continue(row, last)
         if len(self._folded) > CACHED:
             self._folded.popitem(last=False)
-        left = self.over and row.state is State.CANCEL_REQUESTED
+        left = self.over and row.state is State.CANCEL_REQUESTED  # reading the end of the file takes time
         return left_at_end(row, self.recording.at(self.position)) if left else row
 
     def _server_request(self, number: int) -> ServerRequest:
@@ -211,7 +211,9 @@ class RecordedBook:
 
 
 def left_at_end(row: Request, at: float) -> Request:
-    """Returns a row whose cancel was watched as it is at the end of a finished recording, after which none is."""
+    """Returns a row as it is at the end of a finished recording, after which no cancel is watched."""
+    if row.state is not State.CANCEL_REQUESTED:
+        return row
     left = copy(row)
     left.history = [*row.history]
     evolve(left, ev.Settled(at=at, id=row.id, detail=evidence.RECORDING_ENDS))
