@@ -211,11 +211,10 @@ class SpanMaker:
         key = _key(row.id)
         context, parent = self._context_of(row), self._parent(row)
         began = row.called_at if row.sent_at is None else row.sent_at
-        error, kind = _failure(row)
+        # what mcp-tui asks for itself may be refused, as the probe for another protocol version is
+        error, kind = ("", "") if self._is_own(row) else _failure(row)
         attributes = {
-            **self._session(),
-            "mcp.method.name": self._redact(row.method),
-            "jsonrpc.request.id": str(row.id),
+            **self._about(row),
             "mcp_tui.state": evidence.ended(row),
             "mcp_tui.progress.count": row.progress_count,
             "mcp_tui.response.size": row.response_size,
@@ -266,11 +265,7 @@ class SpanMaker:
             kind="internal",
             began=self._wall(event.at),
             ended=self._wall(event.at),
-            attributes={
-                **self._session(),
-                "mcp.method.name": self._redact(row.method),
-                "jsonrpc.request.id": str(row.id),
-            },
+            attributes=self._about(row),
             id=row.id,
             events=(self._happened(event),),
             links=(about,),
@@ -301,6 +296,18 @@ class SpanMaker:
             events=() if over is None else (self._happened(over),),
             error="refused" if refused else "",
         )
+
+    def _is_own(self, row: Request) -> bool:
+        """Whether mcp-tui made a request for itself; behind a tap the client made all."""
+        return row.internal and self._header.purpose != "tap"
+
+    def _about(self, row: Request) -> dict[str, Any]:
+        return {
+            **self._session(),
+            "mcp.method.name": self._redact(row.method),
+            "jsonrpc.request.id": str(row.id),
+            **({"mcp_tui.internal": True} if self._is_own(row) else {}),
+        }
 
     def _session(self) -> dict[str, Any]:
         connected = self._connected

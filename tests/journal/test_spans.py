@@ -126,6 +126,18 @@ def test_rounds_tasks_and_requests_of_the_server_are_joined():
     assert (asked.kind, asked.parent, asked.error, asked.ended) == ("server", call.context, "refused", 1004.8)
 
 
+def test_what_mcp_tui_asks_for_itself_is_marked_and_no_error():
+    refused = ev.Failed(at=100.1, id=1, message="Method not found", code=-32601)
+    own = [ev.Called(at=100.0, id=1, method="server/discover", internal=True), ev.Sent(at=100.0, id=1)]
+    for purpose, told in (("", ("", None, True)), ("tap", ("Method not found", "-32601", None))):
+        (span,) = made(own, refused, purpose=purpose)
+        said = span.attributes
+        assert (span.error, said.get("error.type"), said.get("mcp_tui.internal")) == told
+        assert said["rpc.response.status_code"] == "-32601"
+    (call,) = made(called(2), ev.Failed(at=100.1, id=2, message="no", code=-1))
+    assert (call.error, "mcp_tui.internal" in call.attributes) == ("no", False)
+
+
 def test_lines_have_hexadecimal_ids_and_times_as_text():
     header = Header(id="s", wall=1000.0, mono=100.0)
     spans = made(called(1), ev.Failed(at=101.25, id=1, message="it failed", code=-32603)) * 501
