@@ -6,8 +6,9 @@ What cannot be read, or is not there, is never a pass: a damaged recording, a fi
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from mcp_tui import clock
@@ -19,7 +20,7 @@ from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.reports import ReportCase, SarifResult
 from mcp_tui.journal.files import Journal, is_held, parts_of
-from mcp_tui.journal.payloads import Payloads
+from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
 from mcp_tui.journal.records import RecordingError
@@ -28,10 +29,11 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.states import TypedId
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.badges import badge, outcome_of, server_request_badge
-from mcp_tui.view.filters import Filter, Shown, is_open, json_state, parse
-from mcp_tui.view.list_filters import MESSAGES, messages, names_messages
+from mcp_tui.view.filters import Filter, Shown, is_open, json_state, parse, request_fields
+from mcp_tui.view.list_filters import MESSAGES, broken_rules, log, names_messages
 from mcp_tui.view.text import SafeText, brief, clean, join
 from mcp_tui.view.wire import told
 
@@ -279,7 +281,7 @@ def assertions(
     made += [Assertion("at-most", filter, count=count) for count, filter in at_most]
     made += [Assertion("at-least", filter, count=count) for count, filter in at_least]
     for each in made:
-        filter = parse(each.filter, typing=False, payload=lambda _kind, _row: ())
+        filter = parse(each.filter, broken=lambda _row: ())
         if filter.problem:
             raise Failure(f"Invalid {each.name}. {filter.problem}")
         if not filter:
@@ -327,20 +329,24 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
     origin = recording.wall(0.0)
     servers = {each.server: each.client for each in recording.connections().values()}
     server = " ".join((recording.header.target, *servers, *servers.values()))
-    payloads = Payloads(recording)
+    payloads = SearchedMessages(recording.payload)
+    book = RecordedBook.whole(recording)
+    shared: dict[str, Any] = {"server": lambda: server, "now": lambda: until, "payload": payloads}
+    broken = _broken(recording)
     filters = [
-        parse(each.filter, server=lambda: server, now=lambda: until, typing=False, payload=payloads)
+        (each, parse(each.filter, **shared, broken=broken))
         for each in findings.assertions
+        if not names_messages(each.filter)[0]
     ]
     cut = 0
-    for row in _rows(findings, RecordedBook.whole(recording), internal=internal):
+    for row in _rows(findings, book, internal=internal):
         findings.requests += 1
         cut += is_open(row) or (isinstance(row, Request) and row.settled == evidence.RECORDING_ENDS)
         at = row.at if isinstance(row, ServerRequest) else row.called_at
         match = MatchedRow(name, file, row, until, origin + at)
-        for assertion, filter in zip(findings.assertions, filters, strict=True):
+        for assertion, filter in filters:
             assertion.take(match, filter)
-    _judge_messages(findings, recording, name, server, internal=internal)
+    _judge_messages(findings, book, name, shared, internal=internal)
     if cut:
         ended = "is still being written" if running else "has no end"
         some = f"{cut:,} request{'s are' if cut > 1 else ' is'} open, or its cancel is watched"
@@ -351,18 +357,34 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
         findings.redacted.append(file)
 
 
+def _broken(recording: Recording) -> Callable[[Shown], Iterable[str]]:
+    """Returns a function that returns the rules that are broken about a request."""
+
+    @cache
+    def rules() -> dict[TypedId, set[str]]:
+        found: dict[TypedId, set[str]] = {}
+        for event in map(recording.event, recording.table.log):
+            id = None if event is None else about(event)
+            if event is not None and id is not None:
+                found.setdefault((type(id), id), set()).update(broken_rules(event))
+        return found
+
+    return lambda row: () if isinstance(row, ServerRequest) else rules().get((type(row.id), row.id), ())
+
+
 def _judge_messages(
-    findings: Findings, recording: Recording, name: str, server: str, *, internal: bool
+    findings: Findings, book: RecordedBook, name: str, shared: dict[str, Any], *, internal: bool
 ) -> None:
     """Holds what is beside the requests against the assertions: an expectation only if it names such."""
-    book = RecordedBook.whole(recording)
+    recording = book.recording
 
     def request(event: ev.Event) -> Request | None:
         id = about(event)
         return None if id is None else book.get(id)
 
+    fields = request_fields(**shared)
     wanted = [
-        (each, messages(each.filter, request, server))
+        (each, log(each.filter, request, fields, server=shared["server"], typing=False))
         for each in findings.assertions
         if names_messages(each.filter)[each.option not in _EXPECTING]
     ]

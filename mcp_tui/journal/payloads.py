@@ -1,11 +1,10 @@
-"""The texts of whole messages of a recording, as filters search them."""
+"""The texts of whole messages, as filters search them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import read_record
 from mcp_tui.journal.redaction import MARK
 from mcp_tui.protocol.messages import Json, as_list, as_object, bytes_text, encode
@@ -13,15 +12,17 @@ from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 
 
-class Payloads:
-    """The messages of a recording's requests, progress, rounds, and late answers included.
+class SearchedMessages:
+    """The messages of requests, progress, rounds, and late answers included.
 
-    ``redacted`` becomes true when a message was searched from which secrets had been removed.
+    ``payload`` returns the bytes of a message by its number. ``redacted`` becomes true when a message was searched from
+    which secrets had been removed, ``missing`` when one was not there.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, payload: Callable[[int], bytes | None]) -> None:
         self.redacted = False
-        self._recording = recording
+        self.missing = False
+        self._payload = payload
         self._messages = lru_cache(4)(self._read)
 
     def __call__(self, kind: str, row: Request | ServerRequest) -> Iterator[str]:
@@ -39,8 +40,9 @@ class Payloads:
 
     def _read(self, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Returns the JSON of what a message asks and of what it answers, each followed by the strings in it."""
-        raw = self._recording.payload(number)
+        raw = self._payload(number)
         if raw is None:
+            self.missing = True
             return (), ()
         self.redacted = self.redacted or MARK.search(raw) is not None
         message = read_record(raw)

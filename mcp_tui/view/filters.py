@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from operator import ge, gt, le, lt
+from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
 from mcp_tui.protocol.events import Cause
@@ -98,6 +99,7 @@ def read(
     said: Callable[[Subject], Iterable[str]],
     searched: Callable[[Subject], Iterable[str]] | None = None,
     typing: bool = True,
+    elsewhere: Mapping[str, SafeText] = MappingProxyType({}),
 ) -> Terms[Subject]:
     """Parses a filter; a term without a field is a word to search for, in any case.
 
@@ -107,6 +109,7 @@ def read(
         said: returns every text of a subject that a word or a phrase is searched in.
         searched: returns those that an expression is searched in; the same by default.
         typing: whether it is still being typed: a term without a value is no problem yet.
+        elsewhere: the sentences for fields that another list has.
     """
     tests: list[Test[Subject]] = []
     problem = NOTHING
@@ -116,6 +119,9 @@ def read(
         value = value if _EXPRESSION.fullmatch(value) else value.casefold()
         if not typing and (lacking := _lacks(term, fields)):
             problem = lacking
+            continue
+        if field in elsewhere:
+            problem = elsewhere[field]
             continue
         if field in fields:
             if not value:
@@ -199,6 +205,10 @@ def _not(test: Test[Subject]) -> Test[Subject]:
 
 def _never(_: object) -> bool:
     return False
+
+
+def _nowhere(_value: str) -> Test[object]:
+    return _never
 
 
 def part(of: Callable[[Subject], str]) -> FieldTest[Subject]:
@@ -314,56 +324,73 @@ Filter = Terms[Shown]
 """A filter of the table."""
 
 
+MESSAGE_FIELDS: Final = ("violation", "source", "level", "logger")
+"""The fields of what is beside the requests, see :func:`mcp_tui.view.list_filters.log`."""
+
+
+def request_fields(
+    *,
+    server: Callable[[], str] = str,
+    now: Callable[[], float] = lambda: FOREVER,
+    payload: Payload = lambda _kind, _row: (),
+) -> dict[str, FieldTest[Shown]]:
+    """Returns the fields of requests.
+
+    ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
+    are those of a cancel; ``took:>0.5`` compares seconds, ``size:>1mb`` the bytes of the answer; ``id:`` is the whole
+    id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part. ``args:``, ``result:``, and ``text:``
+    search whole messages. ``server`` returns the name of the server, ``now`` the time.
+    """
+    return {
+        "state": one_of(
+            "state", _STATE_WORDS, lambda row: state_words(row, now()), choices=_STATE_NAMES, alone=False
+        ),
+        "name": part(_name),
+        "tool": part(_name),
+        "method": part(lambda row: row.method),
+        "id": lambda value: lambda row: value in map(str.casefold, _ids(row)),
+        "reason": part(lambda row: row.outcome if isinstance(row, ServerRequest) else row.reason),
+        "outcome": outcome(lambda row: _outcomes(row, now())),
+        "cause": cause(lambda row: None if isinstance(row, ServerRequest) else row.cause),
+        "server": part(lambda _: server()),
+        "took": amount("took", ">0.5", lambda row: _took(row, now())),
+        "size": amount("size", ">1mb", _size),
+        **{kind: part_of_any(partial(payload, kind)) for kind in ("text", "result", "args")},
+    }
+
+
 def parse(
     text: str,
     *,
     server: Callable[[], str] = str,
     now: Callable[[], float] = lambda: FOREVER,
-    typing: bool = True,
-    payload: Payload | None = None,
+    payload: Payload = lambda _kind, _row: (),
+    broken: Callable[[Shown], Iterable[str]] | None = None,
 ) -> Filter:
-    """Parses a filter of the request table, see :func:`read`.
+    """Parses a filter of requests, see :func:`read` and :func:`request_fields`.
 
-    ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
-    are those of a cancel; ``took:>0.5`` compares seconds, ``size:>1mb`` the bytes of the answer; ``id:`` is the whole
-    id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part. Expressions search the method, the
-    name, the error, and the summary; words search every text of a row. ``server`` returns the name of the server,
-    ``now`` the time. With ``payload``, words and expressions search whole
-    messages as well, and ``args:``, ``result:``, and ``text:`` those of one kind.
+    Expressions search the method, the name, the error, and the summary; words search every text of a row.
+
+    Args:
+        text: the filter.
+        server: returns the name of the server.
+        now: returns the time.
+        payload: returns the texts of whole messages.
+        broken: returns the rules that what is beside the requests breaks for a row. It is given for a filter that is not
+            being typed: that also searches whole messages for words and expressions.
     """
-    whole: dict[str, FieldTest[Shown]] = {}
-    if payload is not None:
-        whole = {kind: part_of_any(partial(payload, kind)) for kind in ("text", "result", "args")}
-        # what is beside the requests is no request: see list_filters.messages()
-        whole |= dict.fromkeys(("violation", "source", "level", "logger"), lambda _: _never)
+    fields = request_fields(server=server, now=now, payload=payload)
+    if broken is None:
+        elsewhere = {
+            each: safe("{}: filters the Log. Press / in that pane.", each) for each in MESSAGE_FIELDS
+        }
+        return read(text, fields, said=partial(_said, now), searched=_searched, elsewhere=elsewhere)
 
-    def everywhere(subject: Shown) -> Iterable[str]:
-        yield from _said(now, subject)
-        if payload is not None:
-            yield from chain(payload("text", subject), payload("args", subject), payload("result", subject))
+    def everywhere(row: Shown) -> Iterable[str]:
+        return chain(_said(now, row), *(payload(kind, row) for kind in ("text", "args", "result")))
 
-    return read(
-        text,
-        {
-            "state": one_of(
-                "state", _STATE_WORDS, lambda row: state_words(row, now()), choices=_STATE_NAMES, alone=False
-            ),
-            "name": part(_name),
-            "tool": part(_name),
-            "method": part(lambda row: row.method),
-            "id": lambda value: lambda row: value in map(str.casefold, _ids(row)),
-            "reason": part(lambda row: row.outcome if isinstance(row, ServerRequest) else row.reason),
-            "outcome": outcome(lambda row: _outcomes(row, now())),
-            "cause": cause(lambda row: None if isinstance(row, ServerRequest) else row.cause),
-            "server": part(lambda _: server()),
-            "took": amount("took", ">0.5", lambda row: _took(row, now())),
-            "size": amount("size", ">1mb", _size),
-            **whole,
-        },
-        said=everywhere,
-        searched=_searched if payload is None else everywhere,
-        typing=typing,
-    )
+    fields |= dict.fromkeys(MESSAGE_FIELDS, _nowhere) | {"violation": part_of_any(broken)}
+    return read(text, fields, said=everywhere, typing=False)
 
 
 def json_state(row: Shown) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from mcp_tui import clock
@@ -23,8 +24,10 @@ from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.view.badges import CAUSES
 from mcp_tui.view.catalogue import VERBS, Entry
 from mcp_tui.view.filters import (
+    MESSAGE_FIELDS,
     TERM,
     FieldTest,
+    Shown,
     Terms,
     Test,
     cause,
@@ -96,62 +99,48 @@ class Search:
         return self.done
 
 
-def log(text: str) -> Terms[ev.Event]:
-    """Parses a filter: ``level:warning`` is that level or a more severe one; ``logger:`` and ``source:`` take a part."""
-    return read(
-        text,
-        {
-            "level": _level,
-            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
-            "source": start(lambda event: told(event)[0]),
-        },
-        said=lambda event: told(event)[:2],
-    )
+def log(
+    text: str,
+    request: Callable[[ev.Event], Request | None] = lambda _: None,
+    fields: Mapping[str, FieldTest[Shown]] = MappingProxyType({}),
+    *,
+    server: Callable[[], str] = str,
+    typing: bool = True,
+) -> Terms[ev.Event]:
+    """Parses a filter: ``level:warning`` is that level or a more severe one; ``logger:`` and ``source:`` take a part.
+
+    ``violation:`` is a part of a broken rule, or the side that broke it. ``fields`` are those of requests, for the one that
+    an event names, which ``request`` returns.
+    """
+
+    def of_request(field: FieldTest[Shown]) -> FieldTest[ev.Event]:
+        def named(value: str) -> Test[ev.Event]:
+            test = field(value)
+            return lambda event: (row := request(event)) is not None and test(row)
+
+        return named
+
+    own: dict[str, FieldTest[ev.Event]] = {
+        "level": _level,
+        "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
+        "source": start(lambda event: told(event)[0]),
+        "violation": part_of_any(broken_rules),
+        "id": lambda value: lambda event: str(getattr(event, "id", None)).casefold() == value,
+        "server": part(lambda _: server()),
+    }
+    others = {name: of_request(field) for name, field in fields.items()}
+    return read(text, others | own, said=_said_of_message, typing=typing)
 
 
 MESSAGES: Final = (*WARNINGS, ev.Stderr, ev.Log)
 """Events beside the requests that ``check`` looks at."""
 
-_OF_MESSAGES: Final = ("violation", "source", "level", "logger")
-
 
 def names_messages(text: str) -> tuple[bool, bool]:
     """Returns whether a filter has a term of messages alone, and whether it has one that may find a message."""
     found = [(term["field"] or "").lower() for term in TERM.finditer(text) if not term["no"]]
-    own = any(each in _OF_MESSAGES for each in found)
+    own = any(each in MESSAGE_FIELDS for each in found)
     return own, own or "" in found
-
-
-def messages(text: str, request: Callable[[ev.Event], Request | None], server: str) -> Terms[ev.Event]:
-    """Parses a filter of requests for what is beside them: ``violation:`` is a part of a rule, or the side that broke it.
-
-    ``request`` returns the request that an event names. What only a request has finds nothing.
-    """
-
-    def of(text: Callable[[Request], str]) -> FieldTest[ev.Event]:
-        return part(lambda event: "" if (row := request(event)) is None else text(row))
-
-    nothing: dict[str, FieldTest[ev.Event]] = {
-        each: lambda _: lambda _: False
-        for each in ("state", "outcome", "cause", "reason", "text", "result", "args", "took", "size")
-    }
-    return read(
-        text,
-        {
-            **nothing,
-            "violation": part_of_any(_broken),
-            "level": _level,
-            "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
-            "source": start(lambda event: told(event)[0]),
-            "id": lambda value: lambda event: str(getattr(event, "id", None)).casefold() == value,
-            "name": of(lambda row: row.name),
-            "tool": of(lambda row: row.name),
-            "method": of(lambda row: row.method),
-            "server": part(lambda _: server),
-        },
-        said=_said_of_message,
-        typing=False,
-    )
 
 
 _RULES: Final[dict[type[ev.Event], str]] = {
@@ -162,7 +151,7 @@ _RULES: Final[dict[type[ev.Event], str]] = {
 """The rules that a server breaks by events with a name of their own."""
 
 
-def _broken(event: ev.Event) -> Iterable[str]:
+def broken_rules(event: ev.Event) -> Iterable[str]:
     """Returns the rule that an event breaks, and the side that broke it."""
     if isinstance(event, ev.Violation):
         return event.rule, event.by.value

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_tui.protocol.requests import Book
 
 FILTERED_ROWS: Final = 200
-"""Rows that an update holds against the filter at least, however long that takes."""
+"""Rows that an update holds against the filter at least, if they do not take twice its time."""
 
 
 def row_key(row: Request) -> TypedId:
@@ -232,11 +232,12 @@ class Outline:
     def _look_on(self) -> None:
         """Holds older rows against the filter for a while."""
         until = time.monotonic() + FILTER_SECONDS
+        longest = until + FILTER_SECONDS  # whole messages may take long to search
         self._look_on_asked(until)
         place, enough = self._unfiltered, self._unfiltered - FILTERED_ROWS
         older = bisect_left(self._tops, self._unfiltered << 32)
         found = [*self._tops[:older]]
-        while place and (place > enough or time.monotonic() < until):
+        while place and time.monotonic() < (longest if place > enough else until):
             place -= 1
             if self._passes(place):
                 found.append(_code(place))

@@ -165,6 +165,29 @@ class TestFilters:
             assert "›  review" in driven.inside("catalogue")
             assert "filter" not in driven.inside("catalogue")
 
+    async def test_whole_messages_are_searched_and_what_is_of_the_log_is_said(self) -> None:
+        async with driving(size=(120, 40)) as driven:
+            for text in ("x" * 5000 + "NEEDLE", "hay"):
+                id_ = driven.call("echo", text=text)
+                await driven.until(lambda id_=id_: not driven.row(id_).open)
+            shown = driven.bench.table.outline
+            for typed, count in {
+                "text:needle": 1,
+                "result:/needle/": 1,
+                "args:hay": 1,
+                "-text:needle": 1,
+            }.items():
+                await driven.press("/")
+                await driven.type(typed)
+                await driven.until(lambda count=count: not shown.unfiltered and shown.shown == count)
+                await driven.press("escape")
+            await driven.press("/")
+            await driven.type("source:stderr")
+            await driven.until(lambda: "source: filters the Log. Press / in that pane." in driven.text())
+            await driven.press("escape", "4", "/")
+            await driven.type("violation:server")
+            assert not driven.bench.filtering.passing.has_class("-problem")
+
 
 class TestCancellations:
     async def test_they_are_counted_by_outcome_and_w_and_y_take_those_that_the_filter_shows(

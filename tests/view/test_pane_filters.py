@@ -5,6 +5,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.tui.screens.parts.details import Belonging
 from mcp_tui.view import list_filters
+from mcp_tui.view.filters import MESSAGE_FIELDS, parse, request_fields
 from tests.cases import cases
 from tests.tui.making import book, cancelled, completed, late, started
 
@@ -38,6 +39,52 @@ EVENTS = [
 def test_the_log(text: str, found: list[int]):
     wanted = list_filters.log(text)
     assert [at for at, event in enumerate(EVENTS) if wanted.matches(event)] == found
+
+
+def test_the_log_knows_the_fields_of_the_requests_that_its_messages_name():
+    (row,) = book(*started(1, name="slow_sql"), *cancelled(id=1), late(id=1)).order
+    events = [
+        ev.Violation(at=1.0, rule="output-schema", detail="sum", id=1),
+        ev.Violation(at=1.0, rule="cancel-over", detail="2", id=2, by=ev.Origin.CLIENT),
+        ev.Pollution(at=1.0, line="debug"),
+    ]
+    for text, found in {
+        "violation:schema": [0],
+        "violation:client": [1],
+        "violation:/./": [0, 1, 2],
+        "-violation:server": [1],
+        "state:late": [0],
+        "-state:late": [1, 2],
+        "name:slow violation:server": [0],
+        "id:2": [1],
+        "server:demo": [0, 1, 2],
+        "violation": [0, 1, 2],
+    }.items():
+        wanted = list_filters.log(
+            text,
+            lambda event: row if event is events[0] else None,
+            request_fields(),
+            server=lambda: "Demo",
+        )
+        assert [at for at, each in enumerate(events) if wanted.matches(each)] == found, text
+
+
+def test_check_and_the_workbench_know_the_same_fields():
+    requests, both = request_fields(), {*request_fields(), *MESSAGE_FIELDS}
+    values = {
+        "state": "late",
+        "outcome": "late",
+        "cause": "user",
+        "took": ">1",
+        "size": ">1",
+        "level": "error",
+    }
+    for field in both:
+        text = f"{field}:{values.get(field, 'x')}"
+        assert not parse(text, broken=lambda _: ()).problem, text
+        assert not list_filters.log(text, fields=requests, typing=False).problem, text
+        assert not list_filters.log(text, fields=requests).problem, text
+        assert bool(parse(text).problem) == (field in MESSAGE_FIELDS), text
 
 
 def head(

@@ -9,6 +9,7 @@ from typing import Final, LiteralString
 from textual import events
 from textual.app import ComposeResult
 
+from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import about
 from mcp_tui.protocol.requests import Request, State
@@ -59,6 +60,7 @@ class SessionScreen(LayoutScreen):
         super().__init__()
         self.scene = scene
         self.table = RequestTable(scene.book, now=scene.now, id="requests")
+        self.table.messages = SearchedMessages(scene.payload)
         self.detail = Detail(id="detail")
         self.catalogue = LineList(
             scene.catalogue,

@@ -9,6 +9,7 @@ from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
 
+from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_warm
 from mcp_tui.protocol.requests import Request
@@ -22,7 +23,7 @@ from mcp_tui.view.lines import Segments
 from mcp_tui.view.outline import Item, Outline, Rows, row_key
 from mcp_tui.view.rows import counted, empty_state
 from mcp_tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, TableLine
-from mcp_tui.view.text import SafeText, clean, join, safe, words
+from mcp_tui.view.text import NOTHING, SafeText, clean, join, safe, words
 
 TENTHS_SECONDS: Final = 10.0
 """Seconds after which a timer is drawn once a second instead of ten times."""
@@ -136,6 +137,7 @@ class RequestTable(ListCanvas):
     Attributes:
         outline: the lines.
         server: returns the name of the server, for the filter.
+        messages: the whole messages, for the filter.
         empty: the sentence for a table without requests.
         marks: the keys of the marked rows, in the order in which they were marked.
     """
@@ -154,6 +156,7 @@ class RequestTable(ListCanvas):
         self.now = now
         self.timers = "live"
         self.server: Callable[[], str] = str
+        self.messages = SearchedMessages(lambda _: None)
         self.marks: dict[TypedId, None] = {}
         self.empty = hint("No requests yet. Press {request.new} to call a tool.")
         self._painter = RowPainter(self, book.logged_at)
@@ -169,7 +172,10 @@ class RequestTable(ListCanvas):
     def refilter(self, wanted: str | None = None, *, show_internal: bool | None = None) -> None:
         """Sets the filter, see :mod:`mcp_tui.view.filters`, or whether finished internal requests are shown."""
         outline, anchor = self.outline, self.anchored()
-        filter = outline.filter if wanted is None else parse(wanted, server=self.server, now=self.now)
+        filter = outline.filter
+        if wanted is not None:
+            self.messages.redacted = self.messages.missing = False
+            filter = parse(wanted, server=self.server, now=self.now, payload=self.messages)
         shown = outline.show_internal if show_internal is None else show_internal
         outline.refilter(filter, show_internal=shown)
         outline.resort(outline.sort, self.now())
@@ -299,9 +305,12 @@ class RequestTable(ListCanvas):
 
     @property
     def counted(self) -> SafeText:
-        """The number of requests shown, of all, and of hidden internal ones."""
+        """The number of requests shown, of all, and of hidden internal ones, and what could not be searched."""
         outline, shows = self.outline, key_of("view.internal")
-        return counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
+        said = counted(outline.shown, outline.total, "request", internal=outline.internal_hidden, key=shows)
+        missing = words("some messages are gone") if self.messages.missing else NOTHING
+        redacted = words("secrets were removed") if self.messages.redacted else NOTHING
+        return join(filter(None, (said, missing, redacted)), " · ")
 
     def _about(self) -> SafeText:
         """Returns the text of the lower border."""

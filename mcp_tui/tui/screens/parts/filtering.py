@@ -12,7 +12,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Label
 
 from mcp_tui.protocol.client_violations import Cancelled
-from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.descriptions import about
+from mcp_tui.protocol.events import Event, RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Messages
@@ -23,7 +24,7 @@ from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view import list_filters, table_columns
 from mcp_tui.view.cancellations import CANCELLATION_SORTS, counted
 from mcp_tui.view.columns import NEWEST, after
-from mcp_tui.view.filters import Terms
+from mcp_tui.view.filters import Terms, request_fields
 from mcp_tui.view.keys import key_of
 from mcp_tui.view.lines import FilteredLines
 from mcp_tui.view.rows import request
@@ -64,7 +65,7 @@ class FilterLine(Horizontal):
         self._opened_from: Widget | None = None
         self._readers: dict[str, Callable[[str], Terms[Any]]] = {
             "catalogue": list_filters.catalogue,
-            "log": list_filters.log,
+            "log": self._log,
             "wire": list_filters.wire,
             "cancellations": partial(list_filters.cancellations, now=scene.now),
         }
@@ -162,6 +163,17 @@ class FilterLine(Horizontal):
         self._screen.set_focus(self._typed_list if pane is None or not pane.display else pane)
 
     # -- filters ---------------------------------------------------------------------------------------------
+
+    def _log(self, text: str) -> Terms[Event]:
+        """Parses a filter of the log, with the fields of the requests that its messages name."""
+        table, book = self._table, self._scene.book
+
+        def request(event: Event) -> Request | None:
+            id = about(event)
+            return None if id is None else book.get(id)
+
+        fields = request_fields(server=table.server, now=self._scene.now, payload=table.messages)
+        return list_filters.log(text, request, fields, server=table.server)
 
     def clear(self, name: str) -> None:
         """Clears the filter of a list."""
