@@ -128,7 +128,8 @@ def test_rounds_tasks_and_requests_of_the_server_are_joined():
 
 def test_what_mcp_tui_asks_for_itself_is_marked_and_no_error():
     refused = ev.Failed(at=100.1, id=1, message="Method not found", code=-32601)
-    own = [ev.Called(at=100.0, id=1, method="server/discover", internal=True), ev.Sent(at=100.0, id=1)]
+    own: list[ev.Event] = [ev.Called(at=100.0, id=1, method="server/discover", internal=True)]
+    own.append(ev.Sent(at=100.0, id=1))
     for purpose, told in (("", ("", None, True)), ("tap", ("Method not found", "-32601", None))):
         (span,) = made(own, refused, purpose=purpose)
         said = span.attributes
