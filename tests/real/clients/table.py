@@ -42,8 +42,7 @@ class Client:
 
     ``speaks`` is the one protocol version of its server, empty for the newest that it knows. ``limit`` is the limit in
     seconds that it is given: more where that covers the start of the server as well; ``most`` is its maximum, where it has
-    one. ``gave_up`` finds the line in which it says that it gave up. ``earlier`` is what a look by hand saw on 2026-11-25: a
-    cell for each of :data:`COLUMNS`, in the words of the page; ``–`` where it did not look.
+    one. ``gave_up`` finds the line in which it says that it gave up.
     """
 
     package: str
@@ -54,7 +53,6 @@ class Client:
     limit: float = 2.0
     most: float = 0.0
     gave_up: str = "^gave up"
-    earlier: str = ""
 
     @property
     def name(self) -> str:
@@ -102,68 +100,47 @@ COLUMNS: Final = (
 )
 """The columns of the short table, and those of the look by hand. The last one has one cell there for limit and stop."""
 
-_SENDS: Final = "2026-07-28 | n | n | ✓ | ✓ | – | n | term | stream"
-_RAW: Final = "2025-11-25 | n | n | ↯ | ↯ | – | ends | int, term | n, open"
-_AI: Final = "2025-11-25 | none | none | – | ↯ | – | ends | int, term | none, closed"
-_RIGHT: Final = "– | n | n | ✓ | ✓ | – | n | none | "
-_OLD: Final = "2025-11-25"
 _FASTMCP_CALL: Final = (str(python_of(CLIENT_FASTMCP.folder).with_name("fastmcp")), "call", CONFIG, "{tool}",
                         "--input-json", "{arguments}", "--timeout", "{timeout}", "--auth", "none")  # fmt: skip
+_OLD: Final = "2025-11-25"
 _INSPECTOR: Final = (str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcp-inspector"), "--cli", "--config", CONFIG,
                      "--method", "tools/call")  # fmt: skip
 _INSPECTOR_CALL: Final = ("--server", "judge", "--tool-name", "{tool}", "--tool-args-json", "{arguments}")
 _MCPORTER: Final = ("--config", CONFIG, "call", "judge.{tool}", "--args", "{arguments}", "--timeout", "2000")
 
 JUDGED: Final = (
-    Client("mcp", "1.x ClientSession", MCP1, _python(MCP1, "session1"),
-           earlier="2025-11-25 | none | none | – | ✓ | – | ends | term | none, open"),
-    Client("mcp", "2.x ClientSession", MCP2, _python(MCP2, "session"),
-           earlier="2025-11-25 | n | n | ✓ | ✓ | – | n | – | n"),
-    Client("mcp", "2.x Client", MCP2, _python(MCP2, "client2"), earlier=_SENDS),
+    Client("mcp", "1.x ClientSession", MCP1, _python(MCP1, "session1")),
+    Client("mcp", "2.x ClientSession", MCP2, _python(MCP2, "session")),
+    Client("mcp", "2.x Client", MCP2, _python(MCP2, "client2")),
     Client("mcp", f"2.x Client, {_OLD}", MCP2, _python(MCP2, "client2"), speaks=_OLD),
-    Client("fastmcp", "", CLIENT_FASTMCP, _python(CLIENT_FASTMCP, "fastmcp"), earlier=_SENDS),
+    Client("fastmcp", "", CLIENT_FASTMCP, _python(CLIENT_FASTMCP, "fastmcp")),
     Client("fastmcp", _OLD, CLIENT_FASTMCP, _python(CLIENT_FASTMCP, "fastmcp"), speaks=_OLD),
-    Client("pydantic-ai-slim", "", CLIENT_PYDANTIC, _python(CLIENT_PYDANTIC, "pydantic"), limit=5,
-           earlier="2026-07-28 | n | n | ✓ | ✓ | – | n | – | stream"),
-    Client("openai-agents", "", CLIENT_AGENTS, _python(CLIENT_AGENTS, "agents"), limit=5, earlier=_SENDS),
+    Client("pydantic-ai-slim", "", CLIENT_PYDANTIC, _python(CLIENT_PYDANTIC, "pydantic"), limit=5),
+    Client("openai-agents", "", CLIENT_AGENTS, _python(CLIENT_AGENTS, "agents"), limit=5),
     Client("openai-agents", _OLD, CLIENT_AGENTS, _python(CLIENT_AGENTS, "agents"), limit=5, speaks=_OLD),
-    Client("strands-agents", "", CLIENT_STRANDS, _python(CLIENT_STRANDS, "strands"),
-           earlier="2026-07-28 | n | n | ✓ | ✓ | – | ends | term | stream"),
-    Client("langchain-mcp-adapters", "", CLIENT_LANGCHAIN, _python(CLIENT_LANGCHAIN, "langchain"), limit=5,
-           earlier="2025-11-25 | ends | ends | – | ∅ | – | ends | term | none"),
-    Client("mcp-use", "", CLIENT_MCP_USE, _python(CLIENT_MCP_USE, "mcp_use"),
-           earlier="2025-11-25 | none | none | – | ✓ | – | – | – | –"),
-    Client("agent-framework-core", "", CLIENT_FRAMEWORK, _python(CLIENT_FRAMEWORK, "framework"), limit=5,
-           earlier="2026-07-28 | n | n | ✓ | ✓ | – | – | – | –"),
-    Client("google-adk", "", CLIENT_ADK, _python(CLIENT_ADK, "adk"), limit=5,
-           earlier="2025-11-25 | n | n | ✓ | ✓ | – | – | – | –"),
-    Client("llama-index-tools-mcp", "", CLIENT_LLAMA_INDEX, _python(CLIENT_LLAMA_INDEX, "llama_index"), limit=5,
-           earlier="2025-11-25 | n | n | ✓ | ∅ | – | – | – | –"),
-    Client("autogen-ext", "", CLIENT_AUTOGEN, _python(CLIENT_AUTOGEN, "autogen"), limit=5,
-           earlier="2025-11-25 | ends | ends | – | ∅ | – | – | – | –"),
-    Client("mcpadapt", "", CLIENT_MCPADAPT, _python(CLIENT_MCPADAPT, "adapted"), limit=5,
-           earlier="2025-11-25 | none | none | – | ✓ | – | – | – | –"),
-    Client("semantic-kernel", "", CLIENT_KERNEL, _python(CLIENT_KERNEL, "kernel"), limit=5,
-           earlier="2025-11-25 | none | none | – | ↯ | – | – | – | –"),
-    Client("fastmcp", "call", CLIENT_FASTMCP, _FASTMCP_CALL, gave_up="Error:",
-           earlier="2026-07-28 | – | – | ✓ | – | – | n | – | –"),
-    Client("@modelcontextprotocol/sdk", "", CLIENT_NPM, _node("sdk"), most=6,
-           earlier="2025-11-25 | n | n | ↯ | ↯ | ✗ | ends | int, term | n, open"),
-    Client("@modelcontextprotocol/client", "", CLIENT_NPM, _node("client"), most=6, earlier=_RAW),
-    Client("@ai-sdk/mcp", "", CLIENT_NPM, _node("ai"), earlier=_AI),
-    Client("@ai-sdk/mcp", _OLD, CLIENT_NPM, _node("ai"), speaks=_OLD, earlier=_AI),
-    Client("@openai/agents", "", CLIENT_NPM, _node("agents"), limit=5,
-           earlier="2026-07-28 | n | n | ↯ | – | – | ends | int, term | stream"),
+    Client("strands-agents", "", CLIENT_STRANDS, _python(CLIENT_STRANDS, "strands")),
+    Client("langchain-mcp-adapters", "", CLIENT_LANGCHAIN, _python(CLIENT_LANGCHAIN, "langchain"), limit=5),
+    Client("mcp-use", "", CLIENT_MCP_USE, _python(CLIENT_MCP_USE, "mcp_use")),
+    Client("agent-framework-core", "", CLIENT_FRAMEWORK, _python(CLIENT_FRAMEWORK, "framework"), limit=5),
+    Client("google-adk", "", CLIENT_ADK, _python(CLIENT_ADK, "adk"), limit=5),
+    Client("llama-index-tools-mcp", "", CLIENT_LLAMA_INDEX, _python(CLIENT_LLAMA_INDEX, "llama_index"), limit=5),
+    Client("autogen-ext", "", CLIENT_AUTOGEN, _python(CLIENT_AUTOGEN, "autogen"), limit=5),
+    Client("mcpadapt", "", CLIENT_MCPADAPT, _python(CLIENT_MCPADAPT, "adapted"), limit=5),
+    Client("semantic-kernel", "", CLIENT_KERNEL, _python(CLIENT_KERNEL, "kernel"), limit=5),
+    Client("fastmcp", "call", CLIENT_FASTMCP, _FASTMCP_CALL, gave_up="Error:"),
+    Client("@modelcontextprotocol/sdk", "", CLIENT_NPM, _node("sdk"), most=6),
+    Client("@modelcontextprotocol/client", "", CLIENT_NPM, _node("client"), most=6),
+    Client("@ai-sdk/mcp", "", CLIENT_NPM, _node("ai")),
+    Client("@ai-sdk/mcp", _OLD, CLIENT_NPM, _node("ai"), speaks=_OLD),
+    Client("@openai/agents", "", CLIENT_NPM, _node("agents"), limit=5),
     Client("@openai/agents", _OLD, CLIENT_NPM, _node("agents"), limit=5, speaks=_OLD),
-    Client("@mastra/mcp", "", CLIENT_NPM, _node("mastra"), limit=5, earlier="2026-07-28 | n | n | ↯ | – | ✗ | – | – | –"),
-    Client("@langchain/mcp-adapters", "", CLIENT_NPM, _node("langchain"),
-           earlier="2025-11-25 | n | n | ↯ | ✓ | – | ends | int, term | n"),
+    Client("@mastra/mcp", "", CLIENT_NPM, _node("mastra"), limit=5),
+    Client("@langchain/mcp-adapters", "", CLIENT_NPM, _node("langchain")),
     Client("mcporter", "", CLIENT_NPM, (str(CLIENT_NPM.folder / "node_modules" / ".bin" / "mcporter"), *_MCPORTER),
-           gave_up="timed out", earlier="2025-11-25 | ends | – | – | – | – | ends | – | –"),
-    Client("@modelcontextprotocol/inspector", "CLI", CLIENT_NPM, (*_INSPECTOR, *_INSPECTOR_CALL), gave_up="Error:",
-           earlier="2025-11-25 | – | – | – | – | – | ends | – | –"),
-    Client("mcp-tui", "", None, _python(None, "ours"), most=6, earlier=f"{_RIGHT}stream"),
-    Client("mcp-tui", _OLD, None, _python(None, "ours"), speaks=_OLD, most=6, earlier=f"{_RIGHT}n"),
+           gave_up="timed out"),
+    Client("@modelcontextprotocol/inspector", "CLI", CLIENT_NPM, (*_INSPECTOR, *_INSPECTOR_CALL), gave_up="Error:"),
+    Client("mcp-tui", "", None, _python(None, "ours"), most=6),
+    Client("mcp-tui", _OLD, None, _python(None, "ours"), speaks=_OLD, most=6),
 )  # fmt: skip
 """Those that are judged."""
 
