@@ -97,7 +97,7 @@ def _environment_of_its_own(
     home = next(homes)
     home.mkdir()
     for name in list(os.environ):
-        decides = name.startswith(("MCP_TUI_", "PYTHON", "TEXTUAL", "XDG_"))
+        decides = name.startswith(("GITHUB_", "MCP_TUI_", "PYTHON", "TEXTUAL", "XDG_"))
         if decides or name in _UNWANTED or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     for name, value in {

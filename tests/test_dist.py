@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 
 from mcp_tui import __version__
+from mcp_tui.cli.grammar import read
 from mcp_tui.cli.options import COMMANDS, options_of
 from mcp_tui.cli.version import commit_of
 
@@ -76,6 +77,15 @@ def test_a_release_without_an_address_of_the_repository_is_refused():
     assert ran.stderr == "The repository has no address. Set 'repository' in pyproject.toml.\n"
 
 
+def test_each_hook_for_pre_commit_is_a_command_line():
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    entries = re.findall(r"(?m)^  entry: mcp-tui (.*)\n  args: \[(.*)\]$", text)
+    assert len(entries) == text.count("- id: ") == 2
+    for entry, args in entries:
+        given = read([*entry.split(), *args.split(", ")])
+        assert given.command == ["python", "server.py"]
+
+
 @pytest.mark.slow
 @pytest.mark.sends_anything  # malformed cancels are what some of the experiments are about
 @pytest.mark.parametrize(("tool", "status"), [("count", 0), ("stubborn", 9)])
@@ -86,6 +96,7 @@ def test_the_probe_as_a_ci_step_writes_its_reports_and_the_summary(tmp_path: Pat
     env = {
         **os.environ,
         "MCP_TUI": str(command),
+        "GITHUB_ACTIONS": "true",
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         "SERVER": f"{sys.executable} -m mcp_tui.demo",
         "OPTIONS": f"--tool {tool} seconds=1",
@@ -99,5 +110,5 @@ def test_the_probe_as_a_ci_step_writes_its_reports_and_the_summary(tmp_path: Pat
     assert (suites.tag, int(suites.get("failures", "-1")) > 0) == ("testsuites", status == 9)
     assert json.loads((tmp_path / "report" / "badge.json").read_text())["schemaVersion"] == 1
     summary = (tmp_path / "summary").read_text()
-    assert summary == (tmp_path / "report" / "probe.md").read_text()
+    assert summary == (tmp_path / "report" / "probe.md").read_text() + "\n"
     assert tool in summary

@@ -11,7 +11,7 @@ import resource
 import sys
 from typing import Final
 
-from mcp_tui.cli.output import Exit, Failure, HelpAsked, out, prepare, warn
+from mcp_tui.cli.output import Exit, Failure, HelpAsked, in_workflow, out, prepare, warn
 
 FILES: Final = 8192
 """Wanted limit of open files: each HTTP request in flight has a connection, and many systems allow 256."""
@@ -65,6 +65,14 @@ def _run(arguments: list[str]) -> int:
     except HelpAsked as text:
         out(str(text))
         return Exit.COMPLETED
+    except Failure as failure:
+        if in_workflow() or any(
+            each.startswith(("--junit", "--sarif", "--markdown", "--badge")) for each in arguments
+        ):
+            from mcp_tui.cli.reports import refused
+
+            refused(arguments, str(failure))
+        raise
     if given.name is None:
         from mcp_tui.cli.workbench import open_workbench
 

@@ -319,12 +319,18 @@ def _url_lines(url: str, message: str) -> Iterator[str]:
 def told_status(session: HeadlessSession, row: Request) -> Exit:
     """Returns :func:`status_of`, and tells a person what to do about missing authorization."""
     status = status_of(session, row)
-    own = isinstance(session.requester, Client)  # that of a workbench signs in there
-    if status is Exit.UNAUTHORIZED and own and not session.printer.json:
-        challenge = session.requester.refusals[row.id].challenge
-        if hint := sessions.token_hint(session.requester.target, challenge, row.error):
-            session.printer.say(f"mcp-tui: {hint}")
+    if hint := sign_in_hint(session, row, status):
+        session.printer.say(f"mcp-tui: {hint}")
     return status
+
+
+def sign_in_hint(session: HeadlessSession, row: Request, status: Exit) -> str:
+    """Returns what a person can do about missing authorization; empty for programs, and where there is nothing."""
+    own = isinstance(session.requester, Client)  # that of a workbench signs in there
+    if status is not Exit.UNAUTHORIZED or not own or session.printer.json:
+        return ""
+    challenge = session.requester.refusals[row.id].challenge
+    return sessions.token_hint(session.requester.target, challenge, row.error)
 
 
 def status_of(session: HeadlessSession, row: Request) -> Exit:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from json import JSONDecoder
 from pathlib import Path
 from typing import Any, Final, cast
 
 from mcp_tui.cli import reports
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.info import cuts, tell_failed
+from mcp_tui.cli.info import cuts, unlisted
 from mcp_tui.cli.output import Exit, Failure, table
-from mcp_tui.cli.reports import ReportCase, SarifResult
+from mcp_tui.cli.reports import ReportCase, ReportFinding, ReportRule
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
 from mcp_tui.client.catalogue_changes import Catalogue, Change, Rank, changes
@@ -21,6 +23,7 @@ from mcp_tui.client.schemas import parse_json, written
 from mcp_tui.journal.records import why
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.messages import Json, as_object, writable
+from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.text import brief, clean, safe
 
@@ -40,12 +43,9 @@ def run(_name: str, given: Words) -> int:
 
 
 async def _snapshot(session: HeadlessSession) -> int:
-    options, found = session.given.options, list[Lists]()
-    status = await catalogue_of(session, found.append)
-    if status:
-        return status
+    options = session.given.options
     descriptions = not options.no_descriptions
-    made = normal_catalogue(found[0], descriptions=descriptions)
+    made = normal_catalogue(await catalogue_of(session), descriptions=descriptions)
     text = text_of(cast("Json", {FORMAT: LOCK_FORMAT, "descriptions": descriptions, **made}))
     if options.output is None:
         session.printer.out(text)
@@ -60,13 +60,13 @@ async def _snapshot(session: HeadlessSession) -> int:
     return Exit.COMPLETED
 
 
-async def catalogue_of(session: HeadlessSession, take: Callable[[Lists], object]) -> int:
-    """Reads every page of every list that the server offers; returns the exit status, and the lists through ``take``.
+async def catalogue_of(session: HeadlessSession) -> Lists:
+    """Returns every page of every list that the server offers.
 
     Many servers with resources do not know the method for templates, which is then an empty list.
 
     Raises:
-        Failure: a list is shorter than the server may have meant.
+        Failure: a list cannot be read, or is shorter than the server may have meant.
     """
     lists: Lists = {}
     for kind in LISTS:
@@ -74,14 +74,13 @@ async def catalogue_of(session: HeadlessSession, take: Callable[[Lists], object]
             lists[kind] = await every(session.client, kind) if offers(session.client, kind) else []
         except ListFailed as failed:
             if failed.row.code != METHOD_NOT_FOUND or kind != "templates":
-                return tell_failed(session, failed)
+                raise unlisted(session, failed) from None
             lists[kind] = []
     if cut := cuts(session, CUT - {"header-annotation"}):  # no client may call a tool with such a header
         raise Failure(
             f"Incomplete list from the server: {cut[0]}. No lock can say what it offers.", Exit.BROKEN_RULE
         )
-    take(lists)
-    return Exit.COMPLETED
+    return lists
 
 
 @frozen
@@ -90,6 +89,7 @@ class LockFile:
 
     catalogue: Catalogue
     descriptions: bool
+    text: str
 
 
 def read_lock(name: str) -> LockFile:
@@ -99,33 +99,37 @@ def read_lock(name: str) -> LockFile:
         Failure: it cannot be read, or is none.
     """
     try:
-        value = as_object(parse_json(Path(name).read_text(encoding="utf-8-sig")))
+        text = Path(name).read_text(encoding="utf-8-sig")
+        value = as_object(parse_json(text))
     except OSError as error:
         raise Failure(f"Cannot read {name!r} (--catalogue): {why(error)}.") from None
     except ValueError:
-        value = {}
+        text, value = "", {}
     if value.get(FORMAT) != LOCK_FORMAT or not all(isinstance(value.get(kind), dict) for kind in LISTS):
         raise Failure(
             f"{name!r} is not a lock file of this version. Write one with mcp-tui snapshot -o LOCK."
         )
     entries = {kind: {key: as_object(each) for key, each in as_object(value[kind]).items()} for kind in LISTS}
-    return LockFile(entries, descriptions=value.get("descriptions") is not False)
+    return LockFile(entries, descriptions=value.get("descriptions") is not False, text=text)
 
 
 @frozen
 class CatalogueCheck:
-    """The differences of a server from a lock file. ``strict``: risky ones break it, too."""
+    """The differences of a server from a lock file. ``strict``: risky ones break it, too. ``seconds``: asking took."""
 
     lock: str
+    text: str
     differences: list[Change]
     strict: bool
+    seconds: float
 
     @classmethod
-    def of(cls, name: str, lock: LockFile, lists: Lists, *, strict: bool) -> CatalogueCheck:
+    def of(cls, name: str, lock: LockFile, lists: Lists, *, strict: bool, seconds: float) -> CatalogueCheck:
         """Compares lists with a lock file, by their descriptions only where it has them."""
         now = normal_catalogue(lists, descriptions=lock.descriptions)
         # in the file, numbers that JSON cannot have are texts
-        return cls(name, changes(lock.catalogue, cast("Catalogue", writable(cast("Json", now)))), strict)
+        found = changes(lock.catalogue, cast("Catalogue", writable(cast("Json", now))))
+        return cls(name, lock.text, found, strict, seconds)
 
     @property
     def holds(self) -> bool:
@@ -162,16 +166,61 @@ class CatalogueCheck:
         }
 
     def case(self) -> ReportCase:
-        """The check as a test case."""
-        kind, verdict = ("", "") if self.holds else ("failure", "catalogue")
-        return ReportCase(self.name, kind, verdict, self.sentence, [_line(each) for each in self.differences])
-
-    def results(self) -> list[SarifResult]:
-        """The differences as results of a code scan."""
-        return [
-            SarifResult(f"catalogue {each.rank.value}", _LEVELS[each.rank], _line(each), self.lock)
+        """The check as a case of a report, with each difference at its line of the lock file."""
+        strict, risky = self.strict, Rank.RISKY
+        found = [
+            ReportFinding(
+                _line(each),
+                "error" if strict and each.rank is risky else _LEVELS[each.rank],
+                self.lock,
+                line_of(self.text, (each.kind, each.name, *each.path)),
+                _RULES[each.rank],
+            )
             for each in self.differences
         ]
+        kind, verdict = ("", "") if self.holds else ("failure", "catalogue")
+        rule = ReportRule("catalogue", "The server offers what its lock file says", _WRITE_AGAIN)
+        return ReportCase(self.name, rule, kind, verdict, self.sentence, (), found, self.seconds)
+
+
+_WRITE_AGAIN: Final = "If the change is meant, write the lock file again: mcp-tui snapshot -o LOCK."
+_RULES: Final = {
+    rank: ReportRule(f"catalogue {rank.value}", f"{title} than its lock file says", f"{why} {_WRITE_AGAIN}")
+    for rank, title, why in (
+        (Rank.BREAKING, "The server offers less", "What callers rely on is gone or narrower."),
+        (Rank.RISKY, "The server says otherwise", "What a model reads or a client trusts has changed."),
+        (Rank.ADDITIVE, "The server offers more", "Callers are unharmed."),
+    )
+}
+
+
+def line_of(text: str, path: Sequence[str | int]) -> int:
+    """Returns the line of a member of a JSON text, from 1; of a path that is not there, as far as it is."""
+    decode, at, place = JSONDecoder().raw_decode, _token(text, 0), 0
+    with suppress(ValueError, RecursionError):
+        for wanted in path:
+            if text[at : at + 1] != "{":
+                break
+            at = _token(text, at + 1)
+            while text[at : at + 1] == '"':
+                name, end = decode(text, at)
+                value = _token(text, end)
+                if name == wanted:
+                    place, at = at, value
+                    break
+                at = _token(text, decode(text, value)[1])
+            else:
+                break
+    return text.count("\n", 0, place) + 1
+
+
+_TOKEN: Final = late(r"[^\s,:]|\Z")
+
+
+def _token(text: str, at: int) -> int:
+    """Returns where the next token of a JSON text begins, from a place outside of texts on."""
+    found = _TOKEN.search(text, at)
+    return len(text) if found is None else found.start()
 
 
 def _cells(change: Change) -> tuple[str, str, str]:

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from time import perf_counter
 from typing import Any, Final
 
 from mcp_tui import clock
@@ -18,7 +23,8 @@ from mcp_tui.cli.catalogue import CatalogueCheck, Lists, catalogue_of, read_lock
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
-from mcp_tui.cli.reports import ReportCase, SarifResult
+from mcp_tui.cli.reports import NOT_JUDGED, ReportCase, ReportFinding, ReportRule, Reports
+from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.journal.files import Journal, is_held, parts_of
 from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.journal.recorded_book import RecordedBook
@@ -40,13 +46,17 @@ from mcp_tui.view.wire import told
 
 @frozen
 class MatchedRow:
-    """A row that a filter matches. ``until`` is the end of its recording, ``wall`` the epoch at which it began."""
+    """A row that a filter matches, and where its record begins in the file.
+
+    ``until`` is the end of its recording, ``wall`` the epoch at which it began.
+    """
 
     session: str
     file: str
     row: Shown
     until: float
     wall: float
+    offset: int
 
     @property
     def seconds(self) -> float | None:
@@ -107,6 +117,7 @@ class MatchedMessage:
     event: ev.Event
     row: Request | None
     wall: float
+    offset: int
 
     seconds = None
 
@@ -207,7 +218,8 @@ class Assertion:
 class Findings:
     """What was checked in which ``files``. ``problems`` are sentences by the file, about those that cannot be judged.
 
-    ``redacted`` are the files in whose messages a text was searched from which secrets had been removed.
+    ``redacted`` are the files in whose messages a text was searched from which secrets had been removed. ``seconds`` is what
+    each assertion took: its share of reading.
     """
 
     assertions: list[Assertion]
@@ -217,6 +229,7 @@ class Findings:
     catalogue: CatalogueCheck | None = None
     problems: dict[str, str] = field(default_factory=dict[str, str])
     redacted: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
 
     @property
     def status(self) -> Exit:
@@ -229,8 +242,11 @@ class Findings:
 
 def run(_name: str, given: Words) -> int:
     """Checks the recordings; returns the exit status."""
+    return reports.judging(given, lambda made: _check(given, made))
+
+
+def _check(given: Words, report: Reports) -> int:
     options = given.options
-    reports.refuse_files(given, "junit", "sarif")
     made = assertions(options.fail_on, options.expect, options.within, options.at_most, options.at_least)
     named = journals.with_folders(given)
     lock: str | None = options.catalogue
@@ -243,23 +259,33 @@ def run(_name: str, given: Words) -> int:
     if lock is None and (given.url or given.command or options.server or options.demo):
         raise Failure("A server without a catalogue. Add --catalogue LOCK.")
     locked = None if lock is None else read_lock(lock)
+    began = perf_counter()
     findings = _read(named, made, internal=options.internal) if made else Findings(made)
-    unread = 0
+    findings.seconds = (perf_counter() - began) / max(1, len(made))
+    unread, began = 0, perf_counter()
     if lock is not None and locked is not None:
         found: list[Lists] = []
+
+        async def ask(session: HeadlessSession) -> int:
+            found.append(await catalogue_of(session))
+            return Exit.COMPLETED
+
         try:
-            unread = sessions.run(given, lambda session: catalogue_of(session, found.append))
+            unread = sessions.run(given, ask)
         except Failure as failure:
             if not made:
                 raise
             unread, findings.problems[lock] = failure.status, str(failure)
-        if not unread:
-            findings.catalogue = CatalogueCheck.of(lock, locked, found[0], strict=options.strict)
+        if found:
+            findings.catalogue = CatalogueCheck.of(
+                lock, locked, found[0], strict=options.strict, seconds=perf_counter() - began
+            )
+        elif not made:
+            return unread  # it was interrupted
+        else:
+            findings.problems.setdefault(lock, "Interrupted before the server had been asked.")
+    report.judged(cases(findings))
     _print(findings, as_json=options.json)
-    if options.junit:
-        reports.write("junit", options.junit, reports.junit("check", cases(findings)))
-    if options.sarif:
-        reports.write("sarif", options.sarif, dump(reports.sarif(results(findings)), indent=2).encode())
     # A broken assertion is certain, whatever the server could not be asked.
     return findings.status if findings.status is Exit.BROKEN_RULE else unread or findings.status
 
@@ -343,7 +369,8 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
         findings.requests += 1
         cut += is_open(row) or (isinstance(row, Request) and row.settled == evidence.RECORDING_ENDS)
         at = row.at if isinstance(row, ServerRequest) else row.called_at
-        match = MatchedRow(name, file, row, until, origin + at)
+        seq = row.seq if isinstance(row, ServerRequest) else row.request_seq
+        match = MatchedRow(name, file, row, until, origin + at, _offset(recording, seq))
         for assertion, filter in filters:
             assertion.take(match, filter)
     _judge_messages(findings, book, name, shared, internal=internal)
@@ -393,10 +420,17 @@ def _judge_messages(
         if not isinstance(event, MESSAGES):
             continue
         row = request(event)
-        match = MatchedMessage(name, str(recording.path), event, row, recording.wall(event.at))
+        offset = recording.table.offsets[number]
+        match = MatchedMessage(name, str(recording.path), event, row, recording.wall(event.at), offset)
         for assertion, filter in wanted:
             if filter.matches(event) and (internal or row is None or not row.internal):
                 assertion.matches.append(match)
+
+
+def _offset(recording: Recording, seq: int) -> int:
+    """Returns where the record of a frame begins, 0 where none is kept."""
+    frame = recording.find(seq)
+    return 0 if frame is None else recording.frame_offset(frame)
 
 
 def _rows(findings: Findings, book: RecordedBook, *, internal: bool) -> Iterator[Shown]:
@@ -442,32 +476,45 @@ def fields(findings: Findings) -> dict[str, Any]:
     }
 
 
+_HELP: Final = {
+    "fail-on": "No request of a recording may match this filter.",
+    "expect": "A request has to match this filter, and each that does has to end in time.",
+    "at-most": "No more requests than this may match this filter.",
+    "at-least": "As many requests as this have to match this filter.",
+}
+
+
 def cases(findings: Findings) -> list[ReportCase]:
-    """Returns the findings as test cases."""
-    made = [
-        ReportCase(
-            each.name,
-            "" if each.holds else "failure",
-            "" if each.holds else each.option,
-            each.sentence(findings.requests),
-            [_line(match) for match in each.broken_by],
-        )
-        for each in findings.assertions
-    ]
-    unread = [ReportCase(file, "failure", "unreadable", text) for file, text in findings.problems.items()]
-    return [*made, *unread, *([] if findings.catalogue is None else [findings.catalogue.case()])]
-
-
-def results(findings: Findings) -> list[SarifResult]:
-    """Returns what is wrong as results of a code scan: a row each, or the expectation that no row met."""
-    made = [SarifResult("unreadable", "error", text, file) for file, text in findings.problems.items()]
+    """Returns the findings as cases of a report: each row that breaks an assertion is one finding."""
+    lines = _lines([match for each in findings.assertions for match in each.broken_by])
+    made: list[ReportCase] = []
     for each in findings.assertions:
-        broken = [SarifResult(each.name, "error", _line(match), match.file) for match in each.broken_by]
+        broken = [
+            ReportFinding(_line(match), file=match.file, line=lines.get((match.file, match.offset), 1))
+            for match in each.broken_by
+        ]
+        said, kind = each.sentence(findings.requests), "" if each.holds else "failure"
         if not each.holds and not broken:
-            sentence = each.sentence(findings.requests)
-            broken = [SarifResult(each.name, "error", sentence, file) for file in findings.files[:1]]
-        made += broken
-    return made if findings.catalogue is None else [*made, *findings.catalogue.results()]
+            broken = [ReportFinding(said, file=file) for file in findings.files[:1]]
+        rule = ReportRule(each.name, each.name, _HELP[each.option])
+        verdict = "" if each.holds else each.option
+        made.append(ReportCase(each.name, rule, kind, verdict, said, (), broken, findings.seconds))
+    for file, text in findings.problems.items():
+        unread = [ReportFinding(text, file=file)]
+        made.append(ReportCase(file, NOT_JUDGED, "error", "unreadable", text, (), unread))
+    return [*made, *([] if findings.catalogue is None else [findings.catalogue.case()])]
+
+
+def _lines(matches: Iterable[Match]) -> dict[tuple[str, int], int]:
+    """Returns the lines of the records of matches, by the file and the offset."""
+    found: dict[tuple[str, int], int] = {}
+    for file, offsets in groupby(sorted({(each.file, each.offset) for each in matches}), itemgetter(0)):
+        line, at = 1, 0
+        with suppress(OSError), Path(file).open("rb") as data:
+            for _, offset in offsets:
+                line += data.read(offset - at).count(b"\n")
+                found[file, offset], at = line, offset
+    return found
 
 
 def _line(match: Match) -> str:

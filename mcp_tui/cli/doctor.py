@@ -7,9 +7,11 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from mcp_tui.cli import reports
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.info import cuts, pollution, round_trip, started_after
@@ -28,7 +30,7 @@ from mcp_tui.config.programs import tap_problem
 from mcp_tui.config.servers import discover
 from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.experiments import EXPERIMENTS
-from mcp_tui.probe.report import Finding, Report, Verdict
+from mcp_tui.probe.report import BAD, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.tools import Unsuitable
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
@@ -50,15 +52,20 @@ _WORST: Final = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERV
 
 @frozen
 class Row:
-    """One line of the page. ``sentence`` may quote the server."""
+    """One line of the page. ``sentence`` may quote the server; ``seconds`` is what finding it took."""
 
     name: str
     verdict: Verdict
     sentence: str
+    seconds: float = 0.0
 
 
 def run(_name: str, given: Words) -> int:
     """Examines a server, prints the page; returns the exit status."""
+    return reports.judging(given, lambda made: _examine(given, made))
+
+
+def _examine(given: Words, report: reports.Reports) -> int:
     where, began = required(given), time.monotonic()
     taps = list(_taps(given))
     rows = taps.copy()
@@ -67,7 +74,11 @@ def run(_name: str, given: Words) -> int:
     async def examine(session: HeadlessSession) -> int:
         if (info := session.client.info) is not None:
             infos.append(info)
-            rows.extend([row async for row in _examined(session, info)])
+            since = began
+            async for row in _examined(session, info):
+                now = time.monotonic()
+                rows.append(replace(row, seconds=now - since))
+                since = now
         return Exit.COMPLETED
 
     try:
@@ -80,15 +91,38 @@ def run(_name: str, given: Words) -> int:
     status = asyncio.run(_probed(given, where, began, rows))
     if status:
         return status
-    rows.sort(key=lambda row: _PAGE_LINES.index(row.name))
+    rows.sort(key=lambda row: list(_PAGE_LINES).index(row.name))
     bad = {Verdict.FAIL, Verdict.WARNING} if given.options.strict else {Verdict.FAIL}
     sound = all(row.verdict not in bad for row in rows)
+    report.judged([_case(row, bad) for row in rows], properties=[("server", _named(infos[0]))])
     _print(infos[0], rows, sound=sound, as_json=given.options.json)
     return Exit.COMPLETED if sound else Exit.BROKEN_RULE
 
 
-_PAGE_LINES: Final = ("tap", "start", "stdout", "stderr", *LISTS, "lint", "ping", "proxy", "cancel", "exit")
-"""The lines of the page, in order."""
+_PAGE_LINES: Final = {
+    "tap": "The tap in the config file can be started",
+    "start": "The server starts in time, and by the protocol",
+    "stdout": "Each line on stdout is a message",
+    "stderr": "No error is reported on stderr",
+    **{kind: f"The list of {kind} can be read" for kind in LISTS},
+    "lint": "Other clients can use the tools",
+    "ping": "The server answers round trips",
+    "proxy": "No proxy keeps a cancel from the server",
+    "cancel": "A tool stops when its call is cancelled",
+    "exit": "The server exits when its stdin is closed",
+}
+"""The lines of the page, in order, and what each is about."""
+
+
+def _case(row: Row, bad: set[Verdict]) -> reports.ReportCase:
+    """Returns a line of the page as a case of a report; ``bad`` are the verdicts that fail."""
+    rule = reports.ReportRule(
+        f"doctor {row.name}", _PAGE_LINES[row.name], "mcp-tui doctor says what was seen."
+    )
+    kind = "failure" if row.verdict in bad else "" if row.verdict in (*BAD, Verdict.PASS) else "skipped"
+    warns = row.verdict in BAD and not kind
+    found = [reports.ReportFinding(row.sentence, "warning")] if warns else []
+    return reports.ReportCase(row.name, rule, kind, row.verdict.value, row.sentence, (), found, row.seconds)
 
 
 def _taps(given: Words) -> Iterator[Row]:
@@ -176,8 +210,11 @@ async def _probed(given: Words, where: Target, began: float, rows: list[Row]) ->
             command.printer.status(f"{news} …")
 
     chosen = [each for each in EXPERIMENTS if each.name in ("cancelled mid-work", "stdin closed")]
+    since = time.monotonic()
     try:
-        rows += _of_probe(await probe_for(command, where, tell=tell, experiments=chosen).run(), rows)
+        made = list(_of_probe(await probe_for(command, where, tell=tell, experiments=chosen).run(), rows))
+        share = (time.monotonic() - since) / len(made)
+        rows += [replace(row, seconds=share) for row in made]
     except (TransportError, Unprepared, Unsuitable) as error:
         rows.append(Row("cancel", Verdict.NOT_OBSERVABLE, str(error)))
     except asyncio.CancelledError:
@@ -210,8 +247,12 @@ def _of_probe(report: Report, rows: list[Row]) -> Iterator[Row]:
             yield Row(name, finding.verdict, f"{of}{finding.sentence}")
 
 
+def _named(info: ServerInfo) -> str:
+    return f"{info.name} {info.version}".strip()
+
+
 def _print(info: ServerInfo, rows: list[Row], *, sound: bool, as_json: bool) -> None:
-    server = f"{info.name} {info.version}".strip()
+    server = _named(info)
     if as_json:
         checks = [
             {"check": each.name, "verdict": each.verdict.value, "sentence": each.sentence} for each in rows

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Container
 from itertools import groupby
 
+from mcp_tui.cli import reports
 from mcp_tui.cli import session as sessions
-from mcp_tui.cli.call import status_of, told_status
+from mcp_tui.cli.call import sign_in_hint, status_of
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import LISTS, ListFailed, every
-from mcp_tui.client.lint import CUT, LINT_RULES, lint
+from mcp_tui.client.lint import CUT, LINT_RULES, LintFinding, lint
 from mcp_tui.client.parameters import schema_of, usage
 from mcp_tui.client.schemas import written
 from mcp_tui.protocol.events import Connected, Pollution, Violation
@@ -25,6 +27,8 @@ from mcp_tui.view.text import clean
 
 def run(name: str, given: Words) -> int:
     """Runs the command; returns the exit status."""
+    if name == "tools" and (given.options.strict or reports.Reports(given).wanted):
+        return reports.judging(given, lambda made: _strictly(given, made))
     if name in LISTS:
         return sessions.run(given, lambda session: _list(session, name))
     if name == "info":
@@ -32,6 +36,12 @@ def run(name: str, given: Words) -> int:
     if given.options.count < 1:
         raise Failure("--count must be at least 1.")
     return sessions.run(given, _ping)
+
+
+def _strictly(given: Words, made: reports.Reports) -> int:
+    if not given.options.strict:
+        raise Failure(f"Nothing is judged without --strict. Add it, or leave out {made.wanted}.")
+    return sessions.run(given, lambda session: _lint(session, made))
 
 
 def started_after(session: HeadlessSession) -> float:
@@ -111,22 +121,24 @@ async def _ping(session: HeadlessSession) -> int:
     return 0
 
 
-def tell_failed(session: HeadlessSession, failed: ListFailed) -> int:
-    """Reports a list that could not be read; returns the exit status."""
+def unlisted(session: HeadlessSession, failed: ListFailed) -> Failure:
+    """Returns the error of a list that could not be read."""
     if failed.why:
-        session.printer.say(f"mcp-tui: Invalid list from the server: {failed.why}.")
-        return Exit.SERVER_ERROR
-    session.printer.say(f"mcp-tui: {failed.row.method} {summary(failed.row, session.client.now())}")
-    return told_status(session, failed.row)
+        return Failure(f"Invalid list from the server: {failed.why}.", Exit.SERVER_ERROR)
+    status, said = status_of(session, failed.row), summary(failed.row, session.client.now())
+    hint = sign_in_hint(session, failed.row, status)
+    return Failure(f"{failed.row.method} {said}{f'. {hint}' if hint else ''}", status)
+
+
+async def _entries(session: HeadlessSession, name: str) -> list[dict[str, Json]]:
+    try:
+        return await every(session.client, name)
+    except ListFailed as failed:
+        raise unlisted(session, failed) from None
 
 
 async def _list(session: HeadlessSession, name: str) -> int:
-    try:
-        entries = await every(session.client, name)
-    except ListFailed as failed:
-        return tell_failed(session, failed)
-    if name == "tools" and session.given.options.strict:
-        return _lint(session, entries)
+    entries = await _entries(session, name)
     if session.printer.json:
         session.printer.value(entries)
         return 0
@@ -143,10 +155,12 @@ def cuts(session: HeadlessSession, rules: Container[str] = CUT) -> list[str]:
     return [each.detail for each in log if isinstance(each, Violation) and each.rule in rules]
 
 
-def _lint(session: HeadlessSession, tools: list[dict[str, Json]]) -> int:
+async def _lint(session: HeadlessSession, made: reports.Reports) -> int:
     """Prints which rules a list of tools breaks, and where."""
     printer, revision = session.printer, session.client.revision
+    tools, began = await _entries(session, "tools"), time.monotonic()
     found = lint(tools, any_output=revision is not None and revision.modern, cut=cuts(session))
+    made.judged(_cases(found, (time.monotonic() - began) / len(LINT_RULES)))
     if printer.json:
         fields = ("rule", "tool", "path", "detail")
         values = ((each.rule, each.tool or None, written(each.path), each.detail) for each in found)
@@ -162,6 +176,20 @@ def _lint(session: HeadlessSession, tools: list[dict[str, Json]]) -> int:
             f"{many}: {f'{broken} of {len(LINT_RULES)} rules broken' if broken else 'no rule broken'}"
         )
     return Exit.BROKEN_RULE if found else Exit.COMPLETED
+
+
+def _cases(found: list[LintFinding], seconds: float) -> list[reports.ReportCase]:
+    """Returns a case of a report for each rule, which took ``seconds``."""
+    made: list[reports.ReportCase] = []
+    for id, title in LINT_RULES.items():
+        broken = [reports.ReportFinding(str(each)) for each in found if each.rule == id]
+        rule = reports.ReportRule(
+            id, title, "Other clients, or the model APIs behind them, refuse what breaks it."
+        )
+        said = f"broken in {len(broken):,} place{'s'[: len(broken) != 1]}" if broken else ""
+        kind = "failure" if broken else ""
+        made.append(reports.ReportCase(f"{id} {title}", rule, kind, kind and id, said, (), broken, seconds))
+    return made
 
 
 def _line(name: str, entry: dict[str, Json]) -> str:

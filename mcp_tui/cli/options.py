@@ -215,7 +215,15 @@ _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request 
 _LINT: Final = _own(Option("--strict", "", "check them: rule by rule, exit 9 if one is broken"))
 _COUNT: Final = _own(Option("--count", "N", "number of round trips (4)", type=whole, default=4))
 
-_JUNIT: Final = Option("--junit", "FILE", "also write JUnit XML, for CI")
+REPORTS: Final = (
+    Option("--junit", "FILE", "also write JUnit XML, for CI"),
+    Option("--sarif", "FILE", "also write SARIF, for code scanning"),
+    Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
+    Option("--badge", "FILE", "also write badge JSON (shields.io endpoint)"),
+)
+"""The reports of the commands that judge; only the probe has a badge."""
+
+_REPORTS: Final = OptionGroup("reports", *REPORTS[:-1])
 _TOOL_ARGS_HELP: Final = "all arguments of the tool as a JSON object, also from a file or stdin"
 _PROBE_OPTIONS: Final = (
     OptionGroup(
@@ -250,12 +258,7 @@ _PROBE_OPTIONS: Final = (
         Option("--by-hand", "", "a program with a window: says step by step what to do in it"),
         Option("--restart", "", "with --by-hand: start over instead of resuming an interrupted run"),
     ),
-    OptionGroup(
-        "reports",
-        _JUNIT,
-        Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
-        Option("--badge", "FILE", "also write badge JSON (shields.io endpoint)"),
-    ),
+    OptionGroup("reports", *REPORTS),
 )
 
 _CHECK: Final = (
@@ -280,11 +283,7 @@ _CHECK: Final = (
         Option("--catalogue", "LOCK", "fail if the server's catalogue breaks callers of LOCK, see snapshot"),
         Option("--strict", "", "also fail (exit 9) on risky differences"),
     ),
-    OptionGroup(
-        "reports",
-        _JUNIT,
-        Option("--sarif", "FILE", "also write SARIF, for code scanning"),
-    ),
+    _REPORTS,
 )
 
 _SNAPSHOT: Final = _own(
@@ -292,7 +291,7 @@ _SNAPSHOT: Final = _own(
     Option("--no-descriptions", "", "leave out titles and descriptions"),
 )
 
-_DOCTOR: Final = _own(Option("--strict", "", "also fail (exit 9) on warnings"))
+_DOCTOR: Final = (_own(Option("--strict", "", "also fail (exit 9) on warnings")), _REPORTS)
 
 _CAUSE_NAMES: Final = ("user", "timeout", "max_timeout", "shutdown", "parent", "client")
 _LOG_OPTIONS: Final = (
@@ -474,7 +473,9 @@ COMMANDS: Final = {
         "call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING, _RESULT_OPTIONS)
     ),
     "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _RESULT_OPTIONS, _own(_ARGS))),
-    "tools": Spec("info", "list all tools, or check them against what clients break on", groups=(_LINT,)),
+    "tools": Spec(
+        "info", "list all tools, or check them against what clients break on", groups=(_LINT, _REPORTS)
+    ),
     "resources": Spec("info", "list all resources"),
     "templates": Spec("info", "list all resource templates"),
     "prompts": Spec("info", "list all prompts"),
@@ -491,7 +492,7 @@ COMMANDS: Final = {
     ),
     "snapshot": Spec("catalogue", "write the catalogue to a lock file, for check", groups=(_SNAPSHOT,)),
     "doctor": Spec(
-        "doctor", "examine a server: start, output, lists, lint, ping, and stopping", groups=(_DOCTOR,)
+        "doctor", "examine a server: start, output, lists, lint, ping, and stopping", groups=_DOCTOR
     ),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),

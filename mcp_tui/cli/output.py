@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
@@ -82,14 +83,30 @@ def prepare() -> bool:
     return True
 
 
+def in_workflow() -> bool:
+    """Returns whether this is a step of a workflow of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS", "") not in ("", "false")
+
+
+def defused(text: str) -> str:
+    """Returns lines that a workflow does not obey.
+
+    It takes ``::error::…`` at the start of a line for a command of its own, and ``##[error]…`` anywhere, whoever wrote it.
+    In JSON, which has the latter alone, the escape means the same character.
+    """
+    if not in_workflow():
+        return text
+    return re.sub(r"(?m)^([^\S\n]*)::", r"\1\\::", text).replace("##[", "##\\u005b")
+
+
 def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
-    """Writes to stdout. Text from a server must be cleaned or encoded already.
+    """Writes a line to stdout, or with an ``end`` of its own data. Text from a server must be cleaned or encoded already.
 
     Raises:
         Failure: it cannot be written; with an empty text where nobody reads it any more.
     """
     try:
-        print(text, end=end, flush=flush)
+        print(defused(text) if end == "\n" else text, end=end, flush=flush)
     except OSError as error:
         give_up()
         if isinstance(error, BrokenPipeError):
@@ -108,7 +125,7 @@ def warn(text: str, lines: Sequence[str] = ()) -> None:
 
     with contextlib.suppress(OSError):
         shown = (clean(f"mcp-tui: {text}"), *(f"  {brief(line, 1000)}" for line in lines))
-        print(*shown, sep="\n", file=sys.stderr, flush=True)
+        print(defused("\n".join(shown)), file=sys.stderr, flush=True)
 
 
 def asked(question: str, purpose: str) -> bool:

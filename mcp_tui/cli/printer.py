@@ -16,7 +16,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any, Final
 
-from mcp_tui.cli.output import Exit, colourful, dump, give_up
+from mcp_tui.cli.output import Exit, colourful, defused, dump, give_up
 from mcp_tui.client.stderr_lines import reports_error
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
@@ -148,7 +148,9 @@ class Printer:
 
     def say(self, text: str, *, dim: bool = False, red: bool = False) -> None:
         """Prints a line for people to stderr."""
-        line = clean(text if len(text) <= PRINTED_CHARACTERS else f"{text[: PRINTED_CHARACTERS - 1]}…")
+        line = defused(
+            clean(text if len(text) <= PRINTED_CHARACTERS else f"{text[: PRINTED_CHARACTERS - 1]}…")
+        )
         style = "2" if dim else "31" if red else ""
         self.streams.put(f"\x1b[{style}m{line}\x1b[0m\n" if style and self._colour else f"{line}\n", err=True)
 
@@ -160,10 +162,10 @@ class Printer:
 
     def out(self, text: str) -> None:
         """Prints a line to stdout. Text from a server must be cleaned or encoded already."""
-        self.streams.put(f"{text}\n")
+        self.streams.put(f"{defused(text)}\n")
 
-    def put(self, data: bytes) -> None:
-        """Writes bytes to stdout."""
+    def put(self, data: bytes | str) -> None:
+        """Writes bytes or text to stdout as they are."""
         self.streams.put(data)
 
 

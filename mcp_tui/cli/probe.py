@@ -13,13 +13,13 @@ from typing import Any, Final
 from mcp_tui.cli import reports
 from mcp_tui.cli.grammar import PAIR, Words
 from mcp_tui.cli.output import Exit, Failure, colourful, dump, out
-from mcp_tui.cli.reports import ReportCase
+from mcp_tui.cli.reports import NOT_JUDGED, ReportCase, ReportFinding, ReportRule
 from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
 from mcp_tui.cli.target import limits, required, settings
 from mcp_tui.client.settings import Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.connection import Unprepared
-from mcp_tui.probe.report import Finding, Report, Verdict, is_broken
+from mcp_tui.probe.report import BAD, Finding, Report, Verdict, is_broken
 from mcp_tui.probe.rules import RULES, Clause, Rule
 from mcp_tui.probe.run import Probe
 from mcp_tui.probe.tools import ListUnreadable, NamedTool, Unsuitable
@@ -39,21 +39,34 @@ def run(_: str, given: Words) -> int:
     Raises:
         Failure: the words do not fit, the tool cannot be called, no session came about.
     """
+    if given.options.list and not reports.Reports(given).wanted:
+        return _list(given)
+    return reports.judging(given, lambda made: _judge(given, made))
+
+
+def _list(given: Words) -> Exit:
     if given.options.client:
         from mcp_tui.cli import probe_client
 
-        return probe_client.run(given)
+        return probe_client.list_rules(given)
+    rules = [rule.fields() for rule in RULES.values()]
+    out(dump(rules) if given.options.json else "\n".join(view.rule_list(RULES.values())))
+    return Exit.COMPLETED
+
+
+def _judge(given: Words, made: reports.Reports) -> int:
     options = given.options
+    if options.list:
+        raise Failure(f"--list judges nothing. Leave out {made.wanted}.")
+    if options.client:
+        from mcp_tui.cli import probe_client
+
+        return probe_client.run(given, made)
     if any((options.each, options.gave_up, options.http, options.by_hand, options.restart)):
         raise Failure("--each, --gave-up, --http, --by-hand, and --restart are about a client. Add --client.")
-    if given.options.list:
-        rules = [rule.fields() for rule in RULES.values()]
-        out(dump(rules) if given.options.json else "\n".join(view.rule_list(RULES.values())))
-        return Exit.COMPLETED
     wish, before = _wish(given), [_named(words) for words in given.options.before]
     where = required(given)
-    reports.refuse_files(given, "junit", "markdown", "badge")
-    return asyncio.run(_run(given, where, wish, before, time.monotonic()))
+    return asyncio.run(_run(given, made, where, wish, before))
 
 
 def _wish(given: Words) -> NamedTool:
@@ -89,9 +102,9 @@ def probe_for(command: Headless, where: Target, **how: Any) -> Probe:
 
 
 async def _run(
-    given: Words, where: Target, wish: NamedTool, before: Sequence[NamedTool], began: float
+    given: Words, made: reports.Reports, where: Target, wish: NamedTool, before: Sequence[NamedTool]
 ) -> int:
-    options, command = given.options, Headless(given, where, began)
+    options, command = given.options, Headless(given, where, time.monotonic())
     probe = probe_for(
         command,
         where,
@@ -102,7 +115,9 @@ async def _run(
         tell=ProgressPrinter(command),
     )
     try:
-        return await reported(command, probe.run(), "Running calls were cancelled and the servers stopped.")
+        return await reported(
+            command, made, probe.run(), "Running calls were cancelled and the servers stopped."
+        )
     except (Unprepared, ListUnreadable) as error:
         raise Failure(sentence(str(error)), Exit.SERVER_ERROR) from None
     except TransportError as error:
@@ -111,11 +126,12 @@ async def _run(
         raise Failure(sentence(str(error))) from None
 
 
-async def reported(command: Headless, run: Awaitable[Report], interrupted: str) -> int:
+async def reported(command: Headless, made: reports.Reports, run: Awaitable[Report], interrupted: str) -> int:
     """Waits for the report of a run and prints it; returns the exit status. ``interrupted`` is what ctrl+c did."""
     try:
         report = await run
         await command.finish()
+        hand_over(report, made, strict=command.given.options.strict)
         print_report(command, report)
     except asyncio.CancelledError:
         command.printer.say(f"mcp-tui: Interrupted. {interrupted}")
@@ -171,23 +187,36 @@ def fitted(line: str) -> str:
 
 
 def print_report(command: Headless, report: Report) -> None:
-    """Prints a report, and writes its other forms to their files."""
-    options, printer = command.given.options, command.printer
-    if options.json:
+    """Prints a report."""
+    printer = command.printer
+    if command.given.options.json:
         printer.value(report.fields())
     else:
         for line in view.table(report, colour=colourful(sys.stdout)):
             printer.out(fitted(line))
-    if options.junit:
-        reports.write("junit", options.junit, junit(report, strict=options.strict))
-    if options.markdown:
-        reports.write("markdown", options.markdown, view.markdown(report).encode("utf-8", "replace"))
-    if options.badge:
-        reports.write("badge", options.badge, dump(report.badge()).encode())
 
 
-def junit(report: Report, *, strict: bool) -> bytes:
-    """Returns the report as JUnit XML, with one ``testcase`` per rule.
+def hand_over(report: Report, made: reports.Reports, *, strict: bool) -> None:
+    """Hands a report over in its other forms."""
+    made.judged(
+        cases(report, strict=strict),
+        properties=(
+            (report.party, report.server_named),
+            ("mcp-tui", report.probe),
+            ("date", report.date),
+            ("command", report.command),
+            ("transport", report.info.transport),
+            ("revision", report.info.revision.name),
+            ("tool", report.tool),
+        ),
+        said=(view.headline(report), view.called(report), view.conclusion(report)),
+        markdown=view.markdown(report),
+        badge=report.badge(),
+    )
+
+
+def cases(report: Report, *, strict: bool) -> list[ReportCase]:
+    """Returns a case for each rule, and one for the whole if it was not judged as a whole.
 
     Broken rules are failures (warnings too if ``strict``), rules that could not be observed are skipped.
     """
@@ -196,22 +225,29 @@ def junit(report: Report, *, strict: bool) -> bytes:
     def case(rule: Rule, clause: Clause, finding: Finding) -> ReportCase:
         broken = is_broken(clause, finding, strict=strict)
         kind = "failure" if broken else "skipped" if finding.verdict in _SKIPPED else ""
-        told = [f"{clause.level.value}: {clause.text(rule.of(revision).name)}"]
-        told += [view.evidence_line(each) for each in finding.evidence]
-        return ReportCase(f"{rule.id} {rule.title}", kind, finding.verdict.value, finding.sentence, told)
+        level = f"{clause.level.value}: {clause.text(rule.of(revision).name)}"
+        told = [level, *(view.evidence_line(each) for each in finding.evidence)]
+        warns = finding.verdict in BAD and not broken
+        return ReportCase(
+            f"{rule.id} {rule.title}",
+            ReportRule(rule.id, rule.title, level),
+            kind,
+            finding.verdict.value,
+            finding.sentence,
+            told,
+            [ReportFinding(finding.sentence, "warning")] if warns else [],
+            report.seconds_of(rule),
+        )
 
-    return reports.junit(
-        "probe",
-        [case(*row) for row in report.rows()],
-        properties=(
-            (report.party, report.server_named),
-            ("mcp-tui", report.probe),
-            ("date", report.date),
-            ("command", report.command),
-            ("transport", report.info.transport),
-            ("revision", revision.name),
-            ("tool", report.tool),
-        ),
-        seconds=report.seconds,
-        said=(view.headline(report), view.called(report), view.conclusion(report)),
-    )
+    made = [case(*row) for row in report.rows()]
+    ended = status(report, strict=strict)
+    if ended not in (Exit.COMPLETED, Exit.BROKEN_RULE):
+        why = (
+            report.lost
+            or report.no_tool
+            or "; ".join({report.findings[each].sentence for each in report.not_run})
+        )
+        made.append(
+            ReportCase("the whole run", NOT_JUDGED, "error", NOT_JUDGED.id, why or view.conclusion(report))
+        )
+    return made

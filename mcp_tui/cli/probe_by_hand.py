@@ -13,6 +13,7 @@ from typing import Any, Final
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.probe import finding_line, reported
+from mcp_tui.cli.reports import Reports
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.journal.state_folder import state_folder
@@ -25,7 +26,7 @@ from mcp_tui.transport.errors import sentence
 HOW_TO_RESUME: Final = "Completed steps are saved. Run the same command to resume."
 
 
-def run(given: Words, **how: Any) -> int:
+def run(given: Words, made: Reports, **how: Any) -> int:
     """Judges a client that a person uses; returns the exit status. ``how`` is that of a :class:`Judge`.
 
     Raises:
@@ -36,11 +37,11 @@ def run(given: Words, **how: Any) -> int:
             "--by-hand asks a person, but stdin is not a terminal. "
             "Run it in a terminal, or judge a command: probe --client -- COMMAND."
         )
-    return asyncio.run(_run(given, how, time.monotonic()))
+    return asyncio.run(_run(given, made, how))
 
 
-async def _run(given: Words, how: dict[str, Any], began: float) -> int:
-    command = Headless(given, StdioTarget(command=("by hand",)), began)
+async def _run(given: Words, made: Reports, how: dict[str, Any]) -> int:
+    command = Headless(given, StdioTarget(command=("by hand",)), time.monotonic())
     judge = HandJudge(
         ("by hand",),
         **how,
@@ -65,7 +66,7 @@ async def _run(given: Words, how: dict[str, Any], began: float) -> int:
 
     asyncio.get_running_loop().add_reader(sys.stdin, read)
     try:
-        return await reported(command, judge.run(), HOW_TO_RESUME)
+        return await reported(command, made, judge.run(), HOW_TO_RESUME)
     except Unstartable as error:
         raise Failure(sentence(str(error)), Exit.UNREACHABLE) from None
     finally:

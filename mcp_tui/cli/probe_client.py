@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out
 from mcp_tui.cli.probe import ProgressPrinter, reported
-from mcp_tui.cli.reports import refuse_files
+from mcp_tui.cli.reports import Reports
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.demo.frames import SUPPORTED
@@ -35,17 +35,20 @@ OF_SERVERS: Final = (
 """Options that are about a server to connect to."""
 
 
-def run(given: Words) -> int:
-    """Judges a client, or lists the rules and the experiments; returns the exit status.
+def list_rules(given: Words) -> Exit:
+    """Lists the rules and the experiments."""
+    listed = [rule.fields() for rule in CLIENT_RULES.values()]
+    out(dump(listed) if given.options.json else "\n".join(_listed()))
+    return Exit.COMPLETED
+
+
+def run(given: Words, made: Reports) -> int:
+    """Judges a client; returns the exit status.
 
     Raises:
         Failure: the words do not fit, or the command cannot be started.
     """
     options = given.options
-    if options.list:
-        listed = [rule.fields() for rule in CLIENT_RULES.values()]
-        out(dump(listed) if options.json else "\n".join(_listed()))
-        return Exit.COMPLETED
     wrong = next((name for name in OF_SERVERS if getattr(options, name)), "")
     if wrong or given.url or given.pairs:
         raise Failure("A client is judged with the judge's own server. Give its command alone, after --")
@@ -67,7 +70,6 @@ def run(given: Words) -> int:
         pattern = None if options.gave_up is None else re.compile(options.gave_up)
     except re.error as error:
         raise Failure(f"Invalid --gave-up: {error}.") from None
-    refuse_files(given, "junit", "markdown", "badge")
     how: dict[str, Any] = {
         "chosen": chosen,
         "limit": options.timeout or (0.0 if options.by_hand else LIMIT_SECONDS),
@@ -78,17 +80,17 @@ def run(given: Words) -> int:
     if options.by_hand:
         from mcp_tui.cli import probe_by_hand
 
-        return probe_by_hand.run(given, **how)
+        return probe_by_hand.run(given, made, **how)
     if options.time:
         how["time"] = options.time
-    return asyncio.run(_run(given, Judge(given.command or (), gave_up=pattern, **how), time.monotonic()))
+    return asyncio.run(_run(given, made, Judge(given.command or (), gave_up=pattern, **how)))
 
 
-async def _run(given: Words, judge: Judge, began: float) -> int:
-    command = Headless(given, StdioTarget(command=tuple(judge.command)), began)
+async def _run(given: Words, made: Reports, judge: Judge) -> int:
+    command = Headless(given, StdioTarget(command=tuple(judge.command)), time.monotonic())
     judge.tell = ProgressPrinter(command)
     try:
-        return await reported(command, judge.run(), "The client and its servers were ended.")
+        return await reported(command, made, judge.run(), "The client and its servers were ended.")
     except Unstartable as error:
         raise Failure(f"{error}.", Exit.UNREACHABLE) from None
 

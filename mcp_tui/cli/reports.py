@@ -1,48 +1,106 @@
-"""Reports for CI: JUnit XML and SARIF. The texts in them may quote servers, so they are cleaned here."""
+"""Reports for CI: JUnit XML, SARIF, Markdown, a badge, and the annotations and the job summary of GitHub Actions.
+
+A command that judges runs within :func:`judging`. Each file that it was asked for says from the start that nothing was
+judged: whatever ends the run, no report of an earlier one stays. The texts may quote servers, so they are cleaned here.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 from urllib.parse import quote
-from xml.etree import ElementTree as ET
 
 from mcp_tui import __version__
-from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.output import Failure
+from mcp_tui.cli.grammar import Words, subcommand
+from mcp_tui.cli.options import REPORTS, options_of
+from mcp_tui.cli.output import Exit, Failure, dump, in_workflow, warn
 from mcp_tui.protocol.values import frozen
-from mcp_tui.view.text import clean
+from mcp_tui.view.text import brief, clean, markdown_code
+
+
+@frozen
+class ReportRule:
+    """A rule of a report: an id that stays the same, a title, and how to find out more or mend it."""
+
+    id: str
+    title: str
+    help: str
+
+
+@frozen
+class ReportFinding:
+    """Something that is wrong. ``level`` is ``error``, ``warning``, or ``note``; ``rule`` is that of its case, unless given.
+
+    ``line`` counts from 1, in ``file``; without a file it is about the server.
+    """
+
+    text: str
+    level: str = "error"
+    file: str = ""
+    line: int = 1
+    rule: ReportRule | None = None
 
 
 @frozen
 class ReportCase:
-    """One check of a report. ``kind`` is ``failure``, ``skipped``, or empty where it holds; ``type`` is its verdict."""
+    """One check of a report. ``kind`` is ``failure``, ``error`` (not judged), ``skipped``, or empty where it holds.
+
+    ``type`` is its verdict, ``seconds`` what it took.
+    """
 
     name: str
+    rule: ReportRule
     kind: str = ""
     type: str = ""
     message: str = ""
     lines: Sequence[str] = ()
+    findings: Sequence[ReportFinding] = ()
+    seconds: float = 0.0
+
+    @property
+    def found(self) -> Sequence[ReportFinding]:
+        """Its findings; of one that failed without any, its message."""
+        failed = self.kind in ("failure", "error") and not self.findings
+        return [ReportFinding(self.message)] if failed else self.findings
+
+    @property
+    def details(self) -> list[str]:
+        """The lines below its message."""
+        return [*self.lines, *(each.text for each in self.findings if each.text != self.message)]
 
 
-@frozen
-class SarifResult:
-    """One result of a SARIF report: what is wrong with ``file``. ``level`` is ``error``, ``warning``, or ``note``."""
-
-    rule: str
-    level: str
-    text: str
-    file: str
-
+NOT_JUDGED: Final = ReportRule(
+    "not-judged", "Nothing could be judged", "Run the command by itself. Its stderr says what to do."
+)
+_CUT_SHORT: Final = "The run did not end: mcp-tui was stopped, or is still at work."
 
 _SARIF: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _HOME: Final = "https://pypi.org/project/mcp-tui-client/"
 
+RESULTS: Final = 5000
+"""Results of a SARIF report, at most: code scanning shows no more, and refuses a file with five times as many."""
+
+ANNOTATIONS: Final = 10
+"""Annotations of a level: GitHub drops what one step has more."""
+
+DETAILS: Final = 50
+"""Lines below a check in Markdown."""
+
+SUMMARY_BYTES: Final = 1_000_000
+"""Bytes of a job summary: GitHub drops one above 1 MiB."""
+
+TEXT_CHARACTERS: Final = 1000
+"""Characters of an id, a title, or a message of SARIF, and of an annotation."""
+
 
 def refuse_files(given: Words, *options: str) -> None:
-    """Refuses a file for a report that cannot be written, before anything starts.
+    """Refuses a file that cannot be written, before anything starts.
 
     Raises:
         Failure: there is one.
@@ -69,6 +127,195 @@ def write(option: str, name: str, data: bytes) -> None:
         raise Failure(f"Cannot write {name!r} (--{option}): {error.strerror}.") from None
 
 
+def judging(given: Words, body: Callable[[Reports], int]) -> int:
+    """Runs ``body``, which hands over its judgement; returns its exit status. However it ends, each report says how.
+
+    Raises:
+        Failure: a report cannot be written, or that of ``body``.
+    """
+    reports = Reports(given)
+    try:
+        reports.begin()
+        status = body(reports)
+    except BaseException as error:
+        reports.failed(*_reason(error))
+        reports.announce()
+        raise
+    if not reports.done:
+        ended = "Interrupted." if status > 128 else "Nothing was judged."
+        reports.failed(f"{ended} The exit status is {status}.")
+    reports.announce()
+    if reports.problem is not None:
+        raise Failure(str(reports.problem), Exit(status or Exit.USAGE))
+    return status
+
+
+def _reason(error: BaseException) -> tuple[str, Sequence[str]]:
+    if isinstance(error, Failure):
+        return str(error) or "The output was not read.", error.lines
+    if not isinstance(error, Exception):
+        return "Interrupted.", ()
+    from mcp_tui.cli.defect import explain
+
+    return explain(error), ()
+
+
+def refused(arguments: Sequence[str], text: str) -> None:
+    """Writes the reports that a command line asks for which is not understood, as far as their options are."""
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    name, head = subcommand(arguments[:cut])
+    options = [] if name is None else options_of(name)
+    known = {each.names[0]: each.dest for each in REPORTS if each in options}
+    found = dict.fromkeys((each.dest for each in REPORTS), None) | {"client": "--client" in head}
+    for word, following in zip(head, (*head[1:], "-"), strict=True):
+        option, equals, value = word.partition("=")
+        if option in known and (equals or not following.startswith("-")):
+            found[known[option]] = value if equals else following
+    if known and (in_workflow() or any(found[each] for each in known.values())):
+        reports = Reports(Words(name, SimpleNamespace(**found), [], [], None, None))
+        with suppress(Failure):
+            reports.begin()
+            reports.failed(text)
+            reports.announce()
+
+
+class Reports:
+    """The reports of one run of a command. ``problem`` is the first that could not be written."""
+
+    def __init__(self, given: Words) -> None:
+        self.problem: Failure | None = None
+        self.done = False
+        self._given = given
+        self._name = given.name or ""
+        self._began = time.monotonic()
+        self._cases: Sequence[ReportCase] = ()
+        self._markdown = ""
+        self._files = {
+            each.dest: name
+            for each in REPORTS
+            if (name := getattr(given.options, each.dest, None)) is not None
+        }
+
+    @property
+    def wanted(self) -> str:
+        """The options of the reports that were asked for, in words."""
+        return ", ".join(f"--{option}" for option in self._files)
+
+    def begin(self) -> None:
+        """Replaces what stands in the files.
+
+        Raises:
+            Failure: one cannot be written, or is read by this command.
+        """
+        given, options = self._given, self._given.options
+        try:
+            refuse_files(given, *self._files)
+            read = [*given.words, *(given.command or ())]
+            read += [
+                getattr(options, each, None) or "" for each in ("catalogue", "config", "heartbeat", "record")
+            ]
+            for number, (option, name) in enumerate(self._files.items()):
+                others = [*read, *list(self._files.values())[:number]]
+                if any(_same(name, each) for each in others):
+                    raise Failure(f"{name!r} is named twice (--{option}). Choose another file.")
+        except Failure as failure:
+            self._files = {key: name for key, name in self._files.items() if f"(--{key})" not in str(failure)}
+            self.failed(str(failure))
+            raise
+        self.failed(_CUT_SHORT, begins=True)
+        if self.problem is not None:
+            raise self.problem
+
+    def failed(self, text: str, lines: Sequence[str] = (), *, begins: bool = False) -> None:
+        """Reports that nothing could be judged, and why, unless a judgement was reported. ``begins``: not yet."""
+        if not self.done:
+            seconds = time.monotonic() - self._began
+            case = ReportCase(self._name, NOT_JUDGED, "error", NOT_JUDGED.id, text, lines, (), seconds)
+            client = " client" * bool(getattr(self._given.options, "client", False))
+            badge = {"schemaVersion": 1, "label": f"MCP{client} cancellation", "message": "not judged"}
+            self.judged([case], badge={**badge, "color": "lightgrey", "isError": True}, begins=begins)
+
+    def judged(
+        self,
+        cases: Sequence[ReportCase],
+        *,
+        properties: Iterable[tuple[str, str]] = (),
+        said: Iterable[str] = (),
+        markdown: str = "",
+        badge: dict[str, object] | None = None,
+        begins: bool = False,
+    ) -> None:
+        """Writes the reports of a judgement. ``markdown`` stands for the table of cases; ``said`` is the whole in lines."""
+        self.done, self._cases = not begins, cases
+        seconds = time.monotonic() - self._began
+        self._markdown = markdown or table_of(self._name, cases)
+        for option, name in self._files.items():
+            if begins and not _replaceable(name):
+                continue
+            match option:
+                case "junit":
+                    data = junit(self._name, cases, properties=properties, seconds=seconds, said=said)
+                case "sarif":
+                    data = dump(sarif(self._name, cases, self._subject()), indent=2).encode()
+                case "badge":
+                    data = dump(badge or {}).encode()
+                case _:
+                    data = self._markdown.encode("utf-8", "replace")
+            try:
+                write(option, name, data)
+            except Failure as failure:
+                self.problem = self.problem or failure
+
+    def announce(self) -> None:
+        """Writes the annotations and the job summary of a workflow of GitHub Actions, where this is a step of one."""
+        if not in_workflow():
+            return
+        with suppress(OSError):
+            for line in workflow_commands(self._name, self._cases):
+                print(line, file=sys.stderr, flush=True)
+        name, data = os.environ.get("GITHUB_STEP_SUMMARY"), self._markdown.encode("utf-8", "replace")
+        if not name:
+            return
+        if len(data) > SUMMARY_BYTES:
+            data = data[: data.rfind(b"\n", 0, SUMMARY_BYTES)] + "\n\n…\n".encode()
+        try:
+            with Path(name).open("ab") as file:
+                file.write(data + b"\n")
+        except OSError as error:
+            warn(f"Cannot write the job summary {name!r}: {error.strerror}.")
+
+    def _subject(self) -> str:
+        """Returns the file of results that are about a server: its program or config file, if it is in this folder."""
+        given, root = self._given, _root()
+        for each in (*reversed(given.command or ()), getattr(given.options, "config", None) or ""):
+            with suppress(OSError, ValueError):  # it is no path
+                if Path(each).is_file() and Path(each).resolve().is_relative_to(root):
+                    return each
+        return "mcp-server"
+
+
+def _same(name: str, other: str) -> bool:
+    with suppress(OSError, ValueError):  # it is no path
+        return bool(other) and Path(name).resolve() == Path(other).resolve()
+    return False
+
+
+def _replaceable(name: str) -> bool:
+    """Returns whether a file can be written twice: no pipe or device, nor what stdout leads to."""
+    path = Path(name)
+    return not name.startswith("/dev/") and (path.is_file() or not path.exists())
+
+
+def _root() -> Path:
+    """Returns the folder from which files are named: the checkout of a workflow, else the current one."""
+    here = Path.cwd().resolve()
+    root = Path((in_workflow() and os.environ.get("GITHUB_WORKSPACE")) or here).resolve()
+    return root if here.is_relative_to(root) else here
+
+
+# -- JUnit XML ---------------------------------------------------------------------------------------------------
+
+
 def junit(
     name: str,
     cases: Sequence[ReportCase],
@@ -77,66 +324,158 @@ def junit(
     seconds: float = 0.0,
     said: Iterable[str] = (),
 ) -> bytes:
-    """Returns JUnit XML with one ``testcase`` for each case. ``said`` is the output of the whole."""
+    """Returns JUnit XML, as Jenkins' schema has it, with one ``testcase`` for each case."""
+    from xml.etree import ElementTree as ET
+
     kinds = [case.kind for case in cases]
     counts = {
         "tests": str(len(cases)),
         "failures": str(kinds.count("failure")),
-        "errors": "0",
-        "skipped": str(kinds.count("skipped")),
+        "errors": str(kinds.count("error")),
         "time": f"{seconds:.3f}",
     }
     root = ET.Element("testsuites", counts)
-    suite = ET.SubElement(root, "testsuite", {"name": f"mcp-tui {name}", **counts})
+    skipped = {"skipped": str(kinds.count("skipped"))}
+    suite = ET.SubElement(root, "testsuite", {"name": f"mcp-tui {name}", **counts, **skipped})
     about = ET.SubElement(suite, "properties")
     for key, value in properties:
         ET.SubElement(about, "property", {"name": key, "value": clean(value)})
     for case in cases:
-        named = {"classname": f"mcp-tui.{name}", "name": clean(case.name), "time": "0.000"}
+        named = {"classname": f"mcp-tui.{name}", "name": clean(case.name), "time": f"{case.seconds:.3f}"}
         element = ET.SubElement(suite, "testcase", named)
-        text = "\n".join(map(clean, case.lines))
-        message = clean(case.message)
+        text, message = "\n".join(map(clean, case.details)), clean(case.message)
         match case.kind:
-            case "failure":
-                attributes = {"message": message, "type": case.type}
-                ET.SubElement(element, "failure", attributes).text = text
+            case "failure" | "error":
+                attributes: dict[str, str] = {"message": message, "type": clean(case.type)}
+                ET.SubElement(element, case.kind, attributes).text = text
             case "skipped":
-                ET.SubElement(element, "skipped", {"message": f"{case.type}: {message}"})
+                ET.SubElement(element, "skipped", {"message": clean(f"{case.type}: {case.message}")})
             case _:
-                first = f"{case.type}: {message}" if case.type else message
+                first = clean(f"{case.type}: {case.message}") if case.type else message
                 ET.SubElement(element, "system-out").text = f"{first}\n{text}".rstrip()
-    ET.SubElement(suite, "system-out").text = "\n".join(said)
+    ET.SubElement(suite, "system-out").text = "\n".join(map(clean, said))
     ET.indent(root)
     return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
 
 
-def sarif(results: Sequence[SarifResult]) -> dict[str, object]:
-    """Returns a SARIF 2.1.0 log of one run. A file below the current folder is named from there."""
-    rules = list(dict.fromkeys(clean(each.rule) for each in results))
+# -- SARIF -------------------------------------------------------------------------------------------------------
+
+
+def sarif(name: str, cases: Sequence[ReportCase], subject: str) -> dict[str, object]:
+    """Returns a SARIF 2.1.0 log of one run, with what code scanning of GitHub asks for.
+
+    A file below the current folder is named from there; ``subject`` is that of a finding without one.
+    """
+    found = [(each.rule or case.rule, each) for case in cases for each in case.found][:RESULTS]
+    rules = {rule.id: rule for rule in (*(case.rule for case in cases), *(rule for rule, _ in found))}
+    ids = list(rules)
     driver = {
         "name": "mcp-tui",
         "version": __version__,
         "informationUri": _HOME,
-        "rules": [{"id": rule} for rule in rules],
+        "rules": [_rule(each) for each in rules.values()],
     }
-    made = [
+    results = [
         {
-            "ruleId": clean(each.rule),
-            "ruleIndex": rules.index(clean(each.rule)),
+            "ruleId": brief(rule.id, 200),
+            "ruleIndex": ids.index(rule.id),
             "level": each.level,
-            "message": {"text": clean(each.text)},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(each.file)}}}],
+            # "](" would make a link of it
+            "message": {"text": brief(each.text.replace("](", "] ("), TEXT_CHARACTERS) or clean(rule.title)},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": _uri(each.file or subject)},
+                        "region": _region(each.line),
+                    }
+                }
+            ],
         }
-        for each in results
+        for rule, each in found
     ]
+    errors = [case.message for case in cases if case.kind == "error"]
+    notes = [{"level": "error", "message": {"text": brief(each, TEXT_CHARACTERS)}} for each in errors]
+    invocation = {"executionSuccessful": not errors, "toolExecutionNotifications": notes}
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"mcp-tui {name}/"},  # reports of several commands stand side by side
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    return {"$schema": _SARIF, "version": "2.1.0", "runs": [run]}
+
+
+def _region(line: int) -> dict[str, int]:
+    return {"startLine": line, "startColumn": 1, "endLine": line, "endColumn": 2}
+
+
+def _rule(rule: ReportRule) -> dict[str, object]:
+    title, text = brief(rule.title, TEXT_CHARACTERS), brief(rule.help, TEXT_CHARACTERS)
     return {
-        "$schema": _SARIF,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": made}],
+        "id": brief(rule.id, 200),
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"{title}. {text}"},
+        "help": {"text": text, "markdown": text},
+        "helpUri": _HOME,
     }
 
 
 def _uri(file: str) -> str:
-    path = Path(file).resolve()
-    here = Path.cwd().resolve()
-    return quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
+    path, root = Path(file).resolve(), _root()
+    return quote(os.fsencode(path.relative_to(root))) if path.is_relative_to(root) else path.as_uri()
+
+
+# -- Markdown, and GitHub Actions --------------------------------------------------------------------------------
+
+_WORDS: Final = {"": "✓ pass", "failure": "✗ fail", "error": "✗ not judged", "skipped": "∅ skipped"}
+
+
+def table_of(name: str, cases: Sequence[ReportCase]) -> str:
+    """Returns the cases as a table in Markdown, with the findings below it."""
+    kinds = [case.kind for case in cases]
+    ended = "not judged" if "error" in kinds else "passed"
+    if failed := kinds.count("failure"):
+        ended = f"{failed} of {len(cases)} failed"
+    lines = [f"# mcp-tui {name}: {ended}", "", "| check | verdict | what |", "|---|---|---|"]
+    for case in cases:
+        warns = not case.kind and any(each.level == "warning" for each in case.findings)
+        said = markdown_code(case.message, 400) if case.message else ""
+        cells = (markdown_code(case.name), "↯ warning" if warns else _WORDS[case.kind], said)
+        lines.append(f"| {' | '.join(cells)} |")
+    for case in cases:
+        if details := case.details:
+            lines += ["", f"## {markdown_code(case.name)}", ""]
+            lines += [f"- {markdown_code(each)}" for each in details[:DETAILS]]
+            lines += [f"- … and {len(details) - DETAILS:,} more"] if len(details) > DETAILS else []
+    return "\n".join([*lines, ""])
+
+
+def workflow_commands(name: str, cases: Sequence[ReportCase]) -> list[str]:
+    """Returns the workflow commands that show findings where they belong: errors first, :data:`ANNOTATIONS` a level."""
+    lines: list[str] = []
+    for level in ("error", "warning"):
+        found = [(case, each) for case in cases for each in case.found if each.level == level]
+        most = ANNOTATIONS if len(found) <= ANNOTATIONS else ANNOTATIONS - 1
+        for case, each in found[:most]:
+            parts = {"title": f"mcp-tui {name}: {brief(case.name, 100)}"}
+            path, root = Path(each.file).resolve(), _root()
+            if each.file and path.is_relative_to(root):
+                parts = {"file": path.relative_to(root).as_posix(), "line": str(each.line), **parts}
+            lines.append(_command(level, each.text, **parts))
+        if most < len(found):
+            more = f"And {len(found) - most:,} more. The output of this step has them all."
+            lines.append(_command(level, more, title=f"mcp-tui {name}"))
+    return lines
+
+
+def _command(level: str, text: str, **parts: str) -> str:
+    said = ",".join(f"{key}={_escaped(value, ':,')}" for key, value in parts.items())
+    return f"::{level} {said}::{_escaped(brief(text, TEXT_CHARACTERS), '')}"
+
+
+def _escaped(text: str, more: str) -> str:
+    """Escapes a text of a workflow command as GitHub's own toolkit does."""
+    return "".join(
+        f"%{ord(each):02X}" if each in f"%\r\n{more}" else each for each in clean(text, newlines=True)
+    )

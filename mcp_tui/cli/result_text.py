@@ -37,7 +37,7 @@ def print_result(printer: Printer, result: Json, output: str | None, *, is_read:
     if output is None and data:
         printer.put(_bytes(data[0]))
     elif (output is None or data) and (text := text_of(result, raw=raw, data=output is None)):
-        printer.out(text)
+        printer.put(f"{text}\n")
 
 
 def _write(printer: Printer, output: str, files: list[bytes]) -> None:

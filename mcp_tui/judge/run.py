@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -100,6 +100,8 @@ class Judge:
     transport: str = "stdio"
     time: float = 900.0
     runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    took: dict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
+    """Seconds of each experiment, as far as a client was started for it."""
 
     async def run(self) -> ClientReport:
         """Makes all runs, and judges them.
@@ -147,6 +149,7 @@ class Judge:
 
     async def _make(self, experiment: ClientExperiment) -> None:
         self.tell(f"{experiment.run_name}: the client {experiment.does}")
+        began = monotonic()
         folder = _folder()
         seen = self._seen(experiment)
         stage = Stage(
@@ -163,6 +166,7 @@ class Judge:
         finally:
             # Also when the time of the run is over or a person interrupts: no process of the client's is left.
             await asyncio.shield(spawn(_end(stage), name="end a client"))
+            self.took[experiment.name] += monotonic() - began
         self.runs[experiment.run_name] = seen
 
     def _seen(self, experiment: ClientExperiment) -> Seen:
@@ -237,6 +241,7 @@ class Judge:
             date=date,
             command=shown(StdioTarget(command=tuple(self.command))),
             seconds=seconds,
+            took=self.took,
         )
         able = {key: each for key, each in runs.items() if each.exit != UNABLE}
         report.findings = verdicts.judge(able, revision, self.transport)

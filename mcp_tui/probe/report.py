@@ -102,7 +102,7 @@ class Report:
     ``passed_over`` are the best candidates then. ``unlisted``: no tool is known, because ``tools/list`` failed. ``lost`` is
     the reason why no experiment could connect after the control run. ``notes`` are sentences about the run, among them the
     ``violations``: what the server sent against the protocol and no rule is about. ``not_run`` are the rules that were not
-    judged because time was over.
+    judged because time was over. ``took`` is the seconds of each experiment by its name.
     """
 
     party: ClassVar = "server"
@@ -126,6 +126,7 @@ class Report:
     passed_over: tuple[PassedOver, ...] = ()
     lost: str = ""
     not_run: list[str] = field(default_factory=list[str])
+    took: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
     def server_named(self) -> str:
@@ -142,6 +143,11 @@ class Report:
                 (rule, finding.clause or rule.clause(self.info.revision, self.info.transport), finding)
             )
         return rows
+
+    def seconds_of(self, rule: Rule) -> float:
+        """The seconds that a rule took: its share of its experiment, which may judge several."""
+        rules = [each for each in self.table.values() if each.experiment == rule.experiment]
+        return self.took.get(rule.experiment, 0.0) / len(rules)
 
     def broken(self, *, strict: bool = False) -> bool:
         """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed, or there is a violation."""

@@ -481,6 +481,7 @@ class Probe:
             again = await self._attempt(experiment)
             # What the first one did to the server may have made the second impossible.
             why, findings = (why, findings) if again[0] else again
+        self.report.took[experiment.name] = time.monotonic() - began
         self._found(*findings)
         return why
 

@@ -10,7 +10,7 @@ from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import CANDIDATES, RUN_DURATIONS, RUN_GRACE_SECONDS
 from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol.messages import Json, text
-from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, paint, safe, words
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, markdown_code, paint, safe, words
 
 VERDICT_GLYPHS: Final = {
     Verdict.PASS: ("✓", "success"),
@@ -214,11 +214,6 @@ def _cell(value: str) -> str:
     return brief(value, 2 * EVIDENCE_CHARACTERS).translate(_MARKDOWN_ESCAPES)
 
 
-def _code(value: str) -> str:
-    shown = brief(value, EVIDENCE_CHARACTERS).replace("`", "'").replace("|", "¦")
-    return f"`{shown}`"
-
-
 def markdown(report: Report) -> str:
     """The report as Markdown."""
     answer, why = report.stops()
@@ -250,7 +245,8 @@ def markdown(report: Report) -> str:
     if report.passed_over:
         lines += ["", "## Best candidates", ""]
         lines += [
-            f"- {_cell(each.tool)}: {_cell(each.why)} {_code(each.command)}" for each in report.passed_over
+            f"- {_cell(each.tool)}: {_cell(each.why)} {markdown_code(each.command)}"
+            for each in report.passed_over
         ]
     notes = (line for note in report.notes for line in (f"{_cell(note)}.", ""))
     lines += ["", _cell(counted(report)), "", *notes, f"{_cell(called(report))}.", ""]
@@ -259,5 +255,5 @@ def markdown(report: Report) -> str:
 
 def _quoted(evidence: EvidenceItem) -> str:
     at = "" if evidence.at is None else f"{evidence.at:+.3f} s "
-    frame = f" {_code(evidence.frame)}" if evidence.frame else ""
+    frame = f" {markdown_code(evidence.frame)}" if evidence.frame else ""
     return f"{at}{_cell(evidence.what)}{frame}"

@@ -391,6 +391,12 @@ TO_ASCII: Final = {
 """The ASCII character for each glyph, for :meth:`str.translate`."""
 
 
+def markdown_code(value: str, limit: int = 200) -> str:
+    """Returns a code span for Markdown, also within a table: no markup, no mention, and no link."""
+    shown = brief(value, limit).replace("`", "'").replace("|", "¦")
+    return f"`{shown}`"
+
+
 def in_ascii(text: SafeText) -> SafeText:
     """Returns a text with the ASCII characters for our glyphs."""
     return SafeText(text.translate(TO_ASCII))

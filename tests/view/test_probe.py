@@ -10,7 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mcp_tui.cli.probe import junit
+from mcp_tui.cli.probe import cases as report_cases
+from mcp_tui.cli.reports import junit
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.report import CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
@@ -131,7 +132,7 @@ def test_whatever_a_server_says_is_shown_and_not_obeyed(payload: str):
     given = {payload: payload}
     made = report(bad, **texts, info=info, arguments=given, notes=[payload], passed_over=over)
     said = [*view.table(made), view.markdown(made)]
-    for element in ET.fromstring(junit(made, strict=False)).iter():
+    for element in ET.fromstring(junit("probe", report_cases(made, strict=False))).iter():
         said += [element.text or "", *element.attrib.values()]
     for text in said:
         for line in text.splitlines():
@@ -152,7 +153,9 @@ def test_markdown_is_not_broken_out_of():
 
 def test_warnings_fail_in_junit_only_where_strict():
     made = report(WORKED_ON, LATE)
-    loose, strict = (ET.fromstring(junit(made, strict=strict)) for strict in (False, True))
+    loose, strict = (
+        ET.fromstring(junit("probe", report_cases(made, strict=strict))) for strict in (False, True)
+    )
     assert len(loose.findall("testsuite/testcase/failure")) == 1
     assert len(strict.findall("testsuite/testcase/failure")) == 2
     (case,) = [each for each in loose.iter("testcase") if each.attrib["name"].startswith("P-03")]
