@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from typing import Final, cast
 
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.probe.connection import ProbeConnection
+from mcp_tui.probe.judging import LOG, PROGRESS
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.trial import Trial
 from mcp_tui.transport import base
@@ -181,7 +183,7 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
     what, through = _ENDING_WAYS[rule]
     server = LoneServer(trial.server.client.target, through)
     await connection.open(server)
-    left = await _work(trial, connection) if busy else 0.0
+    left, unread = await _work(trial, connection, rule) if busy else (0.0, "")
     trial.told = []
     trial.tell(what + (" with a call in flight" if busy else " with nothing in flight"))
     if await server.gone():
@@ -194,10 +196,14 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
         server.break_pipe(0)
     gone = await server.gone(OWN_EXIT_SECONDS + trial.server.connecting + left)
     took = time.monotonic() - began
-    if gone:
+    # What its client had not passed on died with it; what was written into its stdin is read before the end.
+    if gone and unread and through == CLIENT:
+        trial.unseen(rule, f"it exited after {took:.2f} s, but {unread}")
+    elif gone:
         code = "" if through else f" (code {server.code})"
         late = ", when the tool had ended" if left and took >= 0.85 * left else ""
         trial.passed(rule, f"it exited after {took:.2f} s{code}{late}")
+    if gone:
         return
     pids = ", ".join(str(pid) for pid in running(server.process.get_pid()))
     trial.tell(f"still running after {took:.1f} s: process {pids}")
@@ -205,13 +211,37 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
     trial.warned(rule, f"it was still running {took:.1f} s later{tool}")
 
 
-async def _work(trial: Trial, connection: ProbeConnection) -> float:
-    """Calls the slow tool and waits a moment; returns the seconds that the tool still takes."""
+async def _work(trial: Trial, connection: ProbeConnection, rule: str) -> tuple[float, str]:
+    """Calls the slow tool and waits until it is at work.
+
+    Returns the seconds that the tool still takes, and why nothing shows that the server has read the call; empty if its
+    progress, a log message, or the answer to a request behind the call does.
+
+    Raises:
+        Judged: the call ended before, so ``rule`` cannot be judged.
+    """
     choice, control = trial.choice, trial.control
-    connection.call(choice.name, choice.arguments)
-    wait = min(trial.mid, 0.5)
-    await asyncio.sleep(wait)
-    return control.length - wait if control.duration is not None else OWN_EXIT_SECONDS
+    trace = connection.call(choice.name, choice.arguments)
+    behind = connection.echo()
+
+    def is_read() -> bool:
+        # Heartbeats are left out: they may be those of another experiment.
+        signs = trace.signs(connection.now())
+        return bool(behind.responses or signs.get(PROGRESS) or signs.get(LOG))
+
+    await asyncio.sleep(min(trial.mid, 0.5))
+    first = min((at for each in (PROGRESS, LOG) for at in control.times(each)), default=math.inf)
+    if (control.echoes and not control.blocks) or first < 0.5 * control.length:
+        # On a busy machine the server may not have read it yet.
+        await connection.until(lambda: is_read() or trace.over(), connection.now() + trial.server.patience)
+    trial.in_flight(rule, trace)
+    left = control.length - (connection.now() - trace.sent_at)
+    unread = (
+        ""
+        if is_read()
+        else "nothing shows that it had read the call: it answers nothing while its tool works"
+    )
+    return OWN_EXIT_SECONDS if control.duration is None else max(0.0, left), unread
 
 
 async def _idle_and_busy(trial: Trial, rule: str, name: str) -> None:
@@ -252,7 +282,7 @@ async def stderr_broken(trial: Trial) -> None:
     # asyncio closes it at the next turn of its loop, and the server may not be told anything before
     await asyncio.sleep(0)
     if server.busy and server.control.answer is None:
-        await _work(trial, connection)
+        await _work(trial, connection, "P-30")
     elif server.busy and (how := await trial.spared("P-30", await trial.begin())):
         trial.warned("P-30", f"a call {how}")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Report, Verdict
 from mcp_tui.probe.rules import RULES, Strength
@@ -376,3 +378,31 @@ def test_a_tool_that_cannot_be_called_twice_is_not_held_against_the_cancel_befor
     report = probed(scripted("once"), "slow_work", ("seconds", "0.8"))
     assert fallen(report) == {}
     assert "the second of two calls without any cancel" in report.findings["P-04"].sentence
+
+
+SILENT = """\
+import json, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    tools = [{"name": "slow_work", "inputSchema": {"type": "object"}}]
+    info = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    results = {"initialize": info, "tools/list": {"tools": tools}, "tools/call": {"content": []}, "ping": {}}
+    if asked["method"] == "tools/call":
+        time.sleep(0.8)
+    found = results.get(asked["method"])
+    answer = {"error": {"code": -32601, "message": "no"}} if found is None else {"result": found}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+def test_a_client_killed_is_not_judged_where_nothing_shows_that_the_call_was_read():
+    """A server that says nothing while it works exits also without having read the call."""
+    left = [each for each in EXPERIMENTS if {"P-21", "P-29", "P-31"} & set(each.rules)]
+    found = probed(
+        StdioTarget(command=(sys.executable, "-Sc", SILENT)), "slow_work", experiments=left
+    ).findings
+    assert (found["P-21"].verdict, found["P-31"].verdict) == (Verdict.PASS, Verdict.PASS), found
+    assert found["P-29"].verdict is Verdict.NOT_OBSERVABLE
+    assert "nothing shows that it had read the call" in found["P-29"].sentence
