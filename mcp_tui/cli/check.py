@@ -39,7 +39,7 @@ from mcp_tui.protocol.states import TypedId
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.badges import badge, outcome_of, server_request_badge
 from mcp_tui.view.filters import Filter, Shown, is_open, json_state, parse, request_fields
-from mcp_tui.view.list_filters import MESSAGES, broken_rules, log, names_messages
+from mcp_tui.view.list_filters import broken_rules, is_beside, log, names_messages
 from mcp_tui.view.text import SafeText, brief, clean, join
 from mcp_tui.view.wire import told
 
@@ -417,13 +417,15 @@ def _judge_messages(
     ]
     for number in recording.table.log if wanted else ():
         event = recording.event(number)
-        if not isinstance(event, MESSAGES):
+        if event is None or not is_beside(event):
             continue
         row = request(event)
         offset = recording.table.offsets[number]
         match = MatchedMessage(name, str(recording.path), event, row, recording.wall(event.at), offset)
-        for assertion, filter in wanted:
-            if filter.matches(event) and (internal or row is None or not row.internal):
+        # A rule is broken whoever asked.
+        counts = internal or row is None or not row.internal or any(broken_rules(event))
+        for assertion, filter in wanted if counts else ():
+            if filter.matches(event):
                 assertion.matches.append(match)
 
 
@@ -449,7 +451,9 @@ def _print(findings: Findings, *, as_json: bool) -> None:
     for text in findings.problems.values():
         warn(text)
     for file in findings.redacted:
-        warn(f"{file} is redacted. A text that was removed as a secret cannot be found.")
+        warn(
+            f"{file} is redacted. A text that was removed as a secret cannot be found; text:redacted finds where."
+        )
     if as_json:
         out(dump(fields(findings), indent=2))
         return

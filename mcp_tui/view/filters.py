@@ -165,7 +165,8 @@ def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
     """Returns the sentence for a field that a filter does not have."""
     *most, last = fields
     choices = join([*(clean(each) for each in most), safe("or {}", clean(last))], ", ")
-    return safe("Unknown filter '{}'. Use key:value, with {}.", brief(name, 60), choices)
+    said = "Unknown filter '{}'. Use key:value, with {}; quote a text that has a colon."
+    return safe(said, brief(name, 60), choices)
 
 
 @lru_cache(maxsize=64)

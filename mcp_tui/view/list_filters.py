@@ -15,7 +15,7 @@ from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.client_violations import Cancelled, ClientViolation
-from mcp_tui.protocol.descriptions import WARNINGS
+from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import OUTCOME_WORDS, Outcome
 from mcp_tui.protocol.patterns import late
@@ -132,8 +132,13 @@ def log(
     return read(text, others | own, said=_said_of_message, typing=typing)
 
 
-MESSAGES: Final = (*WARNINGS, ev.Stderr, ev.Log)
-"""Events beside the requests that ``check`` looks at."""
+_ORDINARY: Final = (ev.Connected, ev.Note, ev.StoodStill, ev.ServerRequestReceived, ev.ServerRequestAnswered)
+
+
+def is_beside(event: ev.Event) -> bool:
+    """Whether ``check`` looks at an event of the log: neither a row of its own, nor what every sound session has."""
+    ended = isinstance(event, ev.Disconnected) and event.expected
+    return type(event) in LOGGED and not isinstance(event, _ORDINARY) and not ended
 
 
 def names_messages(text: str) -> tuple[bool, bool]:
@@ -147,6 +152,7 @@ _RULES: Final[dict[type[ev.Event], str]] = {
     ev.Duplicate: "duplicate-response",
     ev.Unknown: "unknown-response",
     ev.Pollution: "pollution",
+    ev.Oversize: "oversize",
 }
 """The rules that a server breaks by events with a name of their own."""
 

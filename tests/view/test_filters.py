@@ -137,7 +137,8 @@ def test_an_unknown_field_is_refused_with_the_choices_and_shows_nothing():
     wanted = parse("late:x")
     assert wanted.problem == (
         "Unknown filter 'late'. Use key:value, with "
-        "state, name, tool, method, id, reason, outcome, cause, server, took, size, text, result, or args."
+        "state, name, tool, method, id, reason, outcome, cause, server, took, size, text, result, or args; "
+        "quote a text that has a colon."
     )
     assert found("late:x") == []
 
