@@ -3,6 +3,7 @@
 FAULT is an entry of ``ACTS``, what is written for a call in place of its answer, or one of ``exit`` (with code 3), ``mute``,
 ``slow`` (answered after 0.3 s), ``after`` (the answer, and an error, after the cancel), ``on`` (progress after the cancel).
 """
+# pyright: basic
 
 from __future__ import annotations
 
