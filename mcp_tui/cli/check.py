@@ -505,7 +505,7 @@ def cases(findings: Findings) -> list[ReportCase]:
         made.append(ReportCase(each.name, rule, kind, verdict, said, (), broken, findings.seconds))
     for file, text in findings.problems.items():
         unread = [ReportFinding(text, file=file)]
-        made.append(ReportCase(file, NOT_JUDGED, "error", "unreadable", text, (), unread))
+        made.append(ReportCase(file, NOT_JUDGED, "error", NOT_JUDGED.id, text, (), unread))
     return [*made, *([] if findings.catalogue is None else [findings.catalogue.case()])]
 
 

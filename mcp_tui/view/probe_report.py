@@ -210,8 +210,9 @@ _MARKDOWN_ESCAPES: Final = str.maketrans(
 
 
 def _cell(value: str) -> str:
-    """Escapes text for Markdown, also within a table."""
-    return brief(value, 2 * EVIDENCE_CHARACTERS).translate(_MARKDOWN_ESCAPES)
+    """Escapes text for Markdown, also within a table; a comment breaks mentions and links that need no markup."""
+    escaped = brief(value, 2 * EVIDENCE_CHARACTERS).translate(_MARKDOWN_ESCAPES)
+    return escaped.replace("@", "@<!-- -->").replace("://", ":<!-- -->//").replace("www.", "www<!-- -->.")
 
 
 def markdown(report: Report) -> str:
