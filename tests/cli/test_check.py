@@ -6,17 +6,20 @@ import json
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_tui.cli.check import Findings, Match, assertions, judge
+from mcp_tui.cli.check import Findings, assertions, judge
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.events import Cause, Kind
+from mcp_tui.protocol.events import Cause, Kind, Signal
+from mcp_tui.protocol.evidence import LATE_OUTCOMES, Outcome
+from mcp_tui.protocol.states import State
+from mcp_tui.view.badges import BADGES, SERVER_BADGES
 from tests.cli.keeping import ONE, called, cancelled, connected, keep, late, tell
 from tests.cli.running import SERVERS, Ran, run
 
@@ -93,50 +96,134 @@ def test_the_rows_that_break_an_assertion(path: Path, given: dict[str, object], 
     assert judged(path, **given) == found  # pyright: ignore[reportArgumentType]
 
 
+CAME: list[list[ev.RequestEvent]] = [
+    [ev.Late(at=102.4, id=0, kind=Kind.RESULT, after=0.4)],
+    [ev.Late(at=102.5, id=0, kind=Kind.ERROR, after=0.5, code=-32800)],
+    [ev.Late(at=102.0 + after, id=0, kind=Kind.PROGRESS, after=after) for after in (0.6, 1.6)],
+    [ev.Unwatched(at=103.8, id=0, detail="gone", disconnected=True)],
+    [ev.Settled(at=104.0, id=0)],
+]
+"""What may come after a cancel, in this order."""
+
+CANCELS: list[list[Any]] = [
+    *(
+        [*cancelled(0, cause=cause), *chain(*after)]
+        for cause in Cause
+        for size in range(6)
+        for after in combinations(CAME, size)
+    ),
+    *([*cancelled(0), ev.Late(at=102.4, id=0, kind=kind, after=0.4)] for kind in Kind),
+    *(
+        [*cancelled(0), each]
+        for each in (
+            ev.Undelivered(at=102.1, id=0, detail="HTTP 401", refused=True),
+            ev.Undelivered(at=102.1, id=0, detail="broken pipe"),
+            ev.CancelWithdrawn(at=102.1, id=0),
+            ev.Unwatched(at=102.0, id=0),
+        )
+    ),
+    *(
+        [cancelled(0)[0], ev.CancelSignalled(at=102.0, id=0, signal=signal, reason_delivered=False)]
+        for signal in Signal
+    ),
+]
+
+CANCELS.append(
+    [
+        ev.TaskCreated(at=101.0, id=0, task_id="t", status="working"),
+        ev.CancelRequested(at=102.0, id=0, cause=Cause.USER, reason=""),
+        ev.CancelSignalled(at=102.0, id=0, signal=Signal.TASKS_CANCEL, reason_delivered=False),
+        ev.TaskStatus(at=102.1, id=0, status="cancelled"),
+    ]
+)
+
+OTHERS: list[list[Any]] = [
+    [],
+    [ev.Overdue(at=101.0, id=0, until=110.0)],
+    [ev.InputRequired(at=101.0, id=0, round=1, asks="elicitation/create")],
+    [ev.TaskCreated(at=101.0, id=0, task_id="t", status="working")],
+    [ev.Completed(at=101.0, id=0)],
+    [ev.Completed(at=101.0, id=0, is_error=True)],
+    [ev.Failed(at=101.0, id=0, message="no", code=-1)],
+    [ev.Lost(at=101.0, id=0, detail="gone")],
+    [ev.Lost(at=101.0, id=0, detail="gone"), ev.Late(at=102.0, id=0, kind=Kind.RESULT, after=1.0)],
+]
+
+QUESTIONS: list[list[ev.Event]] = [
+    [],
+    [ev.ServerRequestAnswered(at=104.0, request_id="q", code=None)],
+    [ev.ServerRequestAnswered(at=104.0, request_id="q", code=-1)],
+    [ev.ServerRequestWithdrawn(at=104.0, request_id="q")],
+]
+
+OPEN = ("queued", "in_flight", "awaiting_input", "task", "asks")
+"""The states of a row that still waits for its answer, as JSON has them."""
+
+HIDDEN = {
+    "still_progressing": "progressing",
+    "progress_then_quiet": "quiet",
+    **{each.value: "late ignored" for each in LATE_OUTCOMES},
+}
+"""The words of outcomes that find a row whose badge says something worse."""
+
+VOCABULARY = [
+    *(("state", each.value) for each in State),
+    *(
+        ("state", word)
+        for word in ("open", "done", "timed_out", "tool_error", *(each.word for each in BADGES))
+    ),
+    *(("state", word) for word in SERVER_BADGES),
+    *(("outcome", each.value) for each in Outcome),
+    *(("cause", each.value) for each in Cause),
+]
+"""Every word of a state, a badge, an outcome, and a cause."""
+
+
 def test_what_a_recorded_row_shows_finds_it_and_nothing_else_does(tmp_path: Path):
-    """Every way to cancel, with everything that may come after it, together."""
-    came: list[list[ev.RequestEvent]] = [
-        [ev.Late(at=102.4, id=0, kind=Kind.RESULT, after=0.4)],
-        [ev.Late(at=102.5, id=0, kind=Kind.ERROR, after=0.5, code=-32800)],
-        [ev.Late(at=102.0 + after, id=0, kind=Kind.PROGRESS, after=after) for after in (0.6, 1.6)],
-        [ev.Settled(at=104.0, id=0)],
-    ]
-    ends = [
-        ev.Completed(at=101.0, id=0),
-        ev.Completed(at=101.0, id=0, is_error=True),
-        ev.Failed(at=101.0, id=0, message="no", code=-1),
-        ev.Lost(at=101.0, id=0, detail="gone"),
-    ]
-    some = [[*chain(*each)] for size in range(len(came) + 1) for each in combinations(came, size)]
-    cancels = [[*cancelled(0, cause=cause), *after] for cause, after in product(Cause, some)]
-    events: list[Any] = [connected()]
-    for id, after in enumerate([*cancels, *([end] for end in ends)]):
-        events += [*called(id), *(replace(each, id=id) for each in after)]  # pyright: ignore[reportCallIssue]
+    """Every way to cancel with everything that may come after it, every other state, and every word on all of them."""
+    events: list[Any] = [connected(), ev.Called(at=100.0, id="queued", method="tools/call", name="slow")]
+    for id, after in enumerate([*CANCELS, *OTHERS]):
+        events += [*called(id), *(replace(each, id=id) for each in after)]
+    for number, after in enumerate(QUESTIONS):
+        asked = ev.ServerRequestReceived(at=101.0, request_id=f"q{number}", method="sampling/createMessage")
+        events += [asked, *(replace(each, request_id=f"q{number}") for each in after)]  # pyright: ignore[reportCallIssue]
     recording = Recording.read(keep(ONE, *events, path=tmp_path / "all.jsonl"))
+    words = [*VOCABULARY, *(("id", str(number)) for number in (0, 1, 11, 111))]
+    findings = Findings(assertions(["state:open,done", *(f'{field}:"{word}"' for field, word in words)], ()))
+    judge(findings, recording, "all")
+    every, *found = [[each.fields() for each in one.matches] for one in findings.assertions]
+    assert len(every) == 1 + len(CANCELS) + len(OTHERS) + len(QUESTIONS)
+    for (field, word), matched in zip(words, found, strict=True):
+        for row in every:
+            assert _shows(row, field, word) <= (row in matched) <= _may_show(row, field, word), (
+                field,
+                word,
+                row,
+            )
+    nowhere = {word for (_, word), matched in zip(words, found, strict=True) if not matched}
+    assert nowhere == {"cancel_requested", "cancel requested", "watching"}  # at its end no cancel is watched
 
-    def matched(filter: str) -> list[Match]:
-        findings = Findings(assertions([filter], ()))
-        judge(findings, recording, "all")
-        return findings.assertions[0].matches
 
-    hidden = {"still_progressing": "progressing", "progress_then_quiet": "quiet"}
-    shown: dict[tuple[str, str], list[int]] = {}
-    rows = [each.fields() for each in matched("name:slow")]
-    assert len(rows) == len(cancels) + len(ends)
-    for row in rows:
-        outcomes = row["outcomes"]
-        said = {row["state"], row["shown"].partition(",")[0], *map(hidden.get, outcomes)}
-        said |= {"late"} if any(each.startswith("late_") for each in outcomes) else set()
-        words = {("state", each.replace(" ", "_")) for each in said if each}
-        for word in {*words, *(("outcome", each) for each in outcomes), ("cause", row["cause"])} - {
-            ("cause", None)
-        }:
-            shown.setdefault(word, []).append(row["id"])
-    assert {"completed", "failed", "cancelled", "timed_out", "lost", "late", "progressing", "tool_error"} <= {
-        word for _, word in shown
-    }
-    for (key, word), ids in shown.items():
-        assert [match.fields()["id"] for match in matched(f"{key}:{word}")] == ids, (key, word)
+def _spoken(text: str) -> str:
+    return f" {text.replace('_', ' ').replace(',', '')}"
+
+
+def _shows(row: dict[str, Any], field: str, word: str) -> bool:
+    """Whether a row has a word in its JSON."""
+    outcomes: list[str] = row.get("outcomes", [])
+    if field == "outcome":
+        return word in outcomes
+    if field != "state":
+        return word == str(row.get(field))
+    hidden = (HIDDEN[each] for each in outcomes if each in HIDDEN)
+    shown = (row["state"], row["shown"], "open" if row["state"] in OPEN else "done", *hidden)
+    return any(_spoken(word) in _spoken(each) for each in shown)
+
+
+def _may_show(row: dict[str, Any], field: str, word: str) -> bool:
+    """Whether a row has a word in its JSON, or is in a state that the word of its badge covers."""
+    covered = ("cancel requested", "overdue", "connection lost") if field == "state" else ()
+    return _shows(row, field, word) or any(_spoken(word) in _spoken(each) for each in covered)
 
 
 def test_a_late_answer_exits_with_9_and_is_named_in_every_report(path: Path, tmp_path: Path, capfd: Capture):
