@@ -11,14 +11,17 @@ def run() -> None:
     _restore_environment()
     if sys.argv[1:2] == ["tap"]:  # a client waits for its server: what reads any command line comes later
         _isolate()
+        # A server behind a tap starts before anything else is loaded.
         from mcp_tui.tap.start import quick, serve
 
         if (tapped := quick(sys.argv[1:])) is not None:
             serve(*tapped)
+    # Of what any other command needs, such a tap needs nothing.
     from mcp_tui.stand_ins import spare_modules
 
     spare_modules()
     try:
+        # Within the try: ctrl+c may come while it loads.
         from mcp_tui.cli import main
 
         status = main()
@@ -43,6 +46,7 @@ def _restore_environment() -> None:
     if started:
         sys.argv[0] = os.fsdecode(started)
     if encoded:
+        # Only after a start by the shell.
         from binascii import a2b_base64
 
         found: dict[bytes, bytes] = {}
@@ -63,6 +67,7 @@ def _isolate() -> None:
     """Starts this process again without the variables that decide how a Python starts, unless it needs them."""
     if sys.flags.ignore_environment or not any(name.startswith("PYTHON") for name in os.environ):
         return
+    # Most environments have no such variable.
     from mcp_tui.tap.recorder_process import import_path
 
     path, own = import_path()

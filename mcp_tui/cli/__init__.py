@@ -35,6 +35,7 @@ def main(argv: list[str] | None = None) -> int:
             warn(str(failure), failure.lines)
         return failure.status
     except Exception as error:  # noqa: BLE001 - an internal error, told in one sentence
+        # Most commands do not fail.
         from mcp_tui.cli.defect import explain, is_known
 
         warn(explain(error))
@@ -55,6 +56,7 @@ def allow_files() -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    # While nothing looks for garbage, and within the handling of errors.
     from importlib import import_module
 
     from mcp_tui.cli.grammar import read
@@ -74,10 +76,12 @@ def _run(arguments: list[str]) -> int:
             refused(arguments, str(failure))
         raise
     if given.name is None:
+        # With Textual.
         from mcp_tui.cli.workbench import open_workbench
 
         return open_workbench(given)
     if given.name in STARTING:
+        # It loads what reads settings.
         from mcp_tui.cli.target import start_server
 
         start_server(given)

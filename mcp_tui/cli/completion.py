@@ -111,6 +111,7 @@ def bash_candidates(line: str) -> list[str]:
 
 def _running(name: str) -> list[str]:
     """Returns the running sessions, or what is in flight there, for a command that takes one."""
+    # Each tab starts a process: it loads what it completes, and no more.
     from mcp_tui.cli.live import spelled
     from mcp_tui.live.doors import doors
     from mcp_tui.live.running import sessions
@@ -126,10 +127,12 @@ def _values(names: Sequence[str]) -> list[str]:
     if "--session" in names:
         return _running("attach")
     if {"--server", "--trust", "--distrust", "--install", "--uninstall"} & set(names):
+        # The same: the servers of all configs take long to load.
         from mcp_tui.config.servers import discover
 
         return sorted({each.name for each in discover().servers})
     if "--saved" in names:
+        # The same.
         from mcp_tui.cli.target import loaded
         from mcp_tui.config.saved import load
 

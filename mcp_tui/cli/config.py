@@ -97,12 +97,14 @@ def _key_problems(found: Loaded) -> list[str]:
     """Returns the problems of the user's own keys. Textual is loaded only if there are some keys."""
     if not found.settings.keys:
         return []
+    # With Textual.
     from mcp_tui.tui.keymap import keymap
 
     return keymap(found.settings.keys, found.origins)[1]
 
 
 def _keys(*, as_json: bool) -> int:
+    # The table of keys is long, and `config` alone does not print it.
     from mcp_tui.view.keys import FIRST_KEYS, SCOPES, all_shown
 
     told = [

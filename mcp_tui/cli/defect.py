@@ -35,6 +35,7 @@ def remember(store: Store) -> None:
 
 def is_known(error: Exception) -> bool:
     """Returns whether an error is not an internal one: its text is a sentence for people."""
+    # The workbench explains errors, and rarely one of these.
     from mcp_tui.config.files import ConfigError
     from mcp_tui.journal.records import RecordingError
     from mcp_tui.transport.base import TransportError

@@ -6,19 +6,21 @@ from pathlib import Path
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure
+from mcp_tui.protocol.http_access import HttpAccess
 
 
 def run(_name: str, given: Words) -> int:
     """Runs the server until its input ends or it is interrupted; returns the exit status."""
     options = given.options
     if options.judge:
+        # With --judge a client waits for its server: this alone is loaded.
         from mcp_tui.cli import judged
 
         return judged.run(options.judge)
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
+    # With asyncio, which a refused port does not need.
     from mcp_tui.demo.server import main
-    from mcp_tui.protocol.http_access import HttpAccess
 
     access = HttpAccess(options.allow_origins, options.allow_hosts)
     return main(options.http, Path(options.log) if options.log else None, access=access)

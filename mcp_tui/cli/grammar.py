@@ -120,10 +120,12 @@ def read(arguments: Sequence[str]) -> Words:
         rest, command = rest[:start], [*rest[start:], *arguments[cut:]]
     options = plain_options(name, rest)
     if options is None:
+        # With argparse: plain command lines do without.
         from mcp_tui.cli.parser import parser
 
         options = parser(name).parse_intermixed_args(rest, SimpleNamespace())
     if options.version:
+        # Seldom asked for.
         from mcp_tui.cli import version
 
         raise HelpAsked(version.text())
@@ -165,6 +167,7 @@ def _refuse_words(given: Words) -> None:
     if URL.match(others[0]) and (spec is None or spec.connects):
         raise Failure("Two URLs. A command connects to one server.")
     if spec is None:
+        # Only for the words about a mistake.
         from mcp_tui.config.files import guess
 
         if _HOST.fullmatch(others[0]):

@@ -14,6 +14,7 @@ from mcp_tui.cli.output import Failure, warn
 from mcp_tui.journal.files import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
 from mcp_tui.live.doors import doors
+from mcp_tui.live.running import sessions
 
 
 def chosen(given: Words) -> Journal | None:
@@ -69,8 +70,6 @@ def _within(folder: Path) -> list[Journal]:
 
 def elsewhere() -> list[Journal]:
     """Returns what running sessions record in other folders: a client may start its servers with another state folder."""
-    from mcp_tui.live.running import sessions
-
     found: list[Journal] = []
     for session in sessions()[0] if doors() else ():
         path = Path(session.summary.recording)

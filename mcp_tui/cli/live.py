@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import CONNECTING
 from mcp_tui.cli.output import Exit, Failure, dump, out, show, table, warn
+from mcp_tui.live.control import InFlight, Problem, Summary
+from mcp_tui.live.doors import find
+from mcp_tui.live.running import Running, Unknown, cancel, sessions
+from mcp_tui.protocol.units import number
+from mcp_tui.view import durations
+from mcp_tui.view.text import SafeText, brief, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from mcp_tui.client.ports import Requester
-    from mcp_tui.live.control import InFlight, Summary
-    from mcp_tui.live.running import Running, Unknown
-    from mcp_tui.view.text import SafeText
 
 WATCH_SECONDS: Final = 1.0
 """Seconds between two lists of ``ps --watch``."""
@@ -45,8 +47,6 @@ def run(name: str, given: Words) -> int:
 
 
 def _ps(given: Words) -> int:
-    from mcp_tui.live.running import sessions
-
     if not given.options.watch:
         running, unknown = sessions()
         if unknown:
@@ -69,8 +69,6 @@ def _ps(given: Words) -> int:
 
 def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]]:
     """Returns each request in flight for JSON, and each session without a readable answer as one without an id."""
-    from mcp_tui.live.control import InFlight
-
     rows: list[dict[str, Any]] = []
     for each in running:
         told = each.summary
@@ -90,8 +88,6 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
 
 
 def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
-    from mcp_tui.view.text import brief, words
-
     idle = [each for each in running if not each.summary.requests]
     others = ", ".join(f"{each.name} ({each.summary.kind}, {each.summary.server})" for each in idle)
     cells = [_cells(each, row) for each in running for row in each.summary.requests]
@@ -107,10 +103,6 @@ def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
 
 
 def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
-    from mcp_tui.protocol.units import number
-    from mcp_tui.view import durations
-    from mcp_tui.view.text import brief
-
     progress = ""
     if row.progress is not None:
         total = "" if row.total is None else f"/{number(row.total)}"
@@ -177,8 +169,6 @@ def door(start: str) -> tuple[str, Path]:
     Raises:
         Failure: there is none, or there are several.
     """
-    from mcp_tui.live.doors import find
-
     try:
         found = find(start) if start else None
     except LookupError as error:
@@ -194,10 +184,6 @@ def _cancel(given: Words) -> int:
     start, _, id_ = given.words[0].partition("/")
     wanted, exact = _wanted(id_)
     name, path = door(start)
-    from mcp_tui.live.control import Problem
-    from mcp_tui.live.running import Unknown, cancel
-    from mcp_tui.view.text import brief
-
     came = cancel(name, path, wanted, given.options.reason or "", exact=exact)
     request = f"{name}/{brief(id_, 200)}"  # a script may have it from a client
     if came is None:
@@ -233,8 +219,6 @@ def named(start: str) -> Running:
     Raises:
         Failure: there is none, there are several, or it does not answer.
     """
-    from mcp_tui.live.running import sessions
-
     running, unknown = sessions()
     alike = [each for each in running if each.summary.server == start]
     if len(alike) > 1:
@@ -266,8 +250,6 @@ def only() -> Running:
     Raises:
         Failure: there is none, there are several, or it does not answer.
     """
-    from mcp_tui.live.running import sessions
-
     running, unknown = sessions()
     lines: list[str] = []
     for each in running:
@@ -293,6 +275,7 @@ def borrowed(given: Words) -> Callable[[], Requester]:
     Raises:
         Failure: there is no such workbench, or an option is given that is a matter of the workbench's.
     """
+    # With the client: ps and cancel start without.
     from mcp_tui.cli.target import settings
     from mcp_tui.live.lending import BorrowedClient
 

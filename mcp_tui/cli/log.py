@@ -186,6 +186,7 @@ def _called_by(entry: Logged) -> str:
 
 
 def _cells(entry: Logged) -> tuple[SafeText, ...]:
+    # With what orders the table of requests: --json and --csv do without.
     from mcp_tui.view.cancellations import logged
 
     shown = logged(entry)

@@ -8,9 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from mcp_tui.protocol.http_access import host_of, origin_of
+
 
 def _unfit(text: str) -> Exception:
     """Returns the error of a value, as argparse takes it, which is loaded to tell it."""
+    # Only for the words about a mistake.
     from argparse import ArgumentTypeError
 
     return ArgumentTypeError(text)
@@ -55,6 +58,7 @@ def speed(text: str) -> float | None:
 
 def collector(text: str) -> str:
     """Parses the URL of a collector, and looks whether the SDK that sends to it is installed."""
+    # Only for --otlp.
     from importlib.util import find_spec
     from urllib.parse import urlsplit
 
@@ -64,6 +68,7 @@ def collector(text: str) -> str:
     except ValueError:
         sound = False
     if not sound:
+        # With what reads settings.
         from mcp_tui.journal.masks import mask_url
 
         raise _unfit(f"{mask_url(text)!r} is not a URL such as http://127.0.0.1:4318")
@@ -78,8 +83,6 @@ def collector(text: str) -> str:
 
 def allowed_host(text: str) -> str:
     """Parses a further value of ``Host``: a name, or a name and a port."""
-    from mcp_tui.protocol.http_access import host_of
-
     if host_of(text) is None:
         raise _unfit(f"{text!r} is not a host such as host.docker.internal or tap.example:7000")
     return text
@@ -87,8 +90,6 @@ def allowed_host(text: str) -> str:
 
 def allowed_origin(text: str) -> str:
     """Parses a further value of ``Origin``, also with the slash that browsers leave out."""
-    from mcp_tui.protocol.http_access import origin_of
-
     if text == "null":
         raise _unfit("any website can send the origin null")
     found = origin_of(text) or origin_of(text.removesuffix("/"))

@@ -121,6 +121,7 @@ def give_up() -> None:
 
 def warn(text: str, lines: Sequence[str] = ()) -> None:
     """Prints a line for people to stderr, with ``lines`` below it; errors are ignored, for nobody may be reading it."""
+    # With the sanitiser: help and completion print no text of others.
     from mcp_tui.view.text import brief, clean
 
     with contextlib.suppress(OSError):
@@ -172,6 +173,7 @@ def colourful(stream: TextIO) -> bool:
 
 def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
     """Returns rows with aligned columns; the last column is not padded."""
+    # The same.
     from mcp_tui.view.text import fit, width
 
     widths = [max(map(width, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
@@ -187,6 +189,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Yields the records of a CSV with their line ends. ``None`` is an empty cell; numbers are unchanged."""
+    # Only for --csv.
     import csv
 
     for cells in chain((head,), rows):
@@ -196,6 +199,7 @@ def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
 
 
 def _cell(value: object) -> object:
+    # With the sanitiser.
     from mcp_tui.view.text import clean
 
     if isinstance(value, bool):

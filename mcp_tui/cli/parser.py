@@ -76,6 +76,7 @@ def _unrecognised(option: str, known: Sequence[str]) -> str:
     others = [name for name in COMMANDS if any(option in each.names for each in options_of(name))]
     if others:
         return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."
+    # Only for the words about a mistake.
     from mcp_tui.config.files import guess
 
     return f"Unknown option {option!r}.{guess(option, known)}"

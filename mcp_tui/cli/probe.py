@@ -46,6 +46,7 @@ def run(_: str, given: Words) -> int:
 
 def _list(given: Words) -> Exit:
     if given.options.client:
+        # With the judge, of which a probe of a server needs nothing.
         from mcp_tui.cli import probe_client
 
         return probe_client.list_rules(given)

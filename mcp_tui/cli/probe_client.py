@@ -78,6 +78,7 @@ def run(given: Words, made: Reports) -> int:
         "speaks": "" if options.protocol == "auto" else options.protocol,
     }
     if options.by_hand:
+        # Only a client with a window needs a person.
         from mcp_tui.cli import probe_by_hand
 
         return probe_by_hand.run(given, made, **how)

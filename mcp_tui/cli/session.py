@@ -46,6 +46,7 @@ from mcp_tui.protocol.events import (
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn
+from mcp_tui.transport.errors import readable
 from mcp_tui.view.rows import waits_to_cancel
 
 if TYPE_CHECKING:
@@ -318,7 +319,6 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
     # these load an HTTP library, which is loaded where a server behind a URL has refused
     from mcp_tui.client.auth.discovery import HEADER_OPTION, token_challenge
     from mcp_tui.transport.addresses import parse
-    from mcp_tui.transport.errors import readable
 
     found = None if challenge is None else token_challenge(challenge)
     if HEADER_OPTION in said:
@@ -365,6 +365,7 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
     """Returns the authorization for a server behind a URL, unless credentials were given; ``store`` logs its steps."""
     if not isinstance(where, HttpTarget) or any(name.lower() == "authorization" for name in where.headers):
         return None
+    # With the HTTP library.
     from mcp_tui.client.auth.authorization import Authorization
     from mcp_tui.client.auth.credential_store import CredentialStore
     from mcp_tui.transport.addresses import parse
@@ -431,6 +432,7 @@ def read_object(source: str, option: str) -> dict[str, Json]:
     Raises:
         Failure: it cannot be read, stdin is closed, or it is not a JSON object.
     """
+    # Only for --args.
     from mcp_tui.client.schemas import parse_json
 
     text = source

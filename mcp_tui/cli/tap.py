@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NoReturn
 
 from mcp_tui.cli.grammar import Words
@@ -14,6 +15,7 @@ def run(_name: str, given: Words) -> int:
     chosen = given.options
     if chosen.install is None and chosen.uninstall is None and not chosen.status:
         return _relay(given) if chosen.http is None else _proxy(given)
+    # With what reads the configs of clients.
     from mcp_tui.cli import install
 
     return install.run(given)
@@ -31,6 +33,7 @@ def _relay(given: Words) -> NoReturn:
         raise Failure("No server to tap. Use mcp-tui tap -- COMMAND, as the client would start it.")
     if word or given.url:
         raise Failure("A tap takes its options and, after --, the server's command. See mcp-tui tap --help.")
+    # A client waits for its server: nothing else is loaded before it starts.
     from mcp_tui.tap.start import serve
 
     serve(_begin(given), given.command)
@@ -44,11 +47,11 @@ def _proxy(given: Words) -> int:
     if not 0 <= port < 65536:
         raise Failure(f"Invalid port {port}. Use 0 to 65535; 0 picks a free one.")
     begin = _begin(given)
+    # First, so that the recorder starts beside the imports below.
     from mcp_tui.tap.recorder_process import RecorderProcess
 
     recorder = RecorderProcess("http")  # beside what is imported below
-    import os
-
+    # With the HTTP library, and beside the start of the recorder.
     from mcp_tui.cli.session import tokens_for
     from mcp_tui.client.settings import HttpTarget
     from mcp_tui.protocol.http_access import HttpAccess

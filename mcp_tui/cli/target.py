@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Final, cast
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
+from mcp_tui.config.files import ConfigError
 from mcp_tui.config.settings import Loaded, Settings, load
+from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.protocol.states import GRACE, Limits
@@ -75,6 +77,7 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         raise Failure("--max-message must be above 0.")
     roots = tuple(options.roots)
     if roots:
+        # With asyncio.
         from mcp_tui.client.roots import missing_roots, root_uri
 
         if missing := missing_roots(roots):
@@ -143,6 +146,7 @@ def _configured(given: Words, name: str) -> Target:
         ConfigError: there is none, or there are several.
         NeedsConsent: a person has to agree first.
     """
+    # With the configs of all clients.
     from mcp_tui.config import consent
     from mcp_tui.config.servers import find
 
@@ -162,6 +166,7 @@ def require_consent(given: Words, found: Definition) -> None:
         Failure: nobody need agree to it, because it cannot start.
         NeedsConsent: a person has to agree first.
     """
+    # The same.
     from mcp_tui.config import consent
 
     if not consent.is_needed(found):
@@ -208,6 +213,7 @@ def _ask(each: Input) -> str:
     said = clean(f"{each.description or each.id}{choices}")
     try:
         if each.secret:
+            # Only for a secret.
             from getpass import getpass
 
             answer = getpass(f"{said}: ", stream=sys.stderr)
@@ -330,7 +336,7 @@ def start_server(given: Words) -> None:
     """
     if any(value for name, value in vars(given.options).items() if name not in _CHECKED):
         return
-    from mcp_tui.protocol.errors import McpError
+    # What starts processes; a URL needs nothing of it.
     from mcp_tui.transport.launching import start_early
 
     with suppress(Failure, McpError, UnicodeEncodeError):
@@ -358,7 +364,7 @@ def _only(config: Path) -> str:
         Failure: it has none or several.
         ConfigError: it cannot be read.
     """
-    from mcp_tui.config.files import ConfigError
+    # With the configs of all clients.
     from mcp_tui.config.servers import discover
 
     found = discover(config=config)
@@ -403,6 +409,7 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
         ConfigError: there is none, or there are several.
         Failure: its server was not kept.
     """
+    # Only for --saved.
     from mcp_tui.config import saved
 
     if given.options.session is not None:

@@ -15,6 +15,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, warn
 from mcp_tui.cli.target import NeedsConsent, in_force, load_asyncio, loaded, of_definition, settings, target
 from mcp_tui.cli.target import limits as tool_limits
+from mcp_tui.journal.state_folder import state_folder
 from mcp_tui.transport.targets import StdioTarget
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def run(name: str, given: Words) -> int:
 
 
 def _replay(given: Words) -> int:
+    # The first frame of a workbench on a server needs none of these.
     from mcp_tui.cli import journals
     from mcp_tui.journal.recording import Recording
 
@@ -51,6 +53,7 @@ def _replay(given: Words) -> int:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
     recording = Recording(where.paths[0])
     need_terminal("Replay", "log or export")
+    # Textual takes most of the start: what can be refused is refused before.
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.screens.replay import ReplayScreen
 
@@ -59,6 +62,7 @@ def _replay(given: Words) -> int:
 
 
 def _attach(given: Words) -> int:
+    # As for a recording.
     from mcp_tui.cli import live
     from mcp_tui.journal.recording import Recording
 
@@ -71,6 +75,7 @@ def _attach(given: Words) -> int:
         )
     recording = Recording(chosen.summary.recording)
     need_terminal("attach", "ps and cancel")
+    # As for a recording.
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.screens.attach import AttachScreen
 
@@ -108,9 +113,11 @@ def open_workbench(given: Words) -> int:
         # Behind the first frame: on two cores, the start of two Pythons beside ours would make it later by a quarter. In
         # front of all that talks to the server: that loads as long as the server starts. Not if a file may be refused.
         if isinstance(chosen, StdioTarget) and not given.options.record:
+            # Only for a server that starts now.
             from mcp_tui.transport.launching import start_early
 
             start_early(chosen)
+        # Behind the first frame.
         from mcp_tui.cli.session import notes_in, open_store, tokens_for
         from mcp_tui.client.client import Client
         from mcp_tui.journal.records import RecordingError
@@ -132,6 +139,7 @@ def open_workbench(given: Words) -> int:
         return made
 
     def door(client: Client) -> Doorkeeper:
+        # Behind the first frame.
         from mcp_tui.cli.session import has_door
         from mcp_tui.live.lending import lend
         from mcp_tui.live.serving import Doorkeeper
@@ -178,6 +186,7 @@ def _watched(where: Target | None, paths: list[str]) -> Watched:
         Failure: mcp-tui starts no server, or not before it is approved.
         ConfigError: a path does not exist, or there is too much to watch.
     """
+    # Only for --watch.
     from mcp_tui.config.watching import watched
 
     if not isinstance(where, StdioTarget):
@@ -188,6 +197,7 @@ def _watched(where: Target | None, paths: list[str]) -> Watched:
 
 def _left_running(log: EventLog) -> list[str]:
     """Returns the words about processes that a server left running at the end of its last session."""
+    # With the protocol, which the first frame does not wait for.
     from mcp_tui.protocol.descriptions import describe
     from mcp_tui.protocol.events import Connected, ProcessesEnded
 
@@ -197,7 +207,7 @@ def _left_running(log: EventLog) -> list[str]:
 
 def preferences() -> Preferences:
     """Returns the settings and the last look of the screen."""
-    from mcp_tui.journal.state_folder import state_folder
+    # With what reads settings, once it is clear that there is a terminal.
     from mcp_tui.tui.preferences import Look, Preferences
 
     found, chosen = loaded(), replace(in_force(told=False), ascii=plain())
@@ -210,6 +220,7 @@ def preferences() -> Preferences:
 
 def show(app: WorkbenchApp) -> int:
     """Runs an app and leaves the terminal as it was; the exit status. Raises the error that ended the app."""
+    # With Textual's package.
     from mcp_tui.tui.terminal.restore import restoring
 
     with restoring(app.leave_soon) as terminal:

@@ -494,9 +494,11 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
     """Returns the transport for a client's target. HTTP libraries are loaded for HTTP alone."""
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):
+        # Each transport loads its libraries: HTTP takes longest.
         from mcp_tui.transport.stdio import StdioTransport
 
         return StdioTransport(target, max_message=settings.max_message)
+    # The same.
     from mcp_tui.transport.http import HttpTransport, SseTransport
 
     over_http = SseTransport if (kind or target.transport) == "sse" else HttpTransport
@@ -543,6 +545,7 @@ class Renewal:
 
     def leave(self) -> None:
         """Leaves a server that is stopping, which its open stream would hold, once no call is in flight there."""
+        # Loaded if the transport is one of HTTP, and else not needed.
         from mcp_tui.transport.http import HttpTransport
 
         client, connection = self._client, self._client.connection

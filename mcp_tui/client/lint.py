@@ -174,6 +174,7 @@ def _parts(whole: dict[str, Json]) -> Iterable[tuple[Path, dict[str, Json], dict
 
 def _invalid(whole: dict[str, Json]) -> str:
     """Returns why a schema is not valid by its own draft; empty for a draft that is not known, which would be fetched."""
+    # Behind the first answer: the validator takes time to load.
     import jsonschema_rs
 
     draft = whole.get("$schema")

@@ -103,6 +103,7 @@ def _by_method(revision: str) -> dict[str, str]:
 
 @cache
 def _validator(revision: str, definition: str) -> jsonschema_rs.Validator:
+    # Behind the first answer: the validator takes time to load.
     import jsonschema_rs
 
     whole = _whole(revision)

@@ -301,6 +301,7 @@ class Schema:
     @cached_property
     def _validators(self) -> dict[bool, jsonschema_rs.Validator]:
         """The validator that ignores formats and, if there are any, the one that checks them."""
+        # Behind the first answer: the validator takes time to load.
         import jsonschema_rs
 
         formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
@@ -373,6 +374,7 @@ def is_of(value: Json, kind: str) -> bool:
 
 def _bounded() -> jsonschema_rs.FancyRegexOptions:
     """Returns the limits of regular expressions: a hostile one would search for years."""
+    # Behind the first answer: the validator takes time to load.
     import jsonschema_rs
 
     return jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_BYTES)
@@ -380,6 +382,7 @@ def _bounded() -> jsonschema_rs.FancyRegexOptions:
 
 def _matches(pattern: str, name: str) -> bool:
     """Whether a name fits a pattern of the schema; false for a pattern that is broken or takes too long."""
+    # Behind the first answer: the validator takes time to load.
     import jsonschema_rs
 
     try:

@@ -51,6 +51,7 @@ def open_store(
         RecordingError: the recording cannot be made.
     """
     if soon is None:
+        # With asyncio, which the recorder of a tap lacks.
         from mcp_tui.transport.base import (
             call_behind_keys as soon,  # with asyncio, which the recorder of a tap lacks
         )
@@ -76,6 +77,7 @@ def open_store(
             notes.append(f"no journal: {error}")
     followers: list[Follower] = []
     if otlp is not None:
+        # Only for --otlp.
         from mcp_tui.journal.otlp import SpanSender
 
         try:

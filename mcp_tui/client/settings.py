@@ -34,6 +34,7 @@ class Offers:
 
     def capabilities(self, revision: Revision) -> dict[str, Json]:
         """Returns the ``ClientCapabilities`` of a revision."""
+        # With the rest of the protocol: settings are read before it is loaded.
         from mcp_tui.protocol.tasks import EXTENSION
 
         made: dict[str, Json] = {}
@@ -55,6 +56,7 @@ class Offers:
 
     def prompts(self, revision: Revision) -> frozenset[str]:
         """Returns the methods of the server's that somebody answers."""
+        # The same.
         from mcp_tui.protocol.inbound import ELICIT
 
         offered = {ELICIT: bool(self.modes(revision)), SAMPLING: self.sampling, ROOTS: self.roots}

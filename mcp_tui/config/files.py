@@ -25,6 +25,7 @@ class ConfigError(Exception):
 
 def closest(word: str, known: Iterable[str]) -> str:
     """Returns the closest of the known words; empty if none is close."""
+    # Only for the words about a mistake.
     import difflib
 
     return next(iter(difflib.get_close_matches(word, known, 1)), "")
@@ -107,6 +108,7 @@ def write_own(path: Path, value: object) -> None:
 
 def config_folder() -> Path:
     """Returns the folder of settings, themes, and saved calls (``$XDG_CONFIG_HOME/mcp-tui``)."""
+    # The environment names the folders in most tests, and for the recorder of a tap.
     from platformdirs import user_config_path
 
     return user_config_path("mcp-tui", appauthor=False)
@@ -114,6 +116,7 @@ def config_folder() -> Path:
 
 def data_folder() -> Path:
     """Returns the folder of consents and recent servers (``$XDG_DATA_HOME/mcp-tui``)."""
+    # The same.
     from platformdirs import user_data_path
 
     return user_data_path("mcp-tui", appauthor=False)

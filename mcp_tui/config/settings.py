@@ -347,6 +347,7 @@ def _checked(
     values: dict[Keys, Json], origins: Mapping[str, str], file: Path
 ) -> tuple[Settings, tuple[str, ...], tuple[str, ...]]:
     """Returns the settings without unknown and wrong keys, and a sentence for each of these, in the order of the file."""
+    # It takes time to load, and many have no settings.
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(Settings)

@@ -7,10 +7,12 @@ import sys
 
 def _run() -> int:
     sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] - asyncio would load it, and nobody speaks TLS here
+    # Behind the line above, or asyncio would load it.
     from mcp_tui.demo.server import main
 
     if not sys.argv[1:]:  # as the workbench starts it: a person waits for its tools
         return main(None, None)
+    # Only for who starts it with options.
     import argparse
     from pathlib import Path
 

@@ -110,6 +110,7 @@ async def _serve(setting: Setting, port: int | None, access: HttpAccess) -> None
     if port is None:
         Stdio(setting)
         return
+    # Only for --http.
     from mcp_tui.demo.http import HttpServer
 
     url = await HttpServer(setting, access).open(port)

@@ -43,6 +43,7 @@ class BadArguments(Exception):
 
 def check(value: object, schema: Object) -> None:
     """Raises `BadArguments` if a value breaks a schema."""
+    # It takes time to load, and a person waits for the list of tools first.
     import jsonschema_rs
 
     error = next(jsonschema_rs.validator_for(schema).iter_errors(value), None)

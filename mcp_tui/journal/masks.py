@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -183,8 +184,6 @@ def _inside(name: str, secret: str) -> Iterator[str]:
     if "cookie" in name.lower():
         yield from (match[1].strip() for match in _COOKIE.finditer(secret))
     elif "authorization" in name.lower():
-        import base64
-
         try:
             user, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
         except ValueError:  # not Base64, not ASCII, or not UTF-8 within

@@ -370,6 +370,7 @@ class Redactor:
         """Returns the replacement of a secret: the same for the same secret, escaped or not."""
         if not self._tagged:
             return MASK.encode()
+        # Only for marks with a tag.
         from hashlib import blake2b
 
         tag = blake2b(secret.replace(b"\\", b""), key=self._salt, digest_size=3).hexdigest()

@@ -22,6 +22,7 @@ def state_folder() -> Path:
     named = os.environ.get("MCP_TUI_STATE")
     if named:
         return Path(named).expanduser()
+    # Not where the environment names the folder.
     from platformdirs import user_state_path
 
     return user_state_path("mcp-tui", appauthor=False)

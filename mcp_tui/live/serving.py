@@ -322,6 +322,7 @@ class Doorkeeper:
             self._socket.close()
 
     def _summary(self) -> Summary:
+        # With the client's settings, once somebody asks.
         from mcp_tui.client.session_store import shown
 
         client, info = self._client, self._client.info
@@ -342,12 +343,14 @@ class Doorkeeper:
         return client.cancel(id_, Cause.USER, reason) if reason else client.cancel(id_)
 
     def _lend(self, link: socket.socket) -> None:
+        # With asyncio, which the recorder of a tap lacks.
         from mcp_tui.transport.base import spawn
 
         spawn(self._serve(link), name="lend a connection")
 
     async def _serve(self, link: socket.socket) -> None:
         """Lends the connection. Whatever goes wrong there is no matter of the session's."""
+        # The same.
         import asyncio
 
         assert self._lends is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
+from mcp_tui.protocol.descriptions import CLAUSES
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Cause, RequestId
 from mcp_tui.protocol.values import fact
@@ -40,9 +41,6 @@ class ClientViolation:
     @property
     def clause(self) -> str:
         """The level of the rule and its clause in the specification; empty where it has none."""
-        # the first frame of the workbench needs no descriptions
-        from mcp_tui.protocol.descriptions import CLAUSES
-
         return CLAUSES.get(self.rule, "")
 
     @property

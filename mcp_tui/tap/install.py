@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import field
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -130,8 +131,6 @@ def own_path() -> str:
 
 def _own_installation() -> str:
     """Returns the command that installs mcp-tui for good, from where this one came from."""
-    from importlib import metadata
-
     package = "mcp-tui-client"
     with suppress(metadata.PackageNotFoundError, ValueError):
         came = as_object(json.loads(metadata.distribution(package).read_text("direct_url.json") or "{}"))

@@ -42,6 +42,7 @@ class KeptBack:
         tokens = tuple(_mark(token) for _, (_, token) in kept if token is not None)
         if not _names(line, (*self._marks, *tokens)):
             return
+        # Only while an answer is withheld: the relay starts without.
         from json import loads
 
         try:
@@ -66,6 +67,7 @@ class KeptBack:
         # A copy here and below: where the direction is not held, another thread may add one.
         if not _names(line, tuple(self._marks)) and b"notifications/progress" not in line:
             return line
+        # The same.
         from json import dumps, loads
 
         try:

@@ -367,6 +367,7 @@ class RecorderLink:
                 return None
             if line is None:
                 return None if until is not None else self._await_replacement()
+            # Behind the first order of the recorder: the relay starts without.
             from json import loads
 
             order = loads(line)
@@ -469,6 +470,7 @@ def _ticks(pid: int) -> int:
 
 def warn_of_full_disk() -> None:
     """Says that the disk of the journals is full, for a recorder that a tap does not wait for."""
+    # Only in a session that ends at once.
     from mcp_tui.journal.state_folder import state_folder
 
     try:

@@ -44,9 +44,11 @@ def run() -> None:
 
 
 def _door(session: str) -> Door | None:
+    # What opens a door, before all else.
     from mcp_tui.config import settings
 
     if settings.load().settings.reachable:
+        # Not where sessions are not reachable.
         from mcp_tui.live.doors import Door
 
         try:

@@ -434,6 +434,7 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
 def leave(code: int) -> NoReturn:
     """Ends this process at once as the server ended: by an exit code, or a negative one by that signal."""
     if code < 0:
+        # Only for a server that ended by a signal.
         import resource
 
         # No core of this process: the server may have left its own there.

@@ -22,6 +22,7 @@ def __getattr__(name: str) -> object:
     # loaded on first use: a test run that uses none of it pays nothing
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # A plugin that every run of pytest loads must load next to nothing.
     from mcp_tui.testing import sessions, stopping
 
     return getattr(stopping if name == "assert_stops_when_cancelled" else sessions, name)

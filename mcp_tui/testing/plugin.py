@@ -37,6 +37,7 @@ def mcp_server(pytestconfig: pytest.Config) -> Server:
         )
     if named.startswith(("http://", "https://")):
         return named
+    # Every run of pytest loads this module, and few use it.
     from mcp_tui.client import StdioTarget
 
     program, *arguments = shlex.split(named)
@@ -51,6 +52,7 @@ _PYTHONS: Final = ("python", "python3")
 @pytest.fixture
 def mcp_session(mcp_server: Server) -> Generator[McpSession]:
     """A session with the server, which starts when it is first used."""
+    # Every run of pytest loads this module, and few use it.
     from mcp_tui.testing.sessions import McpSession
 
     session = McpSession(mcp_server)
@@ -61,6 +63,7 @@ def mcp_session(mcp_server: Server) -> Generator[McpSession]:
 @pytest.fixture
 def assert_stops_when_cancelled(mcp_server: Server) -> Callable[..., Report]:
     """:func:`mcp_tui.testing.assert_stops_when_cancelled` for the server."""
+    # Every run of pytest loads this module, and few use it.
     from mcp_tui.testing.stopping import assert_stops_when_cancelled as check
 
     def bound(tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> Report:

@@ -21,6 +21,7 @@ Every import here is paid for at each start of a server: keep them few.
 from __future__ import annotations
 
 import os
+import select
 import sys
 from time import monotonic, sleep
 
@@ -48,6 +49,7 @@ SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 1, 2, 3, 9, 13, 15
 def libc() -> Any:
     """Returns the C library, or ``None`` for a Python that cannot call it."""
     try:
+        # Not every Python has it, and it takes time to load.
         from ctypes import CDLL
 
         return CDLL(None)
@@ -72,6 +74,7 @@ def heed_signals() -> None:
         if library is not None:
             library.signal(number, None)
         else:
+            # Without the C library only.
             import signal
 
             signal.signal(number, signal.SIG_DFL)
@@ -174,8 +177,6 @@ class Guard:
 
     def watch(self) -> None:
         """Waits for the client's requests, its end, and the server's end; returns when nothing is left to do."""
-        import select
-
         poll = select.poll()  # select takes no descriptors from 1,024
         poll.register(self.control, select.POLLIN)
         poll.register(self.woken, select.POLLIN)
@@ -321,6 +322,7 @@ def main() -> None:
     control, path, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     # Or the server would hold this end open, and the client would not see that the guard has ended.
     os.set_inheritable(control, False)
+    # While the server starts.
     import signal
 
     # A mask is inherited: of a client that blocks these, the guard would never wake, and the server would never hear
@@ -405,6 +407,7 @@ def back_up(reports: int) -> int:
 
 def stand_by(guard: int, source: int, reports: int) -> NoReturn:
     """Waits for the end of the guard, as a shell: that takes a tenth of the memory of a Python."""
+    # It takes time to load.
     from ctypes import c_void_p
 
     library, ignore = libc(), c_void_p(1)

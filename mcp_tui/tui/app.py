@@ -18,14 +18,17 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.timer import Timer
 
+from mcp_tui.transport.errors import sentence
 from mcp_tui.tui.bindings import bindings, scopes_of
 from mcp_tui.tui.garbage import Collector
 from mcp_tui.tui.host import FRAME_STYLES, STYLES, Host, Offer
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.layout import LayoutScreen, OpeningScreen
 from mcp_tui.tui.terminal.background import Background
+from mcp_tui.tui.terminal.driver import stop_group
 from mcp_tui.tui.themes import AUTO, first_theme, load_themes, shown, stamp
 from mcp_tui.view.keys import CANCELS, EVERYWHERE, hint, names_in, use
+from mcp_tui.view.server_bar import title
 from mcp_tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
@@ -221,6 +224,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         keys = self.preferences.settings.keys
         if not keys:
             return []
+        # Few have keys of their own.
         from mcp_tui.tui.keymap import keymap
 
         chosen, problems = keymap(keys, self.preferences.origins)
@@ -230,6 +234,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_palette(self) -> None:
         """Opens the list of commands for what is on the screen; pressed again, it closes."""
+        # Behind the first frame.
         from mcp_tui.tui.commands import Commands
         from mcp_tui.tui.screens.help import HelpScreen
         from mcp_tui.tui.screens.palette import PaletteScreen
@@ -255,6 +260,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_help(self) -> None:
         """Shows the keys of the focused place, or closes them."""
+        # Behind the first frame.
         from mcp_tui.tui.screens.help import HelpScreen
 
         screen = self.screen
@@ -317,6 +323,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def pick(self) -> None:
         """Asks for a server: the first one, or one more."""
+        # Behind the first frame.
         from mcp_tui.tui.screens.picker import PickerScreen
 
         def picked(target: Target | None) -> None:
@@ -331,9 +338,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def open(self, target: Target) -> Awaitable[None] | None:
         """Opens a workbench on a server, over the others, and connects it; or says why not, and asks for another."""
-        from mcp_tui.transport.errors import sentence
-        from mcp_tui.view.server_bar import title
-
         limits = self.preferences.limits
         assert self._client is not None  # without it, no server can be picked
         try:
@@ -367,6 +371,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def _watch_calls(self, terminal: TerminalDriver) -> None:
         """Has the terminal tell how long calls go, from now on."""
+        # Behind the first frame.
         from mcp_tui.tui.attention import Attention, kind
 
         settings = self.preferences.settings
@@ -393,6 +398,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     @cached_property
     def servers(self) -> Servers:
         """The open servers."""
+        # Behind the first frame.
         from mcp_tui.tui.sources.live import Servers
 
         return Servers()
@@ -412,6 +418,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return words("") if self.session is None else self.session.around.whose
 
     def offers(self) -> Iterator[Offer]:
+        # Behind the first frame.
         from mcp_tui.view.rows import plural
 
         servers = self.servers
@@ -424,6 +431,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         yield Offer(words("Add a server…"), words("connect to one more server"), self.pick)
 
     def offers_elsewhere(self, query: str) -> Iterator[Offer]:
+        # Behind the first frame.
         from mcp_tui.tui.commands import narrowed, row_text
         from mcp_tui.view.rows import request
 
@@ -455,6 +463,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_servers(self) -> None:
         """Opens the list of servers."""
+        # Behind the first frame.
         from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
 
         def chosen(what: ServerPick | None) -> None:
@@ -479,6 +488,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def close_server(self, server: Session) -> None:
         """Closes one server; confirms if requests are in flight there."""
+        # Behind the first frame.
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.view.rows import listed, plural
 
@@ -520,6 +530,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def _open_recording(self, path: str, cancel: RequestId | None = None) -> None:
         """Opens a recording, at its end or where ``cancel`` was cancelled; or says why it cannot be read."""
+        # Behind the first frame.
         from mcp_tui.journal.recording import Recording
         from mcp_tui.journal.records import RecordingError
         from mcp_tui.tui.screens.replay import ReplayScreen
@@ -531,6 +542,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_recordings(self) -> None:
         """Lets a person choose a recording, and opens it."""
+        # Behind the first frame.
         from mcp_tui.journal.files import journal_folder
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
@@ -544,6 +556,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_history(self) -> None:
         """Lets a person choose a cancellation of any session, and opens its recording there."""
+        # Behind the first frame.
         from mcp_tui.journal.files import journal_folder
         from mcp_tui.journal.index import LoggedCancellation
         from mcp_tui.tui.screens.recordings import HistoryScreen
@@ -575,8 +588,6 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def action_suspend(self) -> None:
         """Goes back to the shell until it continues the process; requests and their clocks go on."""
-        from mcp_tui.tui.terminal.driver import stop_group
-
         stopped = False
         with contextlib.suppress(SuspendNotSupported), self.suspend():
             stopped = stop_group()
@@ -585,6 +596,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     async def action_quit(self, ask: bool = False) -> None:
         """Quits; confirms if requests are in flight or if ``ask``. A second time it quits at once."""
+        # Behind the first frame.
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.view.rows import listed, plural
 

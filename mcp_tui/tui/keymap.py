@@ -38,6 +38,7 @@ Chosen = dict[str, tuple[str, ...]]
 @cache
 def editing() -> frozenset[str]:
     """Returns the keys of Textual's fields and editors."""
+    # Textual's widgets load when one is asked for: `config` alone needs few.
     from textual.scroll_view import ScrollView
     from textual.widgets import Input, TextArea
 

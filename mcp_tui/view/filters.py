@@ -172,6 +172,7 @@ def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
 @lru_cache(maxsize=64)
 def expression(pattern: str) -> Callable[[str], bool] | SafeText:
     """Returns a function that searches a text for an expression in any case, or why the expression is not valid."""
+    # Its types of schemas take time to load (see `stand_ins`).
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     if len(pattern) > EXPRESSION_CHARACTERS:

@@ -49,6 +49,7 @@ def is_markdown(text: str, mime: str = "") -> bool:
 
 @cache
 def _parser() -> MarkdownIt:
+    # Only for Markdown.
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"html": False}).enable("table").enable("strikethrough")

@@ -151,6 +151,7 @@ def decoded(part: Part) -> Picture:
 
 
 def _decoded(data: bytes, name: str) -> Picture:
+    # An extra, which may be missing.
     from PIL import Image, ImageOps
 
     # Else Pillow would load every format that it knows.
@@ -215,6 +216,7 @@ class Drawing:
     """A picture in half blocks over ``ground``, reduced to ``cells`` across and ``rows`` down."""
 
     def __init__(self, picture: Picture, cells: int, ground: Colour, rows: int | None = None) -> None:
+        # An extra, which may be missing.
         from PIL import Image
 
         size = _within(*picture.pixels.size, max(1, cells), math.inf if rows is None else 2 * rows)

@@ -209,6 +209,7 @@ def title(target: Target) -> SafeText:
         return clean(target.name)
     if isinstance(target, StdioTarget):
         return brief(target.command[0].rpartition("/")[2], 80)
+    # Only for a URL: the first frame names most servers without.
     from mcp_tui.journal.masks import mask_url
 
     return brief(mask_url(target.url), 80)

@@ -167,6 +167,7 @@ class _Marks:
     """
 
     def __init__(self) -> None:
+        # With the first text that is not ASCII.
         from rich._unicode_data import load
         from rich.cells import get_character_cell_size
 
@@ -218,6 +219,7 @@ def width(text: str) -> int:
     """Returns the width of ``text`` in cells."""
     if text.isascii():
         return len(text)
+    # Rich takes time to load, and most text is ASCII.
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -282,6 +284,7 @@ def _head(text: str, cells: int) -> str:
     """Returns the longest start of ``text`` within ``cells`` cells; a character and its marks stay together."""
     if text.isascii():
         return text[:cells]
+    # The same.
     from rich.cells import split_graphemes
 
     taken = 0

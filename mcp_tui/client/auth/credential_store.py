@@ -73,6 +73,7 @@ class Credentials:
 def system_keyring() -> Any:
     """Returns the system's keyring (a ``keyring.backend.KeyringBackend``); ``None`` without the extra or a backend."""
     with suppress(Exception):  # whatever a backend raises: there is none that can be used
+        # An extra, which may be missing.
         import keyring
 
         backend = keyring.get_keyring()

@@ -16,6 +16,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import SuspendNotSupported
@@ -51,8 +52,6 @@ class Programs:
 
     async def edit(self, text: str) -> str | None:
         """Has a person edit JSON; returns it as edited, or ``None`` if that failed."""
-        from tempfile import TemporaryDirectory  # slow to import
-
         # readable by the person alone, with whatever an editor writes beside the file
         with TemporaryDirectory(prefix="mcp-tui-") as folder:
             file = Path(folder, "arguments.json")

@@ -13,12 +13,14 @@ from mcp_tui.client.completion import Completer
 from mcp_tui.client.results import check_results
 from mcp_tui.client.uri_templates import TemplateError, Value, expand, parse
 from mcp_tui.config import saved
+from mcp_tui.config.definitions import Input
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import SAVED_NAME_CHARACTERS, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
+from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
@@ -106,6 +108,7 @@ class Calling:
         self, entry: Entry | None, *, arguments: Arguments | None = None, task: bool = False
     ) -> None:
         """Opens the form of an entry, or the list of tools, and sends the request that is filled in."""
+        # When first opened: forms take time to load.
         from mcp_tui.tui.screens.call import CallScreen
 
         kind, name, template = (
@@ -168,9 +171,6 @@ class Calling:
 
     def repeat(self) -> None:
         """Asks how many times, and repeats the selected request, or the marked ones, as often at once."""
-        from mcp_tui.config.definitions import Input
-        from mcp_tui.tui.screens.dialog import InputsScreen
-
         rows = self._copying.requests()
         if not rows or not self._connection.connected():
             return
@@ -267,8 +267,6 @@ class Calling:
 
     async def choose_saved(self) -> None:
         """Opens a menu of the commands for saved calls."""
-        from mcp_tui.tui.screens.dialog import MenuScreen
-
         if not self._connection.connected():
             return
         found = list(self.saved_offers())
@@ -286,9 +284,6 @@ class Calling:
 
     def _ask_name(self, row: Request) -> None:
         """Asks for a name, then saves the call."""
-        from mcp_tui.config.definitions import Input
-        from mcp_tui.tui.screens.dialog import InputsScreen
-
         params = self._payloads.params(row) or {}
         tool, arguments = params.get("name"), as_object(params.get("arguments"))
         if not isinstance(tool, str):
@@ -304,8 +299,6 @@ class Calling:
         self._screen.app.push_screen(InputsScreen("Save call", [field], does="Save"), answered)
 
     def _save(self, call: SavedCall, *, secrets: bool = False) -> None:
-        from mcp_tui.tui.screens.dialog import ConfirmScreen
-
         try:
             saved.save(self._folder, call, secrets=secrets)
         except SecretArguments as found:

@@ -10,6 +10,8 @@ from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
+from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen, ReasonScreen
+from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.sources.attached import Attached
 from mcp_tui.tui.sources.live import Session
@@ -58,8 +60,6 @@ class Cancelling:
 
     async def ask_reason(self, row: Request) -> None:
         """Opens the prompt for the reason of one cancel; for a request that is over it only says so."""
-        from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen
-
         client = self._session.client
         prompt = ReasonScreen(row, way=client.cancellation(row), now=client.now, recent=self.reasons)
         prompt.line = lambda: self._table.line_on_screen
@@ -150,8 +150,6 @@ class Cancelling:
         return rows
 
     async def _confirm(self, rows: list[Request]) -> None:
-        from mcp_tui.tui.screens.dialog import ConfirmScreen
-
         title = safe("Cancel {} marked?", plural(len(rows)))
         screen = ConfirmScreen(title, listed(rows), yes="Cancel them", no="Keep waiting")
         screen.at_once = lambda yes: self._cancel_rows(rows, DEFAULT_REASON) if yes else None
@@ -173,8 +171,6 @@ class Cancelling:
             await self._ask_reason_of(rows, hidden)
 
     async def _ask_reason_of(self, rows: list[Request], spared: Sequence[Request] = ()) -> None:
-        from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen
-
         prompt = MarkedScreen(rows, recent=self.reasons, spared=spared)
         await self._prompt(prompt, lambda reason: self._cancel_rows(rows, reason))
 

@@ -9,6 +9,7 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from mcp_tui.client.results import needs_handshake
+from mcp_tui.client.session_store import open_store
 from mcp_tui.protocol.error_codes import MISSING_CAPABILITY
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.evidence import is_disconnected
@@ -84,6 +85,7 @@ class ConnectionKeys:
 
     async def sign_in(self) -> None:
         """Signs in, if the server requires it; connects if there is no connection."""
+        # When first opened: forms take time to load.
         from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 
         sign_in = self._session.sign_in
@@ -100,7 +102,7 @@ class ConnectionKeys:
 
     async def probe(self, entry: Entry | None) -> None:
         """Opens the probe on this server, for the tool under the cursor of the catalogue if there is one."""
-        from mcp_tui.client.session_store import open_store
+        # When first opened: the probe takes time to load.
         from mcp_tui.probe.run import Probe, Tell
         from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates
         from mcp_tui.tui.screens.probe import ProbeScreen

@@ -14,9 +14,11 @@ from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.evidence import cancellation_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.preferences import Look
+from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.details import Payloads
 from mcp_tui.tui.screens.parts.filtering import FilterLine
+from mcp_tui.tui.screens.reading import ReadingScreen
 from mcp_tui.tui.sources.scene import Scene
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.comparing import Side, comparison
@@ -80,8 +82,6 @@ class Copying:
 
     async def copy(self) -> None:
         """Copies the selected text; else the focused cancellations; else it asks what of the selected request to copy."""
-        from mcp_tui.tui.screens.dialog import MenuScreen
-
         row = self._copied_at_once()
         if row is None:
             return
@@ -161,8 +161,6 @@ class Copying:
 
     async def compare(self) -> None:
         """Compares two marked requests, or the selected one with the one before of the same method and name."""
-        from mcp_tui.tui.screens.reading import ReadingScreen
-
         rows, screen = self.requests(), self._screen
         if len(rows) == 1:
             repeated = self.other(rows[0])
@@ -188,8 +186,6 @@ class Copying:
 
     async def export(self) -> None:
         """Writes the marked requests, or the selected one, to a file in one of two forms."""
-        from mcp_tui.tui.screens.dialog import MenuScreen
-
         rows = self.requests()
         if not rows:
             return

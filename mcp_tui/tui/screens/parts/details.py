@@ -274,6 +274,7 @@ class Messages:
         raw = None if head.size > most or not revision else self._scene.payload(head.seq)
         if raw is None or len(raw) > most:
             return None
+        # With the official schemas.
         from mcp_tui.client.official_schema import problems
 
         try:
@@ -403,6 +404,7 @@ class Details:
 
     async def open_result(self, follow: Callable[[str | None], None] | None) -> None:
         """Opens the whole answer to the selected request; ``follow`` reads the URI of a link in it."""
+        # When first opened: forms take time to load.
         from mcp_tui.tui.screens.result import ResultScreen
 
         screen = self._screen

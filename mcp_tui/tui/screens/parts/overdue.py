@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.tui.preferences import MORE_SECONDS
+from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.sources.live import Session
@@ -43,8 +44,6 @@ class OverdueRequests:
         ]
         if not new:
             return
-        from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
-
         screen, client = self._screen, self._session.client
         if screen.on_top:
             # With the moment: a request that got more time and ran out of that, too, is asked about again.

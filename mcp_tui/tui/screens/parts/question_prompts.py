@@ -58,6 +58,7 @@ class QuestionPrompts:
 
     async def put(self, question: Question) -> None:
         """Opens a question."""
+        # When first opened: forms take time to load.
         from mcp_tui.tui.screens.interaction import screen_for
 
         screen, session = self._screen, self._session

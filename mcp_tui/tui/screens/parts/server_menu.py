@@ -9,7 +9,10 @@ from typing import Final, LiteralString
 
 from mcp_tui.client.roots import missing_roots, root_uri
 from mcp_tui.client.settings import StdioTarget
+from mcp_tui.config.definitions import Input
+from mcp_tui.journal.masks import known_secrets
 from mcp_tui.protocol.revisions import REVISIONS
+from mcp_tui.tui.screens.dialog import InputsScreen, MenuScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.sources.live import Session
@@ -77,8 +80,6 @@ class ServerMenu:
     def _choose(
         self, title: SafeText, choices: Choices, note: SafeText, then: Callable[[str], object]
     ) -> None:
-        from mcp_tui.tui.screens.dialog import MenuScreen
-
         def chosen(key: str | None) -> None:
             if key is not None:
                 then(key)
@@ -95,8 +96,6 @@ class ServerMenu:
         **fields: tuple[str, str],
     ) -> None:
         """Asks for texts: by the name of each, what it is and its first value."""
-        from mcp_tui.config.definitions import Input
-        from mcp_tui.tui.screens.dialog import InputsScreen
 
         def answered(answers: dict[str, str] | None) -> None:
             if answers is not None:
@@ -157,8 +156,6 @@ class ServerMenu:
         self._choose(words("Environment of the server"), choices, self._reconnects(), chosen)
 
     def _set_variable(self, answers: dict[str, str]) -> None:
-        from mcp_tui.journal.masks import known_secrets
-
         session, found = self._session, _VARIABLE.fullmatch(answers["variable"])
         target = session.client.target
         if found is None or "\0" in answers["variable"] or not isinstance(target, StdioTarget):
