@@ -17,7 +17,8 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.info import cuts, pollution, round_trip, started_after
 from mcp_tui.cli.output import Exit, dump, out, table, warn
 from mcp_tui.cli.printer import summary
-from mcp_tui.cli.probe import fitted, probe_for
+from mcp_tui.cli.probe import probe_for
+from mcp_tui.cli.probe_output import fitted
 from mcp_tui.cli.session import Headless, HeadlessSession
 from mcp_tui.cli.target import required
 from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers

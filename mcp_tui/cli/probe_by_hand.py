@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure
-from mcp_tui.cli.probe import finding_line, reported
+from mcp_tui.cli.probe_output import finding_line, reported
 from mcp_tui.cli.reports import Reports
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mcp_tui.cli.probe import cases as report_cases
+from mcp_tui.cli.probe_output import cases as report_cases
 from mcp_tui.cli.reports import junit
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.report import CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
