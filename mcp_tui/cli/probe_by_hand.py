@@ -61,8 +61,8 @@ async def _run(given: Words, made: Reports, how: dict[str, Any]) -> int:
             asyncio.get_running_loop().remove_reader(sys.stdin)
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            if judge.stage is not None:
-                judge.stage.said(line.decode("utf-8", "replace"))
+            if judge.trial is not None:
+                judge.trial.said(line.decode("utf-8", "replace"))
 
     asyncio.get_running_loop().add_reader(sys.stdin, read)
     try:

@@ -26,12 +26,19 @@ from mcp_tui.demo.http import HttpServer
 from mcp_tui.journal.files import make_private
 from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.judge import timelines, verdicts
+from mcp_tui.judge.client_trial import (
+    CLIENT_PATIENCE_SECONDS,
+    LEFT_SECONDS,
+    NEXT,
+    START_SECONDS,
+    ClientTrial,
+    WithheldCall,
+)
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
 from mcp_tui.judge.harm import NEXT_FAILED
+from mcp_tui.judge.observed_run import PERSON, SIGNALS, ObservedRun, OutputLine
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import ClientReport, Judge, Unstartable
-from mcp_tui.judge.seen import PERSON, SIGNALS, OutputLine, Seen
-from mcp_tui.judge.stage import CLIENT_PATIENCE_SECONDS, LEFT_SECONDS, NEXT, START_SECONDS, HeldCall, Stage
 from mcp_tui.live.doors import reachable
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation
@@ -64,11 +71,11 @@ _ASKED_ABOUT: Final = {"limit", "stop", "crossing, cancel first", "late-progress
 """Experiments after which a person is asked whether anything surfaced."""
 
 
-class HandStage(Stage):
+class HandTrial(ClientTrial):
     """One server for all steps of a person. ``say`` shows a line; :meth:`said` takes one from them."""
 
     def __init__(self, folder: Path, *, speaks: str, say: Callable[[str], None]) -> None:
-        super().__init__(Seen(experiment=""), folder, speaks=speaks, arguments={})
+        super().__init__(ObservedRun(experiment=""), folder, speaks=speaks, arguments={})
         self.then = ""
         """What the model is told to do after its next call."""
         self.skipped = False
@@ -140,7 +147,7 @@ class HandStage(Stage):
             self._listener = await asyncio.start_unix_server(self._connected, address)
         return 0
 
-    async def make(self, experiment: ClientExperiment, seen: Seen) -> Seen | None:
+    async def make(self, experiment: ClientExperiment, seen: ObservedRun) -> ObservedRun | None:
         """Makes one step; returns what was seen, ``None`` if the person skipped it."""
         if experiment.name == "initialize":
             await self._end_servers()
@@ -152,7 +159,7 @@ class HandStage(Stage):
         seen.sessions = [each for each in self.seen.sessions if each.deleted_at is None]
         for observed in (*(talk.observed for talk in self.talks), *self._overheard):
             observed.events.clear()
-        self.seen, self.held, self.arguments = seen, [], experiment.arguments or {}
+        self.seen, self.withheld, self.arguments = seen, [], experiment.arguments or {}
         self.deaf = self.silent = self.skipped = self._declined = False
         self.gate, self._expects, self._signal = asyncio.Event(), None, ""
         seen.began = monotonic()
@@ -163,12 +170,16 @@ class HandStage(Stage):
         self._open.set()
         await experiment.run(self)
         self._open.clear()
-        for held in self.held:
-            if held.seen.answered_at is None and held.seen.cancelled_at is None and held.reachable:
-                held.answer()
+        for withheld in self.withheld:
+            if (
+                withheld.seen.answered_at is None
+                and withheld.seen.cancelled_at is None
+                and withheld.reachable
+            ):
+                withheld.answer()
         return None if self.skipped else self._taken()
 
-    def _taken(self) -> Seen:
+    def _taken(self) -> ObservedRun:
         """Returns what was seen until now, of which later messages change nothing."""
         seen = self.seen
         for observed in (*(talk.observed for talk in self.talks), *self._overheard):
@@ -177,18 +188,20 @@ class HandStage(Stage):
             seen.revision = observed.revision or seen.revision
         return copy.deepcopy(seen)
 
-    async def called(self) -> HeldCall | None:
+    async def called(self) -> WithheldCall | None:
         """Waits for the call that the step is about, and says what to do then."""
-        held = await super().called()
-        if held is None or self.is_over:
-            return held
-        self._say(f"  {held.seen.tool} was called")
+        withheld = await super().called()
+        if withheld is None or self.is_over:
+            return withheld
+        self._say(f"  {withheld.seen.tool} was called")
         step = self.seen.experiment
-        unfit = (step == "task" and not held.seen.is_task) or (step == "progress" and not held.seen.reports)
+        unfit = (step == "task" and not withheld.seen.is_task) or (
+            step == "progress" and not withheld.seen.reports
+        )
         if step in _THEN and not unfit:
             self._expects = self._asks_nothing if step == "question" else self._gives_up
             self.do(_THEN[step])
-        return held
+        return withheld
 
     def signal(self, number: signal.Signals) -> None:
         """Lets the person send a signal to the client."""
@@ -272,11 +285,11 @@ class HandStage(Stage):
         await self._open.wait()
         return not (call.cancelled.is_set() or call.channel.gone.is_set())
 
-    async def _hold(self, call: Call, **given: Any) -> None:
+    async def _withhold_call(self, call: Call, **given: Any) -> None:
         if not await self._its_turn(call):
             return
         if call.tool == self.seen.tool:
-            await super()._hold(call, **given)
+            await super()._withhold_call(call, **given)
         else:
             call.answer(f"Not now. {_call(self.seen.tool, self.arguments)}")
 
@@ -285,7 +298,7 @@ class HandStage(Stage):
         call.answer(f"{total:g}. {self.then}".strip(), {"sum": total})
 
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
-        open_ = [each.seen for each in self.held if each.seen.cancelled_at is None]
+        open_ = [each.seen for each in self.withheld if each.seen.cancelled_at is None]
         super()._cancelled(id_, way, reason)
         for call in open_:
             if call.cancelled_at is not None:
@@ -308,7 +321,7 @@ def _asked(experiment: ClientExperiment) -> str:
 class KeptRun:
     """What an interrupted run leaves: what was seen, what each run broke, which runs were skipped, and the port."""
 
-    runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    runs: dict[str, ObservedRun] = field(default_factory=dict[str, ObservedRun])
     broken: dict[str, list[Violation]] = field(default_factory=dict[str, list[Violation]])
     skipped: list[str] = field(default_factory=list[str])
     port: int = 0
@@ -344,7 +357,7 @@ class HandJudge(Judge):
     folder: Path
     server: Sequence[str]
     restarts: bool = False
-    stage: HandStage | None = None
+    trial: HandTrial | None = None
 
     async def run(self) -> ClientReport:
         """Makes all steps that are left, and judges.
@@ -382,21 +395,21 @@ class HandJudge(Judge):
             kept = KeptRun(port=kept.port)
         kept.date = kept.date or utc_stamp(wall())
         self.runs = kept.runs
-        stage = self.stage = HandStage(self.folder, speaks=self.speaks, say=self.say)
-        stage.seen.transport = self.transport
+        trial = self.trial = HandTrial(self.folder, speaks=self.speaks, say=self.say)
+        trial.seen.transport = self.transport
         wanted = self._wanted()
         try:
-            kept.port = await stage.listen(kept.port)
-            self._introduce(stage, wanted, kept)
+            kept.port = await trial.listen(kept.port)
+            self._introduce(trial, wanted, kept)
             for number, experiment in enumerate(wanted, 1):
                 if experiment.run_name in (*kept.runs, *kept.skipped):
                     continue
                 following = wanted[number] if number < len(wanted) else None
                 calls = following is not None and following.name not in RESTARTING
-                stage.then = f"Next: {_asked(following)}" if following and calls else ""
+                trial.then = f"Next: {_asked(following)}" if following and calls else ""
                 self.say("")
                 self.say(f"Step {number} of {len(wanted)}: {experiment.run_name}")
-                seen = await stage.make(experiment, self._seen(experiment))
+                seen = await trial.make(experiment, self._observed(experiment))
                 if seen is None:
                     kept.skipped.append(experiment.run_name)
                     self.say("  skipped")
@@ -405,8 +418,8 @@ class HandJudge(Judge):
                 kept.write(self._path)
         finally:
             # What is seen of the closing goes into a value that nobody judges.
-            stage.seen = Seen(experiment="", transport=self.transport, stopped=True)
-            await asyncio.shield(spawn(stage.close(), name="end a judge"))
+            trial.seen = ObservedRun(experiment="", transport=self.transport, stopped=True)
+            await asyncio.shield(spawn(trial.close(), name="end a judge"))
         self.say("")
         self.tell = lambda _: None  # the report says it all
         chosen = {each.run_name: kept.runs[each.run_name] for each in wanted if each.run_name in kept.runs}
@@ -419,9 +432,9 @@ class HandJudge(Judge):
         KeptRun(port=kept.port).write(self._path)
         return report
 
-    def _introduce(self, stage: HandStage, wanted: Sequence[ClientExperiment], kept: KeptRun) -> None:
-        entry: dict[str, Any] = {"type": "http", "url": stage.url}
-        if not stage.url:
+    def _introduce(self, trial: HandTrial, wanted: Sequence[ClientExperiment], kept: KeptRun) -> None:
+        entry: dict[str, Any] = {"type": "http", "url": trial.url}
+        if not trial.url:
             program, *words = self.server
             entry = {"command": program, "args": [*words, str(self.folder / "judge")]}
         self.say("Put this server into the config of your client, and restart the client:")
@@ -433,7 +446,7 @@ class HandJudge(Judge):
             client = next((each.client for each in kept.runs.values() if each.client), "a client")
             self.say(f"Resuming with {client}. Steps done since {kept.date}: {done}. --restart starts over.")
 
-    def _take(self, experiment: ClientExperiment, seen: Seen) -> None:
+    def _take(self, experiment: ClientExperiment, seen: ObservedRun) -> None:
         """Judges anew with what was seen, and shows the verdicts that this changes."""
         other = next((each.client for each in self.runs.values() if each.client), seen.client)
         # Verdicts compare one run with another, which says something of one client only.

@@ -14,8 +14,8 @@ from typing import Final
 
 from mcp_tui.demo.frames import Object
 from mcp_tui.demo.tools import QUESTIONS
-from mcp_tui.judge.seen import SeenQuestion, control_name
-from mcp_tui.judge.stage import NEXT, START_SECONDS, HeldCall, Stage
+from mcp_tui.judge.client_trial import NEXT, START_SECONDS, ClientTrial, WithheldCall
+from mcp_tui.judge.observed_run import ObservedQuestion, control_name
 from mcp_tui.judge.verdicts import CANCEL_SECONDS
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
@@ -46,13 +46,13 @@ class ClientExperiment:
 
     name: str
     does: str
-    run: Callable[[Stage], Awaitable[None]]
+    run: Callable[[ClientTrial], Awaitable[None]]
     tool: str = "stubborn"
     arguments: Object | None = None
     key: str = ""
     after: str = ""
     patient: bool = False
-    control: Callable[[Stage], Awaitable[None]] | None = None
+    control: Callable[[ClientTrial], Awaitable[None]] | None = None
 
     @property
     def run_name(self) -> str:
@@ -65,119 +65,121 @@ class ClientExperiment:
         return replace(self, run=run, key=control_name(self.run_name), after="", control=None)
 
 
-async def _given_up(stage: Stage, act: Callable[[HeldCall], None] | None, *, at_once: bool = False) -> None:
+async def _given_up(
+    trial: ClientTrial, act: Callable[[WithheldCall], None] | None, *, at_once: bool = False
+) -> None:
     """Waits until the call is given up, acts, and lets the client go on."""
-    held = await stage.called()
-    if held is None:
-        stage.gate.set()
-        await stage.finish()
+    withheld = await trial.called()
+    if withheld is None:
+        trial.gate.set()
+        await trial.finish()
         return
-    call, seen = held.seen, stage.seen
+    call, seen = withheld.seen, trial.seen
 
     def gone() -> bool:
-        return stage.is_over or seen.gone_at(call) is not None
+        return trial.is_over or seen.gone_at(call) is not None
 
     # Nothing is decided by a time that a busy machine could miss: each step waits for what the client does.
-    await stage.until(lambda: call.cancelled_at is not None or seen.sign(call) or gone())
+    await trial.until(lambda: call.cancelled_at is not None or seen.sign(call) or gone())
     # It said that it gave up, and its cancel may be on the way: a late result now would cross that.
     if call.cancelled_at is None and seen.sign(call) and not gone():
-        await stage.until(lambda: call.cancelled_at is not None or gone(), CANCEL_SECONDS)
+        await trial.until(lambda: call.cancelled_at is not None or gone(), CANCEL_SECONDS)
     # The next call shows that the client has let go of this one, so what comes now cannot be taken for its answer.
     elif call.cancelled_at is not None and not at_once:
-        await stage.until(lambda: seen.nexts or gone(), MOMENT_SECONDS)
+        await trial.until(lambda: seen.nexts or gone(), MOMENT_SECONDS)
     if call.cancelled_at is None and seen.sign(call) is None:
-        held.answer()  # nobody saw that it gave up
-    elif not gone() and held.reachable:
+        withheld.answer()  # nobody saw that it gave up
+    elif not gone() and withheld.reachable:
         seen.acted_at = monotonic()
         if act is not None:
-            act(held)
+            act(withheld)
             call.answered_at = call.answered_at or seen.acted_at
-    stage.gate.set()
-    await stage.finish()
+    trial.gate.set()
+    await trial.finish()
 
 
-async def late_result(stage: Stage) -> None:
+async def late_result(trial: ClientTrial) -> None:
     """The result comes after the client gave up."""
-    await _given_up(stage, HeldCall.answer)
+    await _given_up(trial, WithheldCall.answer)
 
 
-async def late_error(stage: Stage) -> None:
+async def late_error(trial: ClientTrial) -> None:
     """An error comes after the client gave up."""
-    await _given_up(stage, HeldCall.refuse)
+    await _given_up(trial, WithheldCall.refuse)
 
 
-async def nothing_late(stage: Stage) -> None:
+async def nothing_late(trial: ClientTrial) -> None:
     """Nothing comes after the client gave up."""
-    await _given_up(stage, None)
+    await _given_up(trial, None)
 
 
-async def late_progress(stage: Stage) -> None:
+async def late_progress(trial: ClientTrial) -> None:
     """Progress comes after the client gave up, and no result."""
 
-    def act(held: HeldCall) -> None:
+    def act(withheld: WithheldCall) -> None:
         for step in (1, 2, 3):
-            held.report(step)
+            withheld.report(step)
 
-    await _given_up(stage, act)
+    await _given_up(trial, act)
 
 
-async def cancel_first(stage: Stage) -> None:
+async def cancel_first(trial: ClientTrial) -> None:
     """The result leaves at the moment in which the cancel comes."""
-    await _given_up(stage, HeldCall.answer, at_once=True)
+    await _given_up(trial, WithheldCall.answer, at_once=True)
 
 
-async def answer_first(stage: Stage) -> None:
+async def answer_first(trial: ClientTrial) -> None:
     """The result leaves just before the client's limit, which an earlier run has shown."""
-    held = await stage.called()
-    if held is not None and stage.seen.limit:
-        wait = held.seen.at + stage.seen.limit - EARLY_SECONDS - monotonic()
-        await stage.until(lambda: held.seen.cancelled_at is not None or stage.is_over, max(0.0, wait))
-        if held.reachable:
-            stage.seen.acted_at = monotonic()
-        held.answer()
-    stage.gate.set()
-    await stage.finish()
+    withheld = await trial.called()
+    if withheld is not None and trial.seen.limit:
+        wait = withheld.seen.at + trial.seen.limit - EARLY_SECONDS - monotonic()
+        await trial.until(lambda: withheld.seen.cancelled_at is not None or trial.is_over, max(0.0, wait))
+        if withheld.reachable:
+            trial.seen.acted_at = monotonic()
+        withheld.answer()
+    trial.gate.set()
+    await trial.finish()
 
 
-async def initialize(stage: Stage) -> None:
+async def initialize(trial: ClientTrial) -> None:
     """No handshake is answered."""
-    stage.silent = True
-    stage.gate.set()
-    await stage.until(lambda: stage.seen.requests or stage.is_over, START_SECONDS)
-    await stage.finish()
+    trial.silent = True
+    trial.gate.set()
+    await trial.until(lambda: trial.seen.requests or trial.is_over, START_SECONDS)
+    await trial.finish()
 
 
-async def task(stage: Stage) -> None:
+async def task(trial: ClientTrial) -> None:
     """A call that runs as a task is cancelled."""
-    held = await stage.called()
-    if held is not None and held.seen.is_task:
-        stage.seen.acted_at = monotonic()
-        await stage.until(
+    withheld = await trial.called()
+    if withheld is not None and withheld.seen.is_task:
+        trial.seen.acted_at = monotonic()
+        await trial.until(
             lambda: (
-                held.seen.cancelled_at is not None
-                or stage.seen.sign(held.seen)
-                or stage.is_over
-                or stage.broke_a_rule
+                withheld.seen.cancelled_at is not None
+                or trial.seen.sign(withheld.seen)
+                or trial.is_over
+                or trial.broke_a_rule
             )
         )
-    stage.gate.set()
-    await stage.finish()
+    trial.gate.set()
+    await trial.finish()
 
 
-async def question(stage: Stage) -> None:
+async def question(trial: ClientTrial) -> None:
     """A question is asked and answered; two more are taken back, at once and while the client is at it."""
-    await _question(stage, takes_back=True)
+    await _question(trial, takes_back=True)
 
 
-async def answered_question(stage: Stage) -> None:
+async def answered_question(trial: ClientTrial) -> None:
     """A question is asked and answered, and no more."""
-    await _question(stage, takes_back=False)
+    await _question(trial, takes_back=False)
 
 
-async def _question(stage: Stage, *, takes_back: bool) -> None:
-    held, seen = await stage.called(), stage.seen
-    if held is not None:
-        call = held.call
+async def _question(trial: ClientTrial, *, takes_back: bool) -> None:
+    withheld, seen = await trial.called(), trial.seen
+    if withheld is not None:
+        call = withheld.call
         names = ("form", "sampling", "roots")
         kind = next(
             (each for each in names if call.caller.declares(next(iter(QUESTIONS[each].capability)))), ""
@@ -188,22 +190,22 @@ async def _question(stage: Stage, *, takes_back: bool) -> None:
             if call.caller.revision < "2025-11-25":
                 params.pop("mode", None)
             frame: Object = {"method": QUESTIONS[kind].method, "params": params}
-            await _ask(stage, held, frame, takes_back=takes_back)
-        if held.reachable:
-            held.answer()
-    stage.gate.set()
-    await stage.finish()
+            await _ask(trial, withheld, frame, takes_back=takes_back)
+        if withheld.reachable:
+            withheld.answer()
+    trial.gate.set()
+    await trial.finish()
 
 
-async def _ask(stage: Stage, held: HeldCall, frame: Object, *, takes_back: bool) -> None:
+async def _ask(trial: ClientTrial, withheld: WithheldCall, frame: Object, *, takes_back: bool) -> None:
     """Asks, and takes two more questions back; in a control run the first question is all."""
-    seen = stage.seen
+    seen = trial.seen
 
     def over() -> bool:
-        return stage.is_over or held.call.cancelled.is_set() or not held.reachable
+        return trial.is_over or withheld.call.cancelled.is_set() or not withheld.reachable
 
-    first = _pose(stage, held, frame)
-    await stage.until(lambda: first.answered_at is not None or over())
+    first = _pose(trial, withheld, frame)
+    await trial.until(lambda: first.answered_at is not None or over())
     if first.answered_at is None:
         return
     if not takes_back:
@@ -211,112 +213,112 @@ async def _ask(stage: Stage, held: HeldCall, frame: Object, *, takes_back: bool)
         return
     took = first.answered_at - first.asked_at
     # The cancel follows its request without a pause, so that the client may find it before it began to ask anybody.
-    second = _pose(stage, held, frame)
-    _take_back(held, second)
+    second = _pose(trial, withheld, frame)
+    _take_back(withheld, second)
     seen.acted_at = second.taken_back_at
-    await stage.until(lambda: second.answered_at is not None or over(), took / 4)
+    await trial.until(lambda: second.answered_at is not None or over(), took / 4)
     if over():
         return
-    third = _pose(stage, held, frame)
-    await stage.until(lambda: third.answered_at is not None or over(), took / 2)
-    _take_back(held, third)
-    await stage.until(over, took + CANCEL_SECONDS)
+    third = _pose(trial, withheld, frame)
+    await trial.until(lambda: third.answered_at is not None or over(), took / 2)
+    _take_back(withheld, third)
+    await trial.until(over, took + CANCEL_SECONDS)
     seen.watched = monotonic() - (third.taken_back_at or 0.0)
 
 
-def _pose(stage: Stage, held: HeldCall, frame: Object) -> SeenQuestion:
-    id_, _ = held.call.pose(frame)
-    asked = SeenQuestion(id_, monotonic())
-    stage.seen.questions.append(asked)
+def _pose(trial: ClientTrial, withheld: WithheldCall, frame: Object) -> ObservedQuestion:
+    id_, _ = withheld.call.pose(frame)
+    asked = ObservedQuestion(id_, monotonic())
+    trial.seen.questions.append(asked)
     return asked
 
 
-def _take_back(held: HeldCall, asked: SeenQuestion) -> None:
+def _take_back(withheld: WithheldCall, asked: ObservedQuestion) -> None:
     asked.taken_back_at = monotonic()
     reason = "the judge takes this question back"
-    held.call.notify("cancelled", {"requestId": asked.id, "reason": reason}, "cancelled")
+    withheld.call.notify("cancelled", {"requestId": asked.id, "reason": reason}, "cancelled")
 
 
-async def unknown_cancel(stage: Stage) -> None:
+async def unknown_cancel(trial: ClientTrial) -> None:
     """The server cancels what nobody asked; then it answers."""
-    await _answered_call(stage, "an id of no request", 987_654_321)
+    await _answered_call(trial, "an id of no request", 987_654_321)
 
 
-async def answered_call(stage: Stage) -> None:
+async def answered_call(trial: ClientTrial) -> None:
     """The server answers."""
-    await _answered_call(stage)
+    await _answered_call(trial)
 
 
-async def _answered_call(stage: Stage, *unknown: RequestId) -> None:
-    held = await stage.called()
-    if held is not None and held.reachable:
-        stage.seen.acted_at = monotonic()
+async def _answered_call(trial: ClientTrial, *unknown: RequestId) -> None:
+    withheld = await trial.called()
+    if withheld is not None and withheld.reachable:
+        trial.seen.acted_at = monotonic()
         # The id of the client's own call names no request of the server's, and only those can be meant (same direction).
         # From 2026-07-28 on a server may cancel nothing of that kind.
-        own = () if held.call.caller.modern else (held.call.id,)
+        own = () if withheld.call.caller.modern else (withheld.call.id,)
         for nobody in (*unknown, *own) if unknown else ():
-            held.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
-        seen, call = stage.seen, held.seen
+            withheld.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
+        seen, call = trial.seen, withheld.seen
         # A client that takes the cancel for one of its call goes on before that is answered.
-        await stage.until(
+        await trial.until(
             lambda: (
-                seen.nexts or call.cancelled_at is not None or stage.is_over or seen.gone_at(call) is not None
+                seen.nexts or call.cancelled_at is not None or trial.is_over or seen.gone_at(call) is not None
             ),
             MOMENT_SECONDS,
         )
-        held.answer()
-    stage.gate.set()
-    await stage.finish()
+        withheld.answer()
+    trial.gate.set()
+    await trial.finish()
 
 
-async def many(stage: Stage) -> None:
+async def many(trial: ClientTrial) -> None:
     """Many calls are made; the server is as usual."""
-    stage.gate.set()
-    await stage.until(lambda: stage.seen.nexts or stage.is_over, START_SECONDS)
-    await stage.finish()
+    trial.gate.set()
+    await trial.until(lambda: trial.seen.nexts or trial.is_over, START_SECONDS)
+    await trial.finish()
 
 
-async def progress(stage: Stage) -> None:
+async def progress(trial: ClientTrial) -> None:
     """Progress comes four times in each limit of the client, for as long as the client waits."""
-    held, seen = await stage.called(), stage.seen
-    if held is not None and held.seen.reports:
-        step, call = 0, held.seen
+    withheld, seen = await trial.called(), trial.seen
+    if withheld is not None and withheld.seen.reports:
+        step, call = 0, withheld.seen
         limit = max(seen.limit, seen.timeout)
         end = call.at + (2 * seen.maximum + CANCEL_SECONDS if seen.maximum else 3 * limit)
 
         def over() -> bool:
             gave_up = call.cancelled_at is not None or seen.sign(call) is not None
-            return gave_up or stage.is_over or seen.gone_at(call) is not None or not held.reachable
+            return gave_up or trial.is_over or seen.gone_at(call) is not None or not withheld.reachable
 
         last = call.at
         while monotonic() < end and not over():
             step += 1
             seen.held_up, last = max(seen.held_up, monotonic() - last), monotonic()
-            held.report(step)
-            await stage.until(over, limit / 4)
+            withheld.report(step)
+            await trial.until(over, limit / 4)
         seen.watched = monotonic() - call.at
-    if held is not None and held.reachable:
-        held.answer()
-    stage.gate.set()
-    await stage.finish()
+    if withheld is not None and withheld.reachable:
+        withheld.answer()
+    trial.gate.set()
+    await trial.finish()
 
 
-async def normal_exit(stage: Stage) -> None:
+async def normal_exit(trial: ClientTrial) -> None:
     """The client ends by itself; its server ignores the end of its stdin, and every signal but SIGKILL."""
-    stage.deaf = True
-    await many(stage)
+    trial.deaf = True
+    await many(trial)
 
 
-def _signal(number: signal.Signals) -> Callable[[Stage], Awaitable[None]]:
-    async def run(stage: Stage) -> None:
+def _signal(number: signal.Signals) -> Callable[[ClientTrial], Awaitable[None]]:
+    async def run(trial: ClientTrial) -> None:
         """The client gets a signal in a call; its server ignores the end of its stdin, and every signal but SIGKILL."""
-        stage.deaf = True
-        held = await stage.called()
-        stage.gate.set()
-        if held is not None:
-            stage.seen.acted_at = monotonic()
-            stage.signal(number)
-        await stage.finish(SIGNALLED_SECONDS)
+        trial.deaf = True
+        withheld = await trial.called()
+        trial.gate.set()
+        if withheld is not None:
+            trial.seen.acted_at = monotonic()
+            trial.signal(number)
+        await trial.finish(SIGNALLED_SECONDS)
 
     return run
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from mcp_tui.judge.observed_run import PERSON, ObservedCall, ObservedRun, signal_name
 from mcp_tui.judge.rules import BREAKS
-from mcp_tui.judge.seen import PERSON, Seen, SeenCall, signal_name
 from mcp_tui.protocol.responses import CROSSING_SECONDS
 from mcp_tui.protocol.values import frozen
 
@@ -46,7 +46,7 @@ class Sign:
     doubtful: bool = False
 
 
-def harm(seen: Seen, control: Seen | None) -> list[Sign]:
+def harm(seen: ObservedRun, control: ObservedRun | None) -> list[Sign]:
     """Returns the signs that only this run has, the most telling first."""
     found = signs(seen)
     if control is None or control.acted_at is None:
@@ -56,20 +56,20 @@ def harm(seen: Seen, control: Seen | None) -> list[Sign]:
     return [each for each in found if each.kind not in usual]
 
 
-def signs(seen: Seen | None) -> list[Sign]:
+def signs(seen: ObservedRun | None) -> list[Sign]:
     """Returns what a run shows after the judge acted, the most telling first; nothing where it did not act."""
     if seen is None or seen.acted_at is None:
         return []
     return [*_ends(seen), *_wrong_messages(seen, seen.acted_at), *_lines(seen, seen.acted_at), *_calls(seen)]
 
 
-def next_call(seen: Seen) -> SeenCall | None:
+def next_call(seen: ObservedRun) -> ObservedCall | None:
     """Returns the next call that the client made: the first one that was not answered before the judge acted."""
     acted = seen.acted_at or 0.0
     return next((each for each in seen.nexts if each.answered_at is None or each.answered_at >= acted), None)
 
 
-def open_call(seen: Seen) -> SeenCall | None:
+def open_call(seen: ObservedRun) -> ObservedCall | None:
     """Returns the call of the experiment, where the client waited for its answer when the judge acted."""
     call, acted = seen.call, seen.acted_at
     if call is None or acted is None or (call.cancelled_at is not None and call.cancelled_at < acted):
@@ -78,7 +78,7 @@ def open_call(seen: Seen) -> SeenCall | None:
     return None if sign is not None and sign[0] <= acted else call
 
 
-def settled(seen: Seen, control: Seen | None) -> str:
+def settled(seen: ObservedRun, control: ObservedRun | None) -> str:
     """Returns how the client was seen to work on after its next call was answered; empty if it was not."""
     following, call = next_call(seen), open_call(seen)
     if not seen.nexts and call is not None and call.answered_at is not None and seen.exit == 0:
@@ -103,7 +103,7 @@ def settled(seen: Seen, control: Seen | None) -> str:
     return ""
 
 
-def end_words(seen: Seen) -> str:
+def end_words(seen: ObservedRun) -> str:
     """Returns how the client ended."""
     if seen.exit is None:
         return "it ended"
@@ -112,7 +112,7 @@ def end_words(seen: Seen) -> str:
     )
 
 
-def _ends(seen: Seen) -> Iterator[Sign]:
+def _ends(seen: ObservedRun) -> Iterator[Sign]:
     """Yields the ways in which a client ended too early, or did not end."""
     assert seen.acted_at is not None
     at = seen.ended_at or seen.stopped_at or seen.acted_at
@@ -129,7 +129,7 @@ def _ends(seen: Seen) -> Iterator[Sign]:
         yield Sign(f"exit {seen.exit}", end_words(seen), at, doubtful=True)
 
 
-def _gave_up(seen: Seen, acted: float) -> Sign | None:
+def _gave_up(seen: ObservedRun, acted: float) -> Sign | None:
     """Returns what a client did before its call was answered, which it had no reason to give up."""
     call = open_call(seen)
     if call is None:
@@ -141,7 +141,7 @@ def _gave_up(seen: Seen, acted: float) -> Sign | None:
     return found and Sign("gave up", f"{found[1]} before its call was answered", found[0])
 
 
-def _early(seen: Seen, following: SeenCall, acted: float) -> Sign | None:
+def _early(seen: ObservedRun, following: ObservedCall, acted: float) -> Sign | None:
     """Returns what the client did before its next call was answered: it took something else for the answer, or died."""
     found = _before_its_answer(seen, following, max(acted, following.at))
     # It waits no more for a call that it cancelled, because the judge held that for longer than it wanted.
@@ -150,7 +150,7 @@ def _early(seen: Seen, following: SeenCall, acted: float) -> Sign | None:
     return Sign("early", f"{found[1]} before its next call was answered", found[0])
 
 
-def _before_its_answer(seen: Seen, call: SeenCall, since: float) -> tuple[float, str] | None:
+def _before_its_answer(seen: ObservedRun, call: ObservedCall, since: float) -> tuple[float, str] | None:
     """Returns the first thing that a client did after a time and before it had the answer of a call."""
     until = float("inf") if call.answered_at is None else call.answered_at
     marks = [
@@ -166,7 +166,7 @@ def _before_its_answer(seen: Seen, call: SeenCall, since: float) -> tuple[float,
     return min((each for each in marks if since < each[0] <= until), default=None)
 
 
-def _wrong_messages(seen: Seen, acted: float) -> Iterator[Sign]:
+def _wrong_messages(seen: ObservedRun, acted: float) -> Iterator[Sign]:
     """Yields what a client sent that it had no reason to send."""
     began = [each.began for each in (*seen.servers, *seen.sessions) if each.began > acted]
     if began:
@@ -186,7 +186,7 @@ def _wrong_messages(seen: Seen, acted: float) -> Iterator[Sign]:
             yield Sign(f"sent {each.rule}", f"it sent {each.detail}", each.at)
 
 
-def _lines(seen: Seen, acted: float) -> Iterator[Sign]:
+def _lines(seen: ObservedRun, acted: float) -> Iterator[Sign]:
     """Yields the errors that surfaced."""
     for line in seen.lines:
         said = line.stream == PERSON or (SURFACED.search(line.text) and not CHATTER.match(line.text))
@@ -199,7 +199,7 @@ def _lines(seen: Seen, acted: float) -> Iterator[Sign]:
             yield Sign(kind, f"an error surfaced: {line.text}", line.at, doubtful=line.stream == "stdout")
 
 
-def _calls(seen: Seen) -> Iterator[Sign]:
+def _calls(seen: ObservedRun) -> Iterator[Sign]:
     """Yields that a client made no next call, or more calls than it was to make."""
     assert seen.acted_at is not None
     last = seen.ended_at or seen.stopped_at or seen.acted_at

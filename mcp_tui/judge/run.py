@@ -25,11 +25,11 @@ from mcp_tui.client.session_store import shown
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.judge import timelines, verdicts
+from mcp_tui.judge.client_trial import ClientTrial
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, ClientExperiment
 from mcp_tui.judge.harm import signs
+from mcp_tui.judge.observed_run import ObservedRun, control_name, signal_name
 from mcp_tui.judge.rules import CLIENT_RULES
-from mcp_tui.judge.seen import Seen, control_name, signal_name
-from mcp_tui.judge.stage import Stage
 from mcp_tui.probe.report import TIME_OVER, CalledTool, Finding, Report, Verdict
 from mcp_tui.probe.rules import Rule
 from mcp_tui.protocol.messages import Json
@@ -99,7 +99,7 @@ class Judge:
     speaks: str = ""
     transport: str = "stdio"
     time: float = 900.0
-    runs: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    runs: dict[str, ObservedRun] = field(default_factory=dict[str, ObservedRun])
     took: dict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
     """Seconds of each experiment, as far as a client was started for it."""
 
@@ -151,27 +151,27 @@ class Judge:
         self.tell(f"{experiment.run_name}: the client {experiment.does}")
         began = monotonic()
         folder = _folder()
-        seen = self._seen(experiment)
-        stage = Stage(
+        seen = self._observed(experiment)
+        trial = ClientTrial(
             seen, folder, speaks=self.speaks, gave_up=self.gave_up, arguments=experiment.arguments or {}
         )
         try:
-            await stage.open()
-            words, environment = self._words(experiment, stage)
+            await trial.open()
+            words, environment = self._words(experiment, trial)
             try:
-                await stage.start(words, environment)
+                await trial.start(words, environment)
             except OSError as error:
                 raise Unstartable(f"Cannot start {words[0]!r}: {error.strerror}") from None
-            await experiment.run(stage)
+            await experiment.run(trial)
         finally:
             # Also when the time of the run is over or a person interrupts: no process of the client's is left.
-            await asyncio.shield(spawn(_end(stage), name="end a client"))
+            await asyncio.shield(spawn(_end(trial), name="end a client"))
             self.took[experiment.name] += monotonic() - began
         self.runs[experiment.run_name] = seen
 
-    def _seen(self, experiment: ClientExperiment) -> Seen:
+    def _observed(self, experiment: ClientExperiment) -> ObservedRun:
         made = verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport)
-        return Seen(
+        return ObservedRun(
             experiment=experiment.run_name,
             transport=self.transport,
             timeout=self.limit,
@@ -180,12 +180,12 @@ class Judge:
             tool=experiment.tool,
         )
 
-    def _words(self, experiment: ClientExperiment, stage: Stage) -> tuple[list[str], dict[str, str]]:
+    def _words(self, experiment: ClientExperiment, trial: ClientTrial) -> tuple[list[str], dict[str, str]]:
         """Returns the client's command line for a run, and its environment."""
-        server = [] if stage.url else stage.server
-        config = stage.folder / "mcp.json"
+        server = [] if trial.url else trial.server
+        config = trial.folder / "mcp.json"
         entry = (
-            {"type": "http", "url": stage.url} if stage.url else {"command": server[0], "args": server[1:]}
+            {"type": "http", "url": trial.url} if trial.url else {"command": server[0], "args": server[1:]}
         )
         config.write_text(json.dumps({"mcpServers": {"judge": entry}}))
         limit, maximum = self.limit, self.maximum
@@ -196,7 +196,7 @@ class Judge:
             )
         values = {
             "server": shlex.join(server),
-            "url": stage.url,
+            "url": trial.url,
             "config": str(config),
             "experiment": experiment.name,
             "tool": experiment.tool,
@@ -229,7 +229,7 @@ class Judge:
     # -- the report ----------------------------------------------------------------------------------------------
 
     def _report(
-        self, runs: dict[str, Seen], not_run: Sequence[ClientExperiment], date: str, seconds: float
+        self, runs: dict[str, ObservedRun], not_run: Sequence[ClientExperiment], date: str, seconds: float
     ) -> ClientReport:
         revision = verdicts.revision_of(runs)
         said = next((each.client for each in runs.values() if each.client), "")
@@ -265,7 +265,9 @@ class Judge:
                 self.tell(report.findings[rule])
         return report
 
-    def _unable(self, runs: dict[str, Seen], not_run: Sequence[ClientExperiment]) -> dict[str, Finding]:
+    def _unable(
+        self, runs: dict[str, ObservedRun], not_run: Sequence[ClientExperiment]
+    ) -> dict[str, Finding]:
         """Returns the findings on rules whose experiment the command cannot do."""
         names = {
             each.name
@@ -290,19 +292,19 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="mcp-tui-", dir="/tmp"))
 
 
-async def _end(stage: Stage) -> None:
-    await stage.close()
-    shutil.rmtree(stage.folder, ignore_errors=True)
+async def _end(trial: ClientTrial) -> None:
+    await trial.close()
+    shutil.rmtree(trial.folder, ignore_errors=True)
 
 
-def _calls(runs: dict[str, Seen]) -> tuple[CalledTool, ...]:
+def _calls(runs: dict[str, ObservedRun]) -> tuple[CalledTool, ...]:
     """Returns which tools the client called, and how often."""
     counts = Counter(each.tool for seen in runs.values() for each in (*seen.calls, *seen.nexts))
     none: dict[str, Json] = {}
     return tuple(CalledTool(tool, none, times) for tool, times in counts.items())
 
 
-def _notes(runs: dict[str, Seen]) -> list[str]:
+def _notes(runs: dict[str, ObservedRun]) -> list[str]:
     """Returns what else was seen of the client, in sentences."""
     notes: list[str] = []
     hung = [name for name, seen in runs.items() if seen.stopped]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_tui.judge.harm import Sign, next_call
-from mcp_tui.judge.seen import SIGNALS, Seen, SeenCall, signal_name
+from mcp_tui.judge.observed_run import SIGNALS, ObservedCall, ObservedRun, signal_name
 from mcp_tui.probe.report import EvidenceItem
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import shown
@@ -15,7 +15,7 @@ EXACT_SECONDS: Final = 0.2
 """Seconds by which a time may be wrong that is told as exact."""
 
 
-def not_called(seen: Seen) -> str:
+def not_called(seen: ObservedRun) -> str:
     """Returns why there was no call to be judged."""
     end = ended(seen)
     if not seen.servers and seen.transport == "stdio":
@@ -29,7 +29,7 @@ def not_called(seen: Seen) -> str:
     return f"it did not call {seen.tool or 'a tool'}{end}"
 
 
-def ended(seen: Seen) -> str:
+def ended(seen: ObservedRun) -> str:
     """Returns how the client ended, as the end of a sentence; empty where the judge ended it."""
     if seen.exit is None or seen.stopped:
         return ""
@@ -38,17 +38,17 @@ def ended(seen: Seen) -> str:
     return f", and ended with status {seen.exit}"
 
 
-def client_ended(seen: Seen) -> str:
+def client_ended(seen: ObservedRun) -> str:
     """Returns that the client ended, with its status where that was seen."""
     return "the client ended" if seen.exit is None else f"the client ended (status {seen.exit})"
 
 
-def crashed(seen: Seen) -> bool:
+def crashed(seen: ObservedRun) -> bool:
     """Whether a signal ended the client that the judge did not send."""
     return seen.exit is not None and seen.exit < 0 and not seen.stopped and seen.experiment not in SIGNALS
 
 
-def lag(call: SeenCall) -> str:
+def lag(call: ObservedCall) -> str:
     """Returns the seconds between a call and its cancel, as a range where both were read too late to be exact."""
     at = call.cancelled_at or call.at
     least = (call.cancelled_since or at) - call.at
@@ -58,7 +58,7 @@ def lag(call: SeenCall) -> str:
     return f"{at - call.at:.2f} s"
 
 
-def way(call: SeenCall) -> str:
+def way(call: ObservedCall) -> str:
     """Returns how a call was cancelled."""
     words = {
         Signal.NOTIFICATION: "by notifications/cancelled",
@@ -68,24 +68,24 @@ def way(call: SeenCall) -> str:
     return words.get(call.signal or Signal.NONE, "")
 
 
-def given_up_after(seen: Seen, call: SeenCall) -> float | None:
+def given_up_after(seen: ObservedRun, call: ObservedCall) -> float | None:
     """Returns the seconds after which a call was seen to be given up."""
     sign = seen.sign(call)
     times = [each for each in (call.cancelled_at, None if sign is None else sign[0]) if each is not None]
     return min(times) - call.at if times else None
 
 
-def went_on_before(seen: Seen, call: SeenCall, gone: float) -> bool:
+def went_on_before(seen: ObservedRun, call: ObservedCall, gone: float) -> bool:
     """Whether the client made its next call on the same connection, before it ended that."""
     return any(each.connection == call.connection and call.at < each.at < gone for each in seen.nexts)
 
 
-def answered_before(seen: Seen, call: SeenCall, gone: float) -> bool:
+def answered_before(seen: ObservedRun, call: ObservedCall, gone: float) -> bool:
     """Whether the client had its answer before it ended its connection and itself."""
     return call.answered_at is not None and call.answered_at < min(gone, seen.ended_at or gone)
 
 
-def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
+def timeline(seen: ObservedRun, call: ObservedCall) -> Iterator[EvidenceItem]:
     """Yields what was seen of a call, in order."""
     marks: list[tuple[float, str]] = [(call.at, f"{call.tool} was called")]
     if call.cancelled_at is not None:
@@ -107,7 +107,9 @@ def timeline(seen: Seen, call: SeenCall) -> Iterator[EvidenceItem]:
         yield EvidenceItem(what, at - call.at)
 
 
-def harmed_timeline(seen: Seen, call: SeenCall, what: str, found: list[Sign]) -> list[EvidenceItem]:
+def harmed_timeline(
+    seen: ObservedRun, call: ObservedCall, what: str, found: list[Sign]
+) -> list[EvidenceItem]:
     """Returns what was seen of a call and of its harm, in order; ``what`` is what the judge did."""
     items = [*timeline(seen, call), *(EvidenceItem(each.words, each.at - call.at) for each in found)]
     if seen.acted_at is not None:
@@ -120,7 +122,7 @@ def harmed_timeline(seen: Seen, call: SeenCall, what: str, found: list[Sign]) ->
     return sorted(items, key=lambda each: each.at or 0.0)
 
 
-def ends(seen: Seen) -> Iterator[EvidenceItem]:
+def ends(seen: ObservedRun) -> Iterator[EvidenceItem]:
     """Yields in order how each server ended, from what was done to the client or else from the start of the run."""
     since = seen.acted_at or seen.began
     marks = [] if seen.ended_at is None else [(seen.ended_at, client_ended(seen))]

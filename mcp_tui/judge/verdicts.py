@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from mcp_tui.judge.harm import LOST_ANSWER, Sign, harm, next_call, open_call, settled
-from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
-from mcp_tui.judge.seen import (
+from mcp_tui.judge.observed_run import (
     CONNECTION_END_SECONDS,
     REACHED_SHARE,
     SIGNALS,
-    Seen,
-    SeenCall,
-    SeenQuestion,
+    ObservedCall,
+    ObservedQuestion,
+    ObservedRun,
     control_name,
 )
+from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.timelines import (
     answered_before,
     client_ended,
@@ -42,7 +42,7 @@ from mcp_tui.protocol.messages import shown
 from mcp_tui.protocol.responses import CROSSING_SECONDS
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, REVISIONS, Revision
 
-Runs = Mapping[str, Seen]
+Runs = Mapping[str, ObservedRun]
 """The runs that were made, by their names."""
 
 MADE_FOR_PROGRAMS: Final = re.compile(
@@ -314,7 +314,7 @@ class Judging:
 
     # -- what may do harm ----------------------------------------------------------------------------------------
 
-    def _control(self, name: str) -> Seen | None:
+    def _control(self, name: str) -> ObservedRun | None:
         """Returns the control run of a run: the same, and nothing came late."""
         return self.runs.get(control_name(name))
 
@@ -401,9 +401,9 @@ class Judging:
             return self._inapplicable("K-10", "it declares nothing that a server could ask for")
         return self._taken_back(seen, seen.call)
 
-    def _taken_back(self, seen: Seen, call: SeenCall) -> Finding:
+    def _taken_back(self, seen: ObservedRun, call: ObservedCall) -> Finding:
         """Judges what a client did with the questions that were taken back; the first one was not."""
-        first, *others = seen.questions or [SeenQuestion("", call.at)]
+        first, *others = seen.questions or [ObservedQuestion("", call.at)]
         if first.answered_at is None or not others:
             return self._unseen("K-10", "it did not answer a question that was not taken back")
         took = first.answered_at - first.asked_at
@@ -546,7 +546,7 @@ class Judging:
         )
         return self._passed("K-14", f"the server was ended: {steps}", *told)
 
-    def _session(self, seen: Seen) -> Finding:
+    def _session(self, seen: ObservedRun) -> Finding:
         """Judges over HTTP whether the client deleted each session that it opened."""
         if not seen.sessions and self._era(seen).modern:
             return self._inapplicable("K-14", "2026-07-28 has no sessions")
@@ -566,7 +566,7 @@ class Judging:
             return self._broken("K-14", f"it ended and did not delete its session{of}", *told)
         return self._passed("K-14", "it deleted its session", *told)
 
-    def _era(self, seen: Seen) -> Revision:
+    def _era(self, seen: ObservedRun) -> Revision:
         """Returns the protocol version that a run was in."""
         return REVISIONS.get(seen.revision, self.revision)
 

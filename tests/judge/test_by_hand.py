@@ -75,8 +75,8 @@ class Played:
                 await self._send("notifications/cancelled", {"requestId": self._id, "reason": "enough"})
             if "Enter" in text and "If it cannot" not in text:
                 said = next((each for words, each in self.says.items() if words in text), "")
-                assert self.judge.stage is not None
-                self.judge.stage.said(said)
+                assert self.judge.trial is not None
+                self.judge.trial.said(said)
 
     async def _send(self, method: str, params: dict[str, Any]) -> None:
         if self._server is None:

@@ -10,9 +10,9 @@ from typing import Final
 import httpx
 import pytest
 
+from mcp_tui.judge.client_trial import ClientTrial
+from mcp_tui.judge.observed_run import ObservedRun
 from mcp_tui.judge.rules import CLIENT_RULES
-from mcp_tui.judge.seen import Seen
-from mcp_tui.judge.stage import Stage
 from mcp_tui.probe.report import Verdict
 from tests.cli.running import MCP_TUI, SERVERS
 from tests.judge.judging import CELLS, PLANTED, client, fallen, judged
@@ -32,8 +32,8 @@ def script(*lines: str) -> tuple[str, ...]:
 
 
 async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Path):
-    stage = Stage(Seen(experiment="", transport="http"), tmp_path, arguments={})
-    await stage.open()
+    trial = ClientTrial(ObservedRun(experiment="", transport="http"), tmp_path, arguments={})
+    await trial.open()
     headers = {"Accept": "application/json, text/event-stream"}
     params = {
         "protocolVersion": "2025-11-25",
@@ -42,14 +42,14 @@ async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Pat
     }
     async with httpx.AsyncClient(headers=headers) as client:
         opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-        opened = [await client.post(stage.url, json=opening) for _ in range(2)]
+        opened = [await client.post(trial.url, json=opening) for _ in range(2)]
         for each in opened:
             named = {"Mcp-Session-Id": each.headers["Mcp-Session-Id"]}
             await client.post(
-                stage.url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=named
+                trial.url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=named
             )
-    await stage.close()
-    assert [each.connection for each in stage.seen.sessions] == [0, 1]
+    await trial.close()
+    assert [each.connection for each in trial.seen.sessions] == [0, 1]
 
 
 @pytest.mark.slow

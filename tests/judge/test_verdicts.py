@@ -10,17 +10,17 @@ import pytest
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
 from mcp_tui.judge.observed_connection import ObservedConnection
-from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
-from mcp_tui.judge.run import ClientReport
-from mcp_tui.judge.seen import (
+from mcp_tui.judge.observed_run import (
+    ObservedCall,
+    ObservedHttpSession,
+    ObservedQuestion,
+    ObservedRun,
+    ObservedServer,
     OutputLine,
-    Seen,
-    SeenCall,
-    SeenQuestion,
-    SeenServer,
-    SeenSession,
     control_name,
 )
+from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
+from mcp_tui.judge.run import ClientReport
 from mcp_tui.judge.verdicts import Judging, judge
 from mcp_tui.probe.report import Finding, Verdict
 from mcp_tui.protocol.events import Origin, Signal, Violation
@@ -46,33 +46,35 @@ INITIALIZED: Final[dict[str, Any]] = {
 pytestmark = pytest.mark.sends_anything
 
 
-def call(at: float = 10.0, **more: Any) -> SeenCall:
-    return SeenCall("stubborn", at, 0, 1, **more)
+def call(at: float = 10.0, **more: Any) -> ObservedCall:
+    return ObservedCall("stubborn", at, 0, 1, **more)
 
 
-def cancelled(at: float = 12.0, reason: object = "too slow", **more: Any) -> SeenCall:
+def cancelled(at: float = 12.0, reason: object = "too slow", **more: Any) -> ObservedCall:
     return call(cancelled_at=at, signal=Signal.NOTIFICATION, reason=reason, answered_at=13.0, **more)
 
 
-def following(at: float = 12.5, answered_at: float = 13.1, **more: Any) -> SeenCall:
-    return SeenCall("add", at, 0, 2, answered_at=answered_at, **more)
+def following(at: float = 12.5, answered_at: float = 13.1, **more: Any) -> ObservedCall:
+    return ObservedCall("add", at, 0, 2, answered_at=answered_at, **more)
 
 
-def run(name: str = "limit", *calls: SeenCall, nexts: tuple[SeenCall, ...] = (), **more: Any) -> Seen:
+def run(
+    name: str = "limit", *calls: ObservedCall, nexts: tuple[ObservedCall, ...] = (), **more: Any
+) -> ObservedRun:
     """A run whose client ended its server and itself at 20 s."""
     given: dict[str, Any] = {
         "tool": "stubborn",
         "requests": 3,
-        "servers": [SeenServer(7, 9.0, 20.0, [], 20.1)],
+        "servers": [ObservedServer(7, 9.0, 20.0, [], 20.1)],
         "exit": 0,
         "ended_at": 20.0,
         "acted_at": 13.0,
         **more,
     }
-    return Seen(experiment=name, calls=[*calls], nexts=[*nexts], **given)
+    return ObservedRun(experiment=name, calls=[*calls], nexts=[*nexts], **given)
 
 
-def found(rule: str, *runs: Seen, revision: Any = LATEST_HANDSHAKE) -> Finding:
+def found(rule: str, *runs: ObservedRun, revision: Any = LATEST_HANDSHAKE) -> Finding:
     return judge({each.experiment: each for each in runs}, revision, "stdio")[rule]
 
 
@@ -92,16 +94,16 @@ GAVE_UP: Final = OutputLine(12.0, "stdout", "gave up")
         (run("limit", call(), gave_up=OutputLine(9.0, "stdout", "gave up")), UNSEEN, "it ends the server"),
         (run("limit", call(answered_at=19.0)), UNSEEN, "it was not seen to give the call up"),
         (run("limit", call(answered_at=20.1)), UNSEEN, "it ends the server, 10.00 s after the call"),
-        (run("limit", call(answered_at=40.0), servers=[SeenServer(7, 9.0)], stopped=True, exit=None),
+        (run("limit", call(answered_at=40.0), servers=[ObservedServer(7, 9.0)], stopped=True, exit=None),
          UNSEEN, "it was not seen to give the call up"),
         (run("limit", servers=[], requests=0, exit=1), UNSEEN, "it did not start the server, and ended with status 1"),
         (run("limit", requests=0), UNSEEN, "it sent no request"),
-        (run("limit", SeenCall("count", 10.0)), UNSEEN, "it called count instead of stubborn"),
+        (run("limit", ObservedCall("count", 10.0)), UNSEEN, "it called count instead of stubborn"),
         (run("limit"), UNSEEN, "it did not call stubborn"),
     ],
 )  # fmt: skip
 def test_that_a_call_was_given_up_is_known_from_a_cancel_a_line_or_the_next_call(
-    seen: Seen, verdict: Verdict, words: str
+    seen: ObservedRun, verdict: Verdict, words: str
 ):
     finding = found("K-01", seen)
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
@@ -117,7 +119,7 @@ def test_a_cancel_with_an_id_of_nothing_was_to_name_what_is_in_progress():
     stray = talked(INITIALIZE, cancel("0"), name="initialize", handshake=False)
     stray.initialize_at = 10.0
     assert found("K-05", stray).verdict is FAIL
-    task = SeenCall("research", 10.0, is_task=True)
+    task = ObservedCall("research", 10.0, is_task=True)
     other = run("task", task, tool="research", strays=["'x'"])
     assert found("K-06", other).sentence == "it cancelled 'x', which is not a task of the server"
 
@@ -129,7 +131,7 @@ def test_a_stop_that_comes_with_the_limit_was_seen_by_nobody():
     assert found("K-02", limit, run("stop", cancelled(11.9))).verdict is UNSEEN
 
 
-def talked(*frames: dict[str, Any], name: str = "limit", handshake: bool = True) -> Seen:
+def talked(*frames: dict[str, Any], name: str = "limit", handshake: bool = True) -> ObservedRun:
     """A run in which these messages passed, a second apart; those with a result or an error are the server's."""
     observed = ObservedConnection()
     opening: tuple[dict[str, Any], ...] = (INITIALIZE, INITIALIZED) if handshake else ()
@@ -184,7 +186,7 @@ QUESTION: Final[dict[str, Any]] = {"id": "q", "method": "elicitation/create", "p
         ("K-12", talked(called(5, token=6), called(6, token=6))),
     ],
 )  # fmt: skip
-def test_what_a_tap_sees_breaks_one_rule_and_no_other(rule: str, seen: Seen):
+def test_what_a_tap_sees_breaks_one_rule_and_no_other(rule: str, seen: ObservedRun):
     findings = judge({"limit": seen}, LATEST_HANDSHAKE, "stdio")
     assert {each.rule for each in findings.values() if each.verdict is FAIL} == {rule}
     assert findings[rule].evidence
@@ -199,16 +201,16 @@ def test_a_token_is_free_again_when_its_call_is_over():
     assert findings["K-12"].verdict is UNSEEN  # too few
 
 
-def judged(rule: str, seen: Seen, control: Seen | None = None) -> Finding:
+def judged(rule: str, seen: ObservedRun, control: ObservedRun | None = None) -> Finding:
     """The finding on a run, with its control run, which ends as a client does that nothing harms."""
     control = control or run(seen.experiment, *seen.calls, nexts=(following(),))
     runs = {seen.experiment: seen, control_name(seen.experiment): control}
     return judge(runs, LATEST_HANDSHAKE, "stdio")[rule]
 
 
-def waiting(at: float = 12.5, **more: Any) -> SeenCall:
+def waiting(at: float = 12.5, **more: Any) -> ObservedCall:
     """A next call that was made, and never answered."""
-    return SeenCall("add", at, 0, 2, **more)
+    return ObservedCall("add", at, 0, 2, **more)
 
 
 def said(stream: str, text: str, at: float = 13.05) -> list[OutputLine]:
@@ -230,7 +232,11 @@ def said(stream: str, text: str, at: float = 13.05) -> list[OutputLine]:
         ({"nexts": (following(), waiting(13.05))}, WARNING, "it called add before its next call was answered"),
         ({"nexts": (following(cancelled_at=18.1),)}, WARNING, "it cancelled its next call 5.0 s"),
         ({"nexts": (following(cancelled_at=13.0),)}, UNSEEN, "nothing shows"),
-        ({"nexts": (following(),), "servers": [SeenServer(7, 9.0), SeenServer(8, 13.2)]}, WARNING, "started its server"),
+        (
+            {"nexts": (following(),), "servers": [ObservedServer(7, 9.0), ObservedServer(8, 13.2)]},
+            WARNING,
+            "started its server",
+        ),
         ({"nexts": (following(), following(15.0))}, WARNING, "it made 3 calls"),
         ({"nexts": (following(),), "lines": said("stderr", "Error: no request 1")}, WARNING, "an error surfaced: Error: no"),
         ({"nexts": (following(),), "lines": said("stdout", "Traceback")}, WARNING, "an error surfaced"),
@@ -263,8 +269,8 @@ def test_what_a_client_does_in_any_case_is_no_harm(more: dict[str, Any]):
 
 
 def test_a_client_that_opens_a_connection_for_each_call_starts_no_server_again():
-    ended = [SeenServer(7, 9.0, 13.1, [], 13.2), SeenServer(8, 14.0, 20.0, [], 20.1)]
-    left = [SeenServer(7, 9.0), SeenServer(8, 14.0, 20.0, [], 20.1)]
+    ended = [ObservedServer(7, 9.0, 13.1, [], 13.2), ObservedServer(8, 14.0, 20.0, [], 20.1)]
+    left = [ObservedServer(7, 9.0), ObservedServer(8, 14.0, 20.0, [], 20.1)]
     answer = "crossing, answer first"
     fine = run("crossing, cancel first", cancelled(), nexts=(following(),))
     for servers, verdict in ((ended, PASS), (left, FAIL)):
@@ -308,7 +314,7 @@ def test_late_progress_is_judged_where_it_was_asked_for():
 
 def test_a_cancel_of_a_call_whose_answer_was_lost_is_harm_and_breaks_no_other_rule():
     seen = run(
-        "limit", cancelled(), nexts=(SeenCall("add", 14.0, 0, 2, answered_at=15.0, cancelled_at=46.0),)
+        "limit", cancelled(), nexts=(ObservedCall("add", 14.0, 0, 2, answered_at=15.0, cancelled_at=46.0),)
     )
     seen.events = [Violation(at=46.0, rule="cancel-over", detail="a cancel of 2", id=2, by=Origin.CLIENT)]
     findings = judge({"limit": seen}, LATEST_HANDSHAKE, "stdio")
@@ -316,23 +322,23 @@ def test_a_cancel_of_a_call_whose_answer_was_lost_is_harm_and_breaks_no_other_ru
 
 
 def test_a_client_that_cancels_each_answered_call_breaks_k_04_however_soon():
-    answered = SeenCall(
+    answered = ObservedCall(
         "add", 10.0, 0, 2, answered_at=10.001, cancelled_at=10.002, signal=Signal.NOTIFICATION
     )
     assert found("K-04", run("ids", cancelled(), nexts=(answered,), acted_at=None)).verdict is FAIL
 
 
-def asked(*others: SeenQuestion, **more: Any) -> Seen:
+def asked(*others: ObservedQuestion, **more: Any) -> ObservedRun:
     """A run whose first question is answered after 1.5 s, and whose others are taken back."""
     given: dict[str, Any] = {
         "tool": "ask", "asks": "form", "acted_at": 11.6, "watched": 6.0, "nexts": (following(),), **more,
     }  # fmt: skip
-    first = SeenQuestion("q1", 10.0, None, 11.5)
-    return run("question", SeenCall("ask", 10.0, answered_at=13.0), questions=[first, *others], **given)
+    first = ObservedQuestion("q1", 10.0, None, 11.5)
+    return run("question", ObservedCall("ask", 10.0, answered_at=13.0), questions=[first, *others], **given)
 
 
-def taken_back(answered_at: float | None = None, *, is_error: bool = False) -> SeenQuestion:
-    return SeenQuestion("q2", 11.6, 11.6, answered_at, is_error)
+def taken_back(answered_at: float | None = None, *, is_error: bool = False) -> ObservedQuestion:
+    return ObservedQuestion("q2", 11.6, 11.6, answered_at, is_error)
 
 
 @cases(
@@ -353,7 +359,7 @@ def taken_back(answered_at: float | None = None, *, is_error: bool = False) -> S
     ],
 )  # fmt: skip
 def test_a_question_counts_where_the_client_answers_one_that_was_not_taken_back(
-    seen: Seen, verdict: Verdict, words: str
+    seen: ObservedRun, verdict: Verdict, words: str
 ):
     finding = judged("K-10", seen, asked())
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
@@ -385,7 +391,7 @@ def test_a_cancel_of_nothing_is_ignored(more: dict[str, Any], words: str):
     ],
 )
 def test_a_maximum_is_missed_only_where_the_client_says_that_it_has_one(
-    seen: SeenCall, maximum: float, verdict: Verdict
+    seen: ObservedCall, maximum: float, verdict: Verdict
 ):
     seen.tool = "count"
     kept = run("progress", seen, tool="count", maximum=maximum, watched=9.0, stopped=True)
@@ -395,7 +401,7 @@ def test_a_maximum_is_missed_only_where_the_client_says_that_it_has_one(
 
 def test_a_limit_that_looked_shorter_because_its_call_came_late_is_no_reset():
     late = run("limit", cancelled(11.2), timeout=2.0)
-    usual = SeenCall("count", 10.0, reports=True, cancelled_at=12.0)
+    usual = ObservedCall("count", 10.0, reports=True, cancelled_at=12.0)
     kept = run("progress", usual, tool="count", timeout=2.0, maximum=8.0, watched=9.0)
     assert found("K-13", late, kept).verdict is ABSENT
 
@@ -403,15 +409,15 @@ def test_a_limit_that_looked_shorter_because_its_call_came_late_is_no_reset():
 @cases(
     ("server", "verdict", "words"),
     [
-        (SeenServer(7, 9.0, 19.0, [(20.0, 15)], 21.0), PASS, "stdin closed, then SIGTERM, then killed"),
-        (SeenServer(7, 9.0, 19.0, [], 21.0), PASS, "stdin closed, then killed"),
-        (SeenServer(7, 9.0, 19.5, [(19.0, 15)], 21.0), WARNING, "before its stdin was closed"),
-        (SeenServer(7, 9.0, None, [], 21.0), WARNING, "before its stdin was closed"),
-        (SeenServer(7, 9.0, 19.0, [], None, left=True), WARNING, "left its server behind"),
+        (ObservedServer(7, 9.0, 19.0, [(20.0, 15)], 21.0), PASS, "stdin closed, then SIGTERM, then killed"),
+        (ObservedServer(7, 9.0, 19.0, [], 21.0), PASS, "stdin closed, then killed"),
+        (ObservedServer(7, 9.0, 19.5, [(19.0, 15)], 21.0), WARNING, "before its stdin was closed"),
+        (ObservedServer(7, 9.0, None, [], 21.0), WARNING, "before its stdin was closed"),
+        (ObservedServer(7, 9.0, 19.0, [], None, left=True), WARNING, "left its server behind"),
     ],
 )
 def test_a_normal_exit_closes_stdin_first_and_leaves_nothing(
-    server: SeenServer, verdict: Verdict, words: str
+    server: ObservedServer, verdict: Verdict, words: str
 ):
     finding = found("K-14", run("exit", servers=[server], tool="add"))
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
@@ -419,7 +425,7 @@ def test_a_normal_exit_closes_stdin_first_and_leaves_nothing(
 
 
 def test_a_client_that_looks_first_gives_the_handshake_up_with_its_last_server():
-    servers = [SeenServer(7, 1.0, 1.1, [], 1.2), SeenServer(8, 1.5, 4.0, [], 4.1)]
+    servers = [ObservedServer(7, 1.0, 1.1, [], 1.2), ObservedServer(8, 1.5, 4.0, [], 4.1)]
     seen = run("initialize", servers=servers, initialize_at=1.6, began=0.5, acted_at=None)
     assert [each.at for each in found("K-05", seen).evidence] == pytest.approx([1.0, 1.1, 3.5])
 
@@ -431,7 +437,7 @@ def test_a_rule_of_one_era_names_the_version_that_its_clause_stands_in():
 
 
 def test_how_servers_ended_is_told_in_order():
-    killed = run("exit", servers=[SeenServer(7, 9.0, 15.0, [(17.0, 15)], 19.0)])
+    killed = run("exit", servers=[ObservedServer(7, 9.0, 15.0, [(17.0, 15)], 19.0)])
     told = [(each.at, each.what) for each in found("K-14", killed).evidence]
     assert told == sorted(told, key=lambda each: each[0] or 0.0)
     assert len(told) == 4
@@ -446,7 +452,7 @@ def test_a_cancel_that_was_read_late_is_told_as_a_range():
 
 
 def test_what_happened_before_a_signal_is_not_told_as_its_effect():
-    first, second = SeenServer(7, 9.0, None, [(11.9, 15)], 12.9), SeenServer(8, 13.0, 20.0, [], 20.1)
+    first, second = ObservedServer(7, 9.0, None, [(11.9, 15)], 12.9), ObservedServer(8, 13.0, 20.0, [], 20.1)
     told = found("K-15", run("sigterm", call(), servers=[first, second])).evidence
     assert [(each.at, each.what) for each in told[:3]] == [
         (pytest.approx(-1.1), "before SIGTERM: process 7 got SIGTERM"),
@@ -456,8 +462,8 @@ def test_what_happened_before_a_signal_is_not_told_as_its_effect():
 
 
 def test_what_is_left_behind_is_told_by_the_signal():
-    left: dict[str, Any] = {"servers": [SeenServer(7, 9.0, 14.0, [], None, left=True)]}
-    ended: dict[str, Any] = {"servers": [SeenServer(7, 9.0, 14.0, [], 15.0)]}
+    left: dict[str, Any] = {"servers": [ObservedServer(7, 9.0, 14.0, [], None, left=True)]}
+    ended: dict[str, Any] = {"servers": [ObservedServer(7, 9.0, 14.0, [], 15.0)]}
     finding = found(
         "K-15", run("sigint", call(), **left), run("sigterm", call(), **ended), run("sigkill", call(), **left)
     )
@@ -481,7 +487,7 @@ def test_an_interrupted_client_may_cancel_or_end_the_server_but_not_forget_the_c
     assert {item.what.partition(":")[0] for item in finding.evidence} == {"SIGINT", "SIGTERM"}
 
 
-def closed(at: float) -> SeenCall:
+def closed(at: float) -> ObservedCall:
     return call(cancelled_at=at, signal=Signal.STREAM_CLOSED)
 
 
@@ -493,8 +499,8 @@ def closed(at: float) -> SeenCall:
         ("K-01", run("limit", closed(12.1), gave_up=GAVE_UP), PASS, "by closing its stream"),
         ("K-01", run("limit", closed(19.9), nexts=(following(19.95),)), PASS, "by closing its stream"),
         ("K-01", run("limit", call()), UNSEEN, "it was not seen to give the call up"),
-        ("K-01", run("limit", call(), sessions=[SeenSession(0, 9.0, 12.1)]), UNSEEN, "it ends the session"),
-        ("K-01", run("limit", call(), nexts=(SeenCall("add", 12.5, 1),)), UNSEEN, "it was not seen"),
+        ("K-01", run("limit", call(), sessions=[ObservedHttpSession(0, 9.0, 12.1)]), UNSEEN, "it ends the session"),
+        ("K-01", run("limit", call(), nexts=(ObservedCall("add", 12.5, 1),)), UNSEEN, "it was not seen"),
         ("K-03", run("sigkill", closed(19.9)), UNSEEN, "it sent no cancel"),
         ("K-04", run("limit", closed(12.0)), ABSENT, "which names no request"),
         ("K-05", run("initialize", initialize_at=10.0, abandoned_at=12.0), UNSEEN, "lost with that"),
@@ -504,18 +510,18 @@ def closed(at: float) -> SeenCall:
         ("K-05", run("initialize", initialize_at=10.0, exit=-6), UNSEEN, "ended by SIGABRT"),
         ("K-05", run("initialize", initialize_at=10.0, timeout=30.0, exit=1), UNSEEN, "to reach its limit"),
         ("K-07", run("limit", closed(12.0), nexts=(following(),), acted_at=None), UNSEEN, "could not come"),
-        ("K-14", run("exit", sessions=[SeenSession(0, 9.0, 19.0)]), PASS, "it deleted its session"),
-        ("K-14", run("exit", sessions=[SeenSession(0, 9.0, 9.5), SeenSession(1, 9.6)]), WARNING, "(1 of 2)"),
+        ("K-14", run("exit", sessions=[ObservedHttpSession(0, 9.0, 19.0)]), PASS, "it deleted its session"),
+        ("K-14", run("exit", sessions=[ObservedHttpSession(0, 9.0, 9.5), ObservedHttpSession(1, 9.6)]), WARNING, "(1 of 2)"),
         ("K-14", run("exit"), UNSEEN, "it opened no session"),
         ("K-14", run("exit", revision="2026-07-28"), ABSENT, "has no sessions"),
-        ("K-14", run("exit", sessions=[SeenSession(0, 9.0)], exit=-6), UNSEEN, "ended by SIGABRT"),
+        ("K-14", run("exit", sessions=[ObservedHttpSession(0, 9.0)], exit=-6), UNSEEN, "ended by SIGABRT"),
         ("K-15", run("sigint", call()), ABSENT, "it starts no server"),
         ("K-16", run("sigint", closed(19.9)), PASS, "by closing its stream"),
         ("K-16", run("sigint", call()), WARNING, "it ended, and sent no cancel"),
     ],
 )  # fmt: skip
 def test_over_http_nothing_is_judged_that_the_end_of_a_connection_may_hide(
-    rule: str, seen: Seen, verdict: Verdict, words: str
+    rule: str, seen: ObservedRun, verdict: Verdict, words: str
 ):
     seen.transport, seen.servers = "http", []
     finding = judge({seen.experiment: seen}, LATEST_HANDSHAKE, "http")[rule]
@@ -543,12 +549,14 @@ def test_a_reason_is_text_for_a_person(reason: object, verdict: Verdict):
 def test_what_the_server_takes_back_is_nothing_in_2026_and_other_runs_judge_nothing():
     assert found("K-05", run("initialize", initialize_at=0.6)).verdict is PASS
     assert found("K-05", run("initialize")).verdict is ABSENT
-    waits = run("initialize", initialize_at=0.6, stopped=True, servers=[SeenServer(7, 9.0)], ended_at=None)
+    waits = run(
+        "initialize", initialize_at=0.6, stopped=True, servers=[ObservedServer(7, 9.0)], ended_at=None
+    )
     assert found("K-05", waits).verdict is UNSEEN
     killed = run("initialize", initialize_at=10.0, stopped=True, stopped_at=20.0)
     assert found("K-05", killed).verdict is UNSEEN
-    assert found("K-06", run("task", SeenCall("research", 10.0), tool="research")).verdict is ABSENT
-    task = SeenCall("research", 10.0, is_task=True, cancelled_at=11.0, signal=Signal.TASKS_CANCEL)
+    assert found("K-06", run("task", ObservedCall("research", 10.0), tool="research")).verdict is ABSENT
+    task = ObservedCall("research", 10.0, is_task=True, cancelled_at=11.0, signal=Signal.TASKS_CANCEL)
     assert found("K-06", run("task", task, tool="research")).verdict is PASS
     assert found("K-11", run("unknown-cancel", call(answered_at=13.0), nexts=(following(),))).verdict is PASS
     assert found("K-11", run("unknown-cancel", call(answered_at=13.0), exit=1)).verdict is UNSEEN

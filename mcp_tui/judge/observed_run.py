@@ -55,7 +55,7 @@ class OutputLine:
 
 
 @dataclass(slots=True, eq=False)
-class SeenCall:
+class ObservedCall:
     """A call of a tool. ``connection`` is the number of the connection that it came on.
 
     ``at`` is when it was read and ``since`` a time at which it was not there yet; the same of its cancel.
@@ -79,7 +79,7 @@ class SeenCall:
 
 
 @dataclass(slots=True, eq=False)
-class SeenQuestion:
+class ObservedQuestion:
     """A question of the judge's to the client. ``is_error``: it was answered with an error."""
 
     id: RequestId
@@ -90,7 +90,7 @@ class SeenQuestion:
 
 
 @dataclass(slots=True, eq=False)
-class SeenSession:
+class ObservedHttpSession:
     """One session over HTTP that the client opened, with the number of its connection."""
 
     connection: int
@@ -99,7 +99,7 @@ class SeenSession:
 
 
 @dataclass(slots=True, eq=False)
-class SeenServer:
+class ObservedServer:
     """One process that the client started as its server. ``signals`` are times and numbers.
 
     ``left``: it still ran when nobody waited for its end any more, and the judge ended it.
@@ -120,7 +120,7 @@ class SeenServer:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Seen:
+class ObservedRun:
     """One run. Times are monotonic seconds; ``experiment`` is the name of what was to happen.
 
     ``timeout`` and ``maximum`` are the limits that the client is to set, ``limit`` is the one that it was seen to have.
@@ -142,14 +142,14 @@ class Seen:
     client: str = ""
     revision: str = ""
     events: list[ev.Event] = field(default_factory=list[ev.Event])
-    servers: list[SeenServer] = field(default_factory=list[SeenServer])
-    calls: list[SeenCall] = field(default_factory=list[SeenCall])
-    nexts: list[SeenCall] = field(default_factory=list[SeenCall])
+    servers: list[ObservedServer] = field(default_factory=list[ObservedServer])
+    calls: list[ObservedCall] = field(default_factory=list[ObservedCall])
+    nexts: list[ObservedCall] = field(default_factory=list[ObservedCall])
     tool: str = ""
     requests: int = 0
     initialize_at: float | None = None
     abandoned_at: float | None = None
-    sessions: list[SeenSession] = field(default_factory=list[SeenSession])
+    sessions: list[ObservedHttpSession] = field(default_factory=list[ObservedHttpSession])
     tools: list[str] = field(default_factory=list[str])
     lines: list[OutputLine] = field(default_factory=list[OutputLine])
     gave_up: OutputLine | None = None
@@ -160,7 +160,7 @@ class Seen:
     stopped: bool = False
     stopped_at: float = 0.0
     acted_at: float | None = None
-    questions: list[SeenQuestion] = field(default_factory=list[SeenQuestion])
+    questions: list[ObservedQuestion] = field(default_factory=list[ObservedQuestion])
     watched: float = 0.0
     held_up: float = 0.0
     next_shown: bool = False
@@ -168,7 +168,7 @@ class Seen:
     asks: str = ""
 
     @property
-    def call(self) -> SeenCall | None:
+    def call(self) -> ObservedCall | None:
         """The call that the experiment is about: the first of its tool."""
         return next((each for each in self.calls if each.tool == self.tool), None)
 
@@ -178,14 +178,14 @@ class Seen:
             if isinstance(event, ev.Violation) and event.by is ev.Origin.CLIENT:
                 yield event
 
-    def gone_at(self, call: SeenCall) -> float | None:
+    def gone_at(self, call: ObservedCall) -> float | None:
         """When the client ended what a call was made on: its server, or over HTTP its session."""
         if self.transport == "http":
             found = (each.deleted_at for each in self.sessions if each.connection == call.connection)
             return next(found, None)
         return self.servers[call.connection].over_at if call.connection < len(self.servers) else None
 
-    def sign(self, call: SeenCall) -> tuple[float, str] | None:
+    def sign(self, call: ObservedCall) -> tuple[float, str] | None:
         """Returns when and how the client was seen to have given a call up: by a line of its output, or by the next call."""
         # A client whose call was answered goes on because of that: only what came before is a sign.
         until = call.answered_at if call.answered_at is not None else float("inf")
@@ -205,7 +205,7 @@ class Seen:
             found.append((self.ended_at, "it ended"))
         return min(found, default=None)
 
-    def cancels(self, call: SeenCall) -> bool:
+    def cancels(self, call: ObservedCall) -> bool:
         """Whether the client was seen to cancel a call. Its end closes its streams, too: it has to go on behind that."""
         at = call.cancelled_at
         if at is None or call.signal is not Signal.STREAM_CLOSED:

@@ -24,7 +24,13 @@ from mcp_tui.demo.server import LineChannel
 from mcp_tui.demo.tools import TOOLS, Run
 from mcp_tui.judge import harm, stub
 from mcp_tui.judge.observed_connection import ObservedConnection
-from mcp_tui.judge.seen import OutputLine, Seen, SeenCall, SeenServer, SeenSession
+from mcp_tui.judge.observed_run import (
+    ObservedCall,
+    ObservedHttpSession,
+    ObservedRun,
+    ObservedServer,
+    OutputLine,
+)
 from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Signal, Violation
@@ -66,10 +72,10 @@ _SIGNALS_OF_WAYS: Final = {
 }
 
 
-class HeldCall:
+class WithheldCall:
     """A call that is answered when the judge likes."""
 
-    def __init__(self, call: Call, seen: SeenCall) -> None:
+    def __init__(self, call: Call, seen: ObservedCall) -> None:
         self.call = call
         self.seen = seen
         self.over = asyncio.Event()
@@ -114,32 +120,32 @@ class Overheard(Channel):
 
 
 class WatchingLog(DemoLog):
-    """The log of the judge's server, which tells the stage."""
+    """The log of the judge's server, which reports to the trial."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, trial: ClientTrial) -> None:
         super().__init__(None, "stdio")
-        self._stage = stage
+        self._trial = trial
 
     def received(self, frame: Object, **http: Any) -> None:
         """Takes a message, over HTTP with its headers."""
         if http:
-            self._stage.posted(frame, http["headers"].get("mcp-session-id", ""))
+            self._trial.posted(frame, http["headers"].get("mcp-session-id", ""))
         super().received(frame, **http)
 
     def event(self, name: str, **fields: Any) -> None:
         """Takes one event."""
-        self._stage.logged(name, fields)
+        self._trial.logged(name, fields)
 
 
 class StubProcess(LineChannel):
     """One process that the client started as its server, with everything that passes through it."""
 
-    def __init__(self, stage: Stage, number: int, writer: asyncio.StreamWriter) -> None:
-        super().__init__(stage.setting)
+    def __init__(self, trial: ClientTrial, number: int, writer: asyncio.StreamWriter) -> None:
+        super().__init__(trial.setting)
         self.number = number
-        self.seen = SeenServer(began=monotonic())
+        self.seen = ObservedServer(began=monotonic())
         self.observed = ObservedConnection()
-        self._stage = stage
+        self._trial = trial
         self._writer = writer
 
     async def run(self, reader: asyncio.StreamReader) -> None:
@@ -154,7 +160,7 @@ class StubProcess(LineChannel):
         self.gone.set()
         self.close()
         self._writer.close()
-        self._stage.news()
+        self._trial.news()
 
     def _take(self, kind: bytes, data: bytes, since: float, at: float) -> None:
         match kind:
@@ -162,7 +168,7 @@ class StubProcess(LineChannel):
                 self.seen.pid = int(data)
             case b"o":
                 # The demo server handles a message within take(), so what it does now is about this connection.
-                self._stage.speaking, self._stage.read = self.number, (since, at)
+                self._trial.speaking, self._trial.read = self.number, (since, at)
                 self.observed.client_wrote(data, at)
                 self.take(data)
             case b"c":
@@ -170,9 +176,9 @@ class StubProcess(LineChannel):
             case _:
                 self.seen.signals += [(at, number) for number in data]
         # The stub decides nothing: whether a server obeys the end of its stdin and signals is decided here.
-        if kind in (b"c", b"s") and not self._stage.deaf:
+        if kind in (b"c", b"s") and not self._trial.deaf:
             self.end_process()
-        self._stage.news()
+        self._trial.news()
 
     def send(self, frame: Object) -> bool:
         raw = frames.encode(frame)
@@ -197,27 +203,27 @@ class StubProcess(LineChannel):
 class ClientOutput(asyncio.SubprocessProtocol):
     """What the client's process writes, and its end."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, trial: ClientTrial) -> None:
+        self._trial = trial
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Takes the process: it may have ended before whoever starts it goes on."""
-        self._stage.began(cast("asyncio.SubprocessTransport", transport))
+        self._trial.began(cast("asyncio.SubprocessTransport", transport))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Takes bytes of stdout or stderr."""
-        self._stage.wrote("stdout" if fd == 1 else "stderr", data)
+        self._trial.wrote("stdout" if fd == 1 else "stderr", data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Takes the end of one of them."""
-        self._stage.wrote("stdout" if fd == 1 else "stderr", b"")
+        self._trial.wrote("stdout" if fd == 1 else "stderr", b"")
 
     def process_exited(self) -> None:
         """Takes the end of the process."""
-        self._stage.ended()
+        self._trial.ended()
 
 
-class Stage:
+class ClientTrial:
     """One run. ``folder`` is where its socket is, and nothing else.
 
     ``deaf``: the server ignores the end of its stdin, and every signal but SIGKILL. ``silent``: it answers no handshake.
@@ -226,7 +232,7 @@ class Stage:
 
     def __init__(
         self,
-        seen: Seen,
+        seen: ObservedRun,
         folder: Path,
         *,
         speaks: str = "",
@@ -239,7 +245,7 @@ class Stage:
         self.silent = False
         self.gate = asyncio.Event()
         """Set when the next call may be answered."""
-        self.held: list[HeldCall] = []
+        self.withheld: list[WithheldCall] = []
         self.talks: list[StubProcess] = []
         self.arguments = arguments
         self._speaks = speaks
@@ -263,7 +269,7 @@ class Stage:
         self._opened: dict[str, ObservedConnection] = {}
         """What is seen of each session that was opened and that no message of the client has named yet."""
         self._overheard: list[ObservedConnection] = []
-        own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._hold)
+        own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._withhold_call)
         self.setting = Setting(
             log=WatchingLog(self),
             end=lambda _: None,
@@ -351,7 +357,7 @@ class Stage:
         if session not in self._sessions:
             opened = self._opened.pop(session, None)
             if opened is not None:
-                self.seen.sessions.append(SeenSession(opened.number, monotonic()))
+                self.seen.sessions.append(ObservedHttpSession(opened.number, monotonic()))
                 if self._sessions.get("") is opened:
                     del self._sessions[""]
             self._sessions[session] = opened or self._new_observed()
@@ -410,7 +416,7 @@ class Stage:
                 for observed in self._overheard:
                     observed.client_left(fields["id"])
         elif name == "disconnected":
-            for each in self.held:
+            for each in self.withheld:
                 if not each.reachable and each.seen.answered_at is None:
                     each.seen.closed_at = each.seen.closed_at or monotonic()
         elif name == "received" and fields.get("http_method") in ("GET", "DELETE"):
@@ -466,33 +472,33 @@ class Stage:
 
     # -- its tools -----------------------------------------------------------------------------------------------
 
-    def _seen(self, call: Call) -> SeenCall:
+    def _observed(self, call: Call) -> ObservedCall:
         # a task has no channel
         number = call.channel.number if isinstance(call.channel, (StubProcess, Overheard)) else self.speaking
         since, at = self._reads.get((number, call.id), (monotonic(), monotonic()))
         is_task = isinstance(call, Task)
-        return SeenCall(call.tool, at, number, call.id, call.reports, is_task, since)
+        return ObservedCall(call.tool, at, number, call.id, call.reports, is_task, since)
 
-    def _held(self, call: Call) -> HeldCall:
-        held = HeldCall(call, self._seen(call))
-        self.held.append(held)
-        self.seen.calls.append(held.seen)
+    def _withheld_call(self, call: Call) -> WithheldCall:
+        withheld = WithheldCall(call, self._observed(call))
+        self.withheld.append(withheld)
+        self.seen.calls.append(withheld.seen)
         self.news()
-        return held
+        return withheld
 
-    async def _hold(self, call: Call, **_: Any) -> None:
-        held = self._held(call)
+    async def _withhold_call(self, call: Call, **_: Any) -> None:
+        withheld = self._withheld_call(call)
         if call.tool == self.seen.tool:
-            await held.over.wait()
+            await withheld.over.wait()
         else:
             call.answer(f"Call {self.seen.tool} instead.")
 
     async def _research(self, call: Call, **given: Any) -> None:
-        self._held(call)
+        self._withheld_call(call)
         await TOOLS["research"].run(call, **given)
 
     async def _next(self, call: Call, **given: Any) -> None:
-        seen = self._seen(call)
+        seen = self._observed(call)
         self.seen.nexts.append(seen)
         self.news()
         # The next call is answered only after the late result has left, so that a client that goes on has had it to read.
@@ -504,7 +510,7 @@ class Stage:
             seen.answered_at = monotonic()
             await self._add(call, **given)
 
-    async def _withhold(self, following: SeenCall) -> None:
+    async def _withhold(self, following: ObservedCall) -> None:
         """Waits before the next call is answered: a client that goes on meanwhile took something else for the answer.
 
         A busy machine makes a client slow, which its start shows.
@@ -527,11 +533,11 @@ class Stage:
     async def _add(self, call: Call, **given: Any) -> None:
         await TOOLS[NEXT].run(call, **given)
 
-    async def called(self) -> HeldCall | None:
+    async def called(self) -> WithheldCall | None:
         """Waits for the call that the experiment is about; ``None`` if it does not come."""
 
-        def found() -> HeldCall | None:
-            return next((each for each in self.held if each.seen.tool == self.seen.tool), None)
+        def found() -> WithheldCall | None:
+            return next((each for each in self.withheld if each.seen.tool == self.seen.tool), None)
 
         await self.until(lambda: found() or self.is_over, START_SECONDS)
         return found()
@@ -599,7 +605,7 @@ class Stage:
             return
         # the system closes its streams a little later
         await self.until(
-            lambda: all(each.call.channel.gone.is_set() for each in self.held if self.url), CLOSED_SECONDS
+            lambda: all(each.call.channel.gone.is_set() for each in self.withheld if self.url), CLOSED_SECONDS
         )
         # A deaf server ends only if its client kills it, so waiting for that has an end of its own: then it was left behind.
         wait = LEFT_SECONDS if self.deaf else CLIENT_PATIENCE_SECONDS
