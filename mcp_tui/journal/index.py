@@ -26,7 +26,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.evidence import Outcome
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.messages import Json, as_text
 from mcp_tui.protocol.requests import Evidence, Request, fold
 from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
@@ -210,7 +210,7 @@ def read_session(journal: Journal) -> RecordedSession:
     book = RecordedBook.whole(recording)
     cancellations = list(_cancellations(book, connections))
     violations = list(_violations(book, connections))
-    calls = _calls(book, connections)
+    calls = _calls(recording, connections)
     _in_flight, watching, _late = book.counts()
     recording.close()
     unfinished = watching > 0 or (recording.torn and is_held(journal.paths[-1]))
@@ -237,6 +237,8 @@ def read_session(journal: Journal) -> RecordedSession:
 
 
 _CANCEL_KIND: Final = KINDS.index(ev.CancelRequested)
+_SENT_KIND: Final = KINDS.index(ev.Sent)
+_ANSWER_KINDS: Final = (KINDS.index(ev.Completed), KINDS.index(ev.Failed))
 
 
 def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
@@ -283,22 +285,40 @@ def _violations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> 
         yield asdict(found) | {"wall": book.recording.wall(found.at), **_connection(connections, number)}
 
 
-def _calls(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> list[dict[str, Any]]:
-    """Returns the times of the requests: members of :class:`LoggedCall` that many share, and lists of the others."""
+def _calls(recording: Recording, connections: Mapping[int, ev.Connected]) -> list[dict[str, Any]]:
+    """Returns the times of the requests: members of :class:`LoggedCall` that many share, and lists of the others.
+
+    No row is folded for that: of a long session it would take longer than all else.
+    """
     found: dict[tuple[object, ...], dict[str, Any]] = {}
-    recording, probes = book.recording, book.recording.header.purpose == "probe"
-    for place, first in enumerate(recording.table.first):
-        row = book.row(place)
-        on, shared = _connection(connections, first), (row.method, row.name, row.internal or probes)
-        made = found.get((*on.values(), *shared))
+    for first in recording.table.first:
+        record = recording.record(first) or {}
+        on, internal = _connection(connections, first), record.get("internal") is True
+        named = as_text(record.get("method")) or "?", as_text(record.get("name"))
+        shared = (*on.values(), *named, internal or recording.header.purpose == "probe")
+        made = found.get(shared)
         if made is None:
-            named = dict(zip(("method", "name", "internal"), shared, strict=True))
-            made = found[*on.values(), *shared] = {**on, **named, "ids": [], "at": [], "took": []}
-        took = row.answered_after
-        made["ids"].append(row.id)
-        made["at"].append(round(row.called_at - recording.header.mono, 6))
+            names = (*on, "method", "name", "internal")
+            made = found[shared] = {**dict(zip(names, shared, strict=True)), "ids": [], "at": [], "took": []}
+        took = _answered_after(recording, first)
+        made["ids"].append(record.get("id"))
+        made["at"].append(round((messages.number(record.get("mono")) or 0.0) - recording.header.mono, 6))
         made["took"].append(None if took is None else round(took, 6))
     return [*found.values()]
+
+
+def _answered_after(recording: Recording, event: int) -> float | None:
+    """Returns what :attr:`~mcp_tui.protocol.requests.Request.answered_after` is for the request of a call."""
+    table, sent_at = recording.table, None
+    while (event := table.after[event]) != NONE:
+        code = table.kinds[event]
+        if code == _SENT_KIND and sent_at is None:
+            sent_at = messages.number((recording.record(event) or {}).get("mono"))
+        elif code in _ANSWER_KINDS:
+            record = recording.record(event) or {}
+            at, own = messages.number(record.get("mono")), record.get("origin") == ev.Origin.CLIENT.value
+            return None if own or at is None or sent_at is None else max(0.0, at - sent_at)
+    return None
 
 
 def _connection(connections: Mapping[int, ev.Connected], event: int) -> dict[str, str]:

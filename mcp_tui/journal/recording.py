@@ -206,11 +206,15 @@ class Recording:
 
     def event(self, place: int) -> Event | None:
         """Returns an event by its number; ``None`` if its record is damaged or the file is gone."""
-        record = self._record(self.table.offsets[place])
+        record = self.record(place)
         try:
             return None if record is None else records.decode_event(record)
         except (records.UnknownEvent, ValueError):
             return None
+
+    def record(self, place: int) -> dict[str, Json] | None:
+        """Returns the record of an event by its number; ``None`` if it is damaged or the file is gone."""
+        return self._record(self.table.offsets[place])
 
     def at(self, position: int) -> float:
         """Returns the time at which the first ``position`` events had happened; at the end, that of the last record.
