@@ -15,13 +15,7 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, colourful, csv_lines, dump, out, table, warn
 from mcp_tui.journal import files, index
 from mcp_tui.journal.files import Journal
-from mcp_tui.journal.index import (
-    Logged,
-    LoggedCall,
-    LoggedCancellation,
-    LoggedViolation,
-    RecordedSession,
-)
+from mcp_tui.journal.index import Logged, LoggedCall, LoggedCancellation, LoggedViolation, RecordedSession
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import evidence, units
 from mcp_tui.protocol.client_violations import VIOLATION

@@ -34,15 +34,7 @@ from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.live.serving import Doorkeeper
 from mcp_tui.protocol.descriptions import describe
-from mcp_tui.protocol.events import (
-    CancelDelayed,
-    Cause,
-    Event,
-    Note,
-    ProcessesEnded,
-    RequestEvent,
-    Violation,
-)
+from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent, Violation
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn

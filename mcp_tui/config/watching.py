@@ -7,13 +7,11 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.files import ConfigError
 from mcp_tui.protocol.values import frozen
-
-if TYPE_CHECKING:
-    from mcp_tui.client.settings import StdioTarget
 
 SOURCES: Final = frozenset(
     (

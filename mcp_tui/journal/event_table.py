@@ -16,15 +16,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.server_requests import ENDS, NONE, ServerRequestIndex
-from mcp_tui.protocol.transitions import (
-    ASPECTS,
-    CALLED,
-    ILLEGAL,
-    KINDS,
-    REQUESTED,
-    STAYED,
-    RequestIndex,
-)
+from mcp_tui.protocol.transitions import ASPECTS, CALLED, ILLEGAL, KINDS, REQUESTED, STAYED, RequestIndex
 
 RECORD_CODES: Final = {b'"event":"%s"' % name.encode(): code for code, name in enumerate(EVENTS)}
 """The code of an event by its name as written in a record."""

@@ -26,13 +26,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp_tui import clock
 from mcp_tui.journal.records import RecordingError, read_record, why
-from mcp_tui.journal.state_folder import (
-    is_alone,
-    is_ours,
-    make_folders,
-    open_without_waiting,
-    state_folder,
-)
+from mcp_tui.journal.state_folder import is_alone, is_ours, make_folders, open_without_waiting, state_folder
 from mcp_tui.protocol.messages import Json, as_text, encode
 from mcp_tui.protocol.patterns import late
 

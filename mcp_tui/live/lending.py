@@ -11,9 +11,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mcp_tui.client import catalogue
+from mcp_tui.client.client import Client
 from mcp_tui.client.connection import Mirrors, ServerInfo
 from mcp_tui.client.ports import Listener, notify
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
@@ -21,6 +22,7 @@ from mcp_tui.journal.records import UnknownEvent, decode_event, encode_event
 from mcp_tui.journal.store import Store
 from mcp_tui.live.control import LEND, REASON_CHARACTERS, VERSION
 from mcp_tui.live.doors import ANSWER_SECONDS, reachable
+from mcp_tui.live.running import Running
 from mcp_tui.live.serving import LINE_BYTES, tell
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -30,10 +32,6 @@ from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
 from mcp_tui.protocol.requests import Book, Request, State
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.base import NO_ANSWER, RefusedResponse, TransportError, spawn
-
-if TYPE_CHECKING:
-    from mcp_tui.client.client import Client
-    from mcp_tui.live.running import Running
 
 UNREAD_BYTES: Final = 64 * 1024 * 1024
 """Bytes that may wait for a borrower; one that reads no more is sent away."""

@@ -20,15 +20,7 @@ from mcp_tui.client import Client
 from mcp_tui.client.connecting import CLIENT_INFO, make_transport
 from mcp_tui.client.connection import Connection
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.arrivals import (
-    ANSWERS,
-    EXCERPT_CHARACTERS,
-    Arrival,
-    Discarded,
-    arrival,
-    discarded,
-    named,
-)
+from mcp_tui.probe.arrivals import ANSWERS, EXCERPT_CHARACTERS, Arrival, Discarded, arrival, discarded, named
 from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, Answer, ControlRun
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import ProbedServer
@@ -36,13 +28,7 @@ from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.messages import (
-    Batch,
-    Json,
-    RequestFrame,
-    ResponseFrame,
-    as_object,
-)
+from mcp_tui.protocol.messages import Batch, Json, RequestFrame, ResponseFrame, as_object
 from mcp_tui.transport import base
 from mcp_tui.transport.standstill import Limit
 

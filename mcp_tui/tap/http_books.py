@@ -9,11 +9,7 @@ from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.messages import (
-    Json,
-    RequestFrame,
-    as_object,
-)
+from mcp_tui.protocol.messages import Json, RequestFrame, as_object
 from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.http_exchange import Record, cancel_over
 from mcp_tui.tap.http_heads import Headers, read_head

@@ -10,14 +10,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, Oversized
-from mcp_tui.protocol.messages import (
-    Batch,
-    Frame,
-    Json,
-    MalformedFrame,
-    RequestFrame,
-    ResponseFrame,
-)
+from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tap.account import salvaged
 from mcp_tui.tap.event_pipe import EVENT_BYTES, fields_of

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
+from mcp_tui.config.settings import Notify
+from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Cause
+from mcp_tui.tui.sources.live import Session
 from mcp_tui.view import durations
 from mcp_tui.view.badges import IN_FLIGHT, badge
 from mcp_tui.view.rows import request
 from mcp_tui.view.text import NOTHING, SafeText, brief, clip, in_ascii, join, safe
-
-if TYPE_CHECKING:
-    from mcp_tui.config.settings import Notify
-    from mcp_tui.protocol.events import RequestId
-    from mcp_tui.protocol.requests import Request
-    from mcp_tui.tui.sources.live import Session
 
 LONG_SECONDS: Final = 5.0
 """Seconds from which on a call is long enough to be left alone."""

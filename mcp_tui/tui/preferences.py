@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui.config.files import ConfigError, read_own, themes_folder, write_own
@@ -13,8 +14,6 @@ from mcp_tui.protocol.values import fact
 from mcp_tui.view.pane_sizes import Shares, shares
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mcp_tui.client.client import Client
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition

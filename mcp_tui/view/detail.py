@@ -26,18 +26,7 @@ from mcp_tui.view.lines import Line, line, texts
 from mcp_tui.view.markdown import MarkdownPage, is_markdown
 from mcp_tui.view.pages import JsonPage, Page
 from mcp_tui.view.rows import failure, plural, request, silence
-from mcp_tui.view.text import (
-    NOTHING,
-    SafeText,
-    brief,
-    clean,
-    compact,
-    join,
-    paragraphs,
-    pretty,
-    safe,
-    words,
-)
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, compact, join, paragraphs, pretty, safe, words
 
 HISTORY_CHARACTERS: Final = 2000
 """Characters of a line of the history that are shown."""

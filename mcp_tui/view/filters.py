@@ -29,15 +29,7 @@ from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import State
-from mcp_tui.view.badges import (
-    BADGES,
-    CAUSES,
-    OVERDUE,
-    SERVER_BADGES,
-    badge,
-    badges,
-    server_request_badge,
-)
+from mcp_tui.view.badges import BADGES, CAUSES, OVERDUE, SERVER_BADGES, badge, badges, server_request_badge
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Subject = TypeVar("Subject")

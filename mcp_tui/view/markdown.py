@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_tui.protocol.patterns import late
 from mcp_tui.view.lines import Line, line
-from mcp_tui.view.text import (
-    NOTHING,
-    SafeText,
-    broken,
-    clean,
-    fit,
-    is_broken,
-    join,
-    safe,
-    width,
-    words,
-    wrap,
-)
+from mcp_tui.view.text import NOTHING, SafeText, broken, clean, fit, is_broken, join, safe, width, words, wrap
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -12,7 +12,7 @@ import shlex
 from dataclasses import field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
 
 from mcp_tui import clock
@@ -33,9 +33,7 @@ from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.errors import readable
-
-if TYPE_CHECKING:
-    from mcp_tui.transport.http_fetch import Fetched
+from mcp_tui.transport.http_fetch import Fetched
 
 AUTHORIZATION_CODE: Final = "authorization_code"
 """The grant of a person who signs in (RFC 6749, section 4.1)."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, LiteralString
+from typing import Any, ClassVar, Final, LiteralString
 
 from rich.console import RenderableType
 from rich.segment import Segment
@@ -24,14 +24,12 @@ from textual.widget import Widget
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
+from mcp_tui.config.definitions import Input as AskedInput
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.widgets.line_input import InOrder, LineInput
 from mcp_tui.view.keys import ANSWER, DIALOG, FIRST_KEYS, MENU, key_of
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, safe, width, words
-
-if TYPE_CHECKING:
-    from mcp_tui.config.definitions import Input as AskedInput
 
 LOW_LINES: Final = 16
 """Lines of a terminal below which a dialog has no blank lines around its content."""

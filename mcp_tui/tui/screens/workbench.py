@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from mcp_tui.config.watching import Watched
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.layout import NOT_YET
@@ -21,9 +21,6 @@ from mcp_tui.view.catalogue import Entry
 from mcp_tui.view.keys import WORKBENCH
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import NOTHING, SafeText, words
-
-if TYPE_CHECKING:
-    from mcp_tui.config.watching import Watched
 
 
 class Workbench(SessionScreen):

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGED_LISTS, LISTS, ListFailed, Lists, difference, offers
@@ -20,13 +20,11 @@ from mcp_tui.client.url_required import ask_for_urls
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
+from mcp_tui.live.serving import Doorkeeper
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Kind, Limits
-from mcp_tui.protocol.evidence import (
-    is_disconnected,
-    is_still_progressing,
-)
+from mcp_tui.protocol.evidence import is_disconnected, is_still_progressing
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.states import State
@@ -47,9 +45,6 @@ from mcp_tui.view.shell_command import redactor
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 from mcp_tui.view.timeline import BookSpans
 from mcp_tui.view.wire import log_lines, wire_lines
-
-if TYPE_CHECKING:
-    from mcp_tui.live.serving import Doorkeeper
 
 
 class Session:

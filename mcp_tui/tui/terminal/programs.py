@@ -17,14 +17,11 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from textual.app import SuspendNotSupported
+from textual.app import App, SuspendNotSupported
 
 from mcp_tui.view.text import SafeText, brief, clean, safe, symbols
-
-if TYPE_CHECKING:
-    from textual.app import App
 
 EDITED_BYTES: Final = 4 * 1024 * 1024
 """Bytes of an edited text that are read, at most."""

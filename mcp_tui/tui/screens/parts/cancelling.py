@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, LiteralString
+from typing import Final, LiteralString
 
 from mcp_tui.client.client import CANCEL_BATCH, DEFAULT_REASON
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import UNCANCELLABLE
-from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen, ReasonScreen
+from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt, MarkedScreen, ReasonScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.sources.attached import Attached
@@ -21,9 +21,6 @@ from mcp_tui.view.keys import hint
 from mcp_tui.view.outline import row_key
 from mcp_tui.view.rows import listed, plural, request
 from mcp_tui.view.text import safe, words
-
-if TYPE_CHECKING:
-    from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt
 
 _OUTCOME_SENTENCES: Final[dict[CancelOutcome, LiteralString]] = {
     CancelOutcome.ALREADY_REQUESTED: "Cancel of {} already requested",

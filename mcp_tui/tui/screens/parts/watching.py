@@ -7,11 +7,11 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual.worker import WorkerCancelled
 
-from mcp_tui.config.watching import WatchedContents
+from mcp_tui.config.watching import Watched, WatchedContents
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.screens.layout import LayoutScreen
@@ -26,9 +26,6 @@ from mcp_tui.view.keys import hint
 from mcp_tui.view.rows import request
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import NOTHING, SafeText, brief, join, safe, words
-
-if TYPE_CHECKING:
-    from mcp_tui.config.watching import Watched
 
 READY_LOOK_SECONDS: Final = 0.05
 """Seconds between two looks whether the server is ready."""
