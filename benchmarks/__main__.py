@@ -7,7 +7,7 @@ left out: ``python tests/real/install.py --peers`` brings them.
 
 Each row is measured by a module that can also be run alone: ``driver`` and ``driver.mjs`` (one client on ``server``),
 ``startup``, ``screen``, ``cancel_key``, ``tap``, ``workbench``. Not for rows are ``promises`` and ``killed``, whose figures
-``docs/promises.md`` has; ``cancel``, for many at once and over HTTP; ``replay`` and ``pings``, for long recordings.
+``docs/explanation/promises.md`` has; ``cancel``, for many at once and over HTTP; ``replay`` and ``pings``, for long runs.
 """
 
 from __future__ import annotations

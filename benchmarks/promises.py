@@ -1,4 +1,4 @@
-"""What ``docs/promises.md`` promises beside speed: ``python -m benchmarks.promises [NAME …]``, all where none is named.
+"""What ``docs/explanation/promises.md`` promises beside speed: ``python -m benchmarks.promises [NAME …]``, all by default.
 
 ``oversize``: an answer of 1 GB, above the cap; ``notifications``: a million of them in the workbench, its journal on, while
 keys are pressed; ``consent``: sockets and processes that commands open of themselves. Each is a process of its own.

@@ -16,9 +16,9 @@ from mcp_tui.protocol.transitions import TRANSITIONS
 from mcp_tui.view.keys import FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
-GUIDE: Final = ROOT / "docs" / "guide.md"
-KEYS_PAGE: Final = ROOT / "docs" / "keys.md"
-STATES_PAGE: Final = ROOT / "docs" / "states.md"
+GUIDE: Final = ROOT / "docs" / "tutorial.md"
+KEYS_PAGE: Final = ROOT / "docs" / "reference" / "keys.md"
+STATES_PAGE: Final = ROOT / "docs" / "explanation" / "states.md"
 RULES_PAGE: Final = ROOT / "docs" / "rules.md"
 
 ALSO: Final = frozenset({"server.list", "server.next", "request.mark", "view.sort"})

@@ -36,7 +36,7 @@ def test_the_readme_has_absolute_links_once_the_repository_has_an_address():
     text = _hooks().absolute((ROOT / "README.md").read_text(encoding="utf-8"), "https://example.org/o/n")
     assert "![A call is cancelled" in text
     assert "](https://example.org/o/n/raw/main/screenshots/cancel-80x24.svg)" in text
-    assert "](https://example.org/o/n/blob/main/docs/cli.md)" in text
+    assert "](https://example.org/o/n/blob/main/docs/reference/json.md)" in text
     assert [link for link in re.findall(r"\]\(([^)]+)", text) if not link.startswith("https://")] == []
 
 

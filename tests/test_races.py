@@ -1,4 +1,4 @@
-"""Every race that the code or a test names by its number is explained in docs/races.md."""
+"""Every race that the code or a test names by its number is explained in docs/explanation/races.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXPLAINED = re.findall(r"^### (C-\d\d) .+\n\S", (ROOT / "docs" / "races.md").read_text("utf-8"), re.MULTILINE)
+PAGE = (ROOT / "docs/explanation/races.md").read_text("utf-8")
+EXPLAINED = re.findall(r"^### (C-\d\d) .+\n\S", PAGE, re.MULTILINE)
 
 
 def _named(folder: str, pattern: str) -> set[str]:

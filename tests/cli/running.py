@@ -38,7 +38,7 @@ class Ran:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """Every line of stdout, each of which is one JSON object as ``docs/json.md`` says."""
+        """Every line of stdout, each of which is one JSON object as ``docs/reference/json.md`` says."""
         made = [json.loads(line, parse_constant=_refuse) for line in self.out.splitlines()]
         for each in made:
             event_schema(each["event"]).validate(each)

@@ -1,4 +1,4 @@
-"""The examples of docs/cli.md about recordings and the probe: every command runs, every line of output is real."""
+"""The examples of docs/reference/cli.md about recordings and the probe: every command runs, every line of output is real."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.running import HANG, MODERN, Ran, run
 from tests.tui.conftest import terminals as terminals  # noqa: PLC0414 - a fixture
 from tests.tui.terminal import Terminal
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
 OURS = shlex.join([sys.executable, "-m", "mcp_tui"])
 
 

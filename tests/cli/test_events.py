@@ -24,7 +24,7 @@ TOLD = {kind: told for kind, told in DESCRIPTIONS.items() if told.event}
 
 def table() -> dict[str, list[str]]:
     """The members of each event, as the docs list them; ``?`` behind those that may be missing."""
-    page = (DOCS / "json.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE)
     return {event: re.findall(r"`(\w+)`(\??)", members) for event, members in rows}
 

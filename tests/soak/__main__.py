@@ -3,7 +3,8 @@
 Calls are answered at once, late, or never, make progress, time out, and are cancelled at random; the server exits now and
 then and is started again. At the end the rows are held against the server's own log and against the journal, and memory and
 descriptors against the first ten minutes. From ten minutes on the session is made old first, so that all that is bounded is
-full, and what grows then is what stays of each request. The limit is 100 bytes; ``docs/promises.md`` says what it takes.
+full, and what grows then is what stays of each request. The limit is 100 bytes; ``docs/explanation/promises.md`` says
+what it takes.
 """
 
 from __future__ import annotations

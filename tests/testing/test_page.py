@@ -15,7 +15,7 @@ from tests.waiting import HANG
 
 pytestmark = pytest.mark.slow
 
-PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "test-with-pytest.md").read_text(encoding="utf-8")
 
 
 def pytest_in(folder: Path, *words: str) -> str:

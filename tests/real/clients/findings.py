@@ -69,7 +69,8 @@ LIMITS: Final = """\
 about what that program does with it, in one run. ∅ says nothing about the package: its evidence says why. @ai-sdk/mcp has no
 limit for a tool: an abort signal is its limit here. mcp 2.x and fastmcp can call no tool as a task. mcporter, fastmcp call,
 and Inspector CLI are commands: each makes one call, and nothing but a signal stops it. langchain-mcp-adapters (PyPI),
-llama-index-tools-mcp, and autogen-ext connect anew for each call. Judge your own client: [clients.md](clients.md).
+llama-index-tools-mcp, and autogen-ext connect again for each call. For your own client:
+[Judge a client](how-to/judge-a-client.md).
 """
 
 SURPRISES: Final = """\
