@@ -16,6 +16,7 @@ from mcp_tui.demo import frames
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 
 
@@ -81,7 +82,7 @@ class Call:
         self.cancelled_at: float | None = None
         self.answered = False
         self.closed = False
-        self._token: object = (frames.as_object(params.get("_meta")) or {}).get("progressToken")
+        self._token: object = as_object(params.get("_meta")).get("progressToken")
         self.log: Final = log
         self._questions: Final = {} if questions is None else questions
         self._ids: Final = ids
@@ -258,7 +259,7 @@ class Task(Call):
     def __init__(self, tool: str, caller: DemoCaller, params: Object, log: DemoLog) -> None:
         super().__init__(os.urandom(16).hex(), tool, caller, params, Channel(), log)
         self.over: Final = asyncio.Event()
-        asked = (frames.as_object(params.get("task")) or {}).get("ttl")
+        asked = as_object(params.get("task")).get("ttl")
         self.ttl: Final = max(_LIVES[0], min(_LIVES[1], asked)) if type(asked) is int else _LIFE
         self.result: Object | DemoRefusal = {}
         ttl, poll = ("ttlMs", "pollIntervalMs") if caller.modern else ("ttl", "pollInterval")

@@ -15,6 +15,7 @@ from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog
 from mcp_tui.demo.tools import TOOLS, BadArguments, Run, check_arguments
 from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.json_values import as_object, is_request_id, object_or_none
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 from mcp_tui.protocol.values import fact
 
@@ -82,7 +83,7 @@ class Conversation:
 
     def caller(self, frame: Object) -> DemoCaller:
         """Returns the sender of a request. Raises `DemoRefusal`."""
-        meta = frames.as_object(frames.params_of(frame).get("_meta")) or {}
+        meta = as_object(frames.params_of(frame).get("_meta"))
         method = frame["method"]
         if frames.VERSION_KEY in meta or frames.CAPABILITIES_KEY in meta or method in _MODERN_METHODS:
             return frames.modern_caller(frame)
@@ -101,7 +102,7 @@ class Conversation:
         """
         identity: Any = frame.get("id")
         if "method" not in frame:
-            if frames.is_request_id(identity) and identity in self._questions:
+            if is_request_id(identity) and identity in self._questions:
                 self._questions.pop(identity).set_result(frame)
             return None
         if not frames.is_request(frame):
@@ -168,7 +169,7 @@ class Conversation:
         if self.revision is not None:
             raise frames.bad_request("already initialized")
         self.revision = requested if requested in frames.HANDSHAKE else frames.HANDSHAKE[0]
-        capabilities = frames.as_object(params.get("capabilities")) or {}
+        capabilities = as_object(params.get("capabilities"))
         self.client = DemoCaller(self.revision, LOG_LEVELS[0], capabilities)
         return {
             "protocolVersion": self.revision,
@@ -185,7 +186,7 @@ class Conversation:
         name = str(params.get("name") if calls else method)
         if calls and name not in TOOLS:
             raise frames.bad_params("unknown tool")
-        if calls and frames.as_object(params.get("arguments", {})) is None:
+        if calls and object_or_none(params.get("arguments", {})) is None:
             raise frames.bad_params("arguments must be an object")
         log, spawn, tasks = self._setting.log, self._setting.spawn, self._setting.tasks
         call = Call(identity, name, caller, params, channel, log, self._questions, self._setting.ids)
@@ -208,7 +209,7 @@ class Conversation:
 
     async def _call(self, call: Call) -> None:
         """``tools/call``."""
-        tool, given = TOOLS[call.tool], frames.as_object(call.params.get("arguments", {})) or {}
+        tool, given = TOOLS[call.tool], as_object(call.params.get("arguments", {}))
         try:
             arguments = check_arguments(given, tool.offered["inputSchema"])
         except BadArguments as error:
@@ -227,8 +228,8 @@ class Conversation:
 
     def notify(self, frame: Object) -> None:
         """Handles a notification. Only a valid cancel of a running call has an effect."""
-        params = frames.as_object(frame.get("params")) or {}
-        if frame["method"] == "notifications/cancelled" and frames.is_request_id(params.get("requestId")):
+        params = as_object(frame.get("params"))
+        if frame["method"] == "notifications/cancelled" and is_request_id(params.get("requestId")):
             call, _ = self._calls.get(params["requestId"], (None, None))
             if call is not None:
                 call.cancel("notification", params.get("reason"))
@@ -257,7 +258,7 @@ async def _listen(call: Call) -> None:
     """``subscriptions/listen`` (2026-07-28). Nothing ever changes here, so no notifications are agreed to."""
     if not call.caller.modern:
         raise frames.unknown_method(call.tool, call.caller)
-    wishes = frames.as_object(call.params.get("notifications"))
+    wishes = object_or_none(call.params.get("notifications"))
     if wishes is None:
         raise frames.bad_params("notifications must be an object")
     if "taskIds" in wishes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import field
-from typing import Any, Final, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias
 
 from mcp_tui import __version__
 from mcp_tui.protocol.error_codes import (
@@ -15,6 +15,7 @@ from mcp_tui.protocol.error_codes import (
     PARSE_ERROR,
     UNSUPPORTED_VERSION,
 )
+from mcp_tui.protocol.json_values import as_object, is_request_id, object_or_none
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 from mcp_tui.protocol.values import frozen
 
@@ -55,21 +56,6 @@ def bad_request(why: str) -> DemoRefusal:
     return DemoRefusal(INVALID_REQUEST, f"Invalid request: {why}")
 
 
-def as_object(value: object) -> Object | None:
-    """Returns `value` if it is a JSON object, else ``None``."""
-    return cast("Object", value) if isinstance(value, dict) else None
-
-
-def as_list(value: object) -> list[object] | None:
-    """Returns `value` if it is a JSON array, else ``None``."""
-    return cast("list[object]", value) if isinstance(value, list) else None
-
-
-def is_request_id(value: object) -> bool:
-    """Whether `value` is a string or an integer, and not a boolean."""
-    return isinstance(value, (str, int)) and not isinstance(value, bool)
-
-
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
@@ -96,7 +82,7 @@ def encode(frame: Object) -> bytes:
 
 def checked(message: object) -> Object:
     """Returns `message` if it is a request, notification, or response, else raises `DemoRefusal`."""
-    frame = as_object(message)
+    frame = object_or_none(message)
     if frame is None or frame.get("jsonrpc") != "2.0":
         raise bad_request("not a JSON-RPC 2.0 message")
     if "method" not in frame:
@@ -117,7 +103,7 @@ def is_request(frame: Object) -> bool:
 
 def params_of(frame: Object) -> Object:
     """Returns the parameters of a request or a notification. Raises `DemoRefusal`."""
-    params = as_object(frame.get("params", {}))
+    params = object_or_none(frame.get("params", {}))
     if params is None:
         raise bad_params("params must be an object")
     return params
@@ -154,7 +140,7 @@ class DemoCaller:
 
     def declares(self, capability: str) -> bool:
         """Whether the client declares ``elicitation`` (by form), ``sampling``, or ``roots``."""
-        declared = as_object(self.capabilities.get(capability))
+        declared = object_or_none(self.capabilities.get(capability))
         if capability != "elicitation" or declared is None:
             return declared is not None
         # one without modes has the form (elicitation, "Capabilities"; modes from 2025-11-25)
@@ -162,8 +148,8 @@ class DemoCaller:
 
     def extends(self, extension: str) -> bool:
         """Whether the client speaks an extension (2026-07-28)."""
-        extensions = as_object(self.capabilities.get("extensions")) or {}
-        return self.modern and as_object(extensions.get(extension)) is not None
+        extensions = as_object(self.capabilities.get("extensions"))
+        return self.modern and object_or_none(extensions.get(extension)) is not None
 
     def need_tasks(self) -> None:
         """Raises `DemoRefusal` if the client speaks 2026-07-28 without the tasks extension."""
@@ -193,13 +179,13 @@ def unsupported(requested: str) -> DemoRefusal:
 
 def modern_caller(frame: Object) -> DemoCaller:
     """Returns the sender of a 2026-07-28 request. Raises `DemoRefusal` for an incomplete ``_meta`` (basic, "_meta")."""
-    meta = as_object(params_of(frame).get("_meta")) or {}
+    meta = as_object(params_of(frame).get("_meta"))
     version = meta.get(VERSION_KEY)
     if not isinstance(version, str):
         raise bad_params(f"_meta needs {VERSION_KEY}, or initialize must come first")
     if version != MODERN:
         raise unsupported(version)
-    capabilities = as_object(meta.get(CAPABILITIES_KEY))
+    capabilities = object_or_none(meta.get(CAPABILITIES_KEY))
     if capabilities is None:
         raise bad_params(f"_meta needs {CAPABILITIES_KEY}, an object")
     level = meta.get(_LOG_LEVEL_KEY)

@@ -21,6 +21,7 @@ from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess, asks_for_events, joined_headers
+from mcp_tui.protocol.json_values import as_object, list_or_none
 from mcp_tui.protocol.revisions import NAMING_PARAMETERS
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
@@ -46,7 +47,7 @@ def logged(request: HttpRequest) -> Object:
 
 def is_modern(request: HttpRequest, frame: Object) -> bool:
     """Whether a message is of the 2026-07-28 era, by its ``_meta`` or its version header."""
-    meta = frames.as_object((frames.as_object(frame.get("params")) or {}).get("_meta")) or {}
+    meta = as_object(as_object(frame.get("params")).get("_meta"))
     header = request.headers.get("mcp-protocol-version")
     return frames.VERSION_KEY in meta or (header is not None and header not in frames.HANDSHAKE)
 
@@ -56,7 +57,7 @@ def checked_caller(request: HttpRequest, frame: Object) -> DemoCaller:
     the body (streamable HTTP, "Server Validation").
     """
     params = frames.params_of(frame)
-    version = (frames.as_object(params.get("_meta")) or {}).get(frames.VERSION_KEY)
+    version = as_object(params.get("_meta")).get(frames.VERSION_KEY)
     header = request.headers.get("mcp-protocol-version")
     if version is not None:
         _check_mirror(request, "MCP-Protocol-Version", version)
@@ -383,7 +384,7 @@ class HttpServer:
             raise HttpRefusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {JSON_MEDIA_TYPE}")
         try:
             message = frames.decode(request.body)
-            batch = frames.as_list(message)
+            batch = list_or_none(message)
             taken = [frames.checked(message)] if batch is None else well_formed(batch, self._setting.log)
             if not taken:
                 raise frames.bad_request("no message in this batch")

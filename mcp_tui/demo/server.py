@@ -20,6 +20,7 @@ from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.demo.log import DemoLog, connect
 from mcp_tui.protocol.framing import LineFramer, Oversized
 from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess
+from mcp_tui.protocol.json_values import list_or_none
 
 USAGE: Final = 2
 UNREACHABLE: Final = 4
@@ -160,7 +161,7 @@ class LineChannel(Channel):
         if isinstance(line, Oversized):
             raise frames.bad_request(f"larger than {MESSAGE_BYTES} bytes")
         message = frames.decode(line)
-        batch = frames.as_list(message)
+        batch = list_or_none(message)
         if batch is None:
             return [frames.checked(message)]
         if not batch or self._conversation.revision != "2025-03-26":

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call
-from mcp_tui.demo.frames import DemoRefusal, Object, as_object
+from mcp_tui.demo.frames import DemoRefusal, Object
 from mcp_tui.protocol import error_codes
+from mcp_tui.protocol.json_values import as_object, object_or_none
 from mcp_tui.protocol.values import frozen
 
 CRASH_STATUS: Final = 3
@@ -396,7 +397,7 @@ async def ask(call: Call, *, what: str) -> None:
     response = await call.ask(question.method, params)
     if response is None:
         return
-    if (result := as_object(response.get("result"))) is not None:
+    if (result := object_or_none(response.get("result"))) is not None:
         question.answer(call, result)
     else:
         call.answer(f"The question was refused: {json.dumps(response.get('error'), ensure_ascii=False)}")
@@ -408,7 +409,7 @@ def _round(call: Call, question: DemoQuestion, params: Object) -> None:
     if "requestState" in call.params:
         if call.params["requestState"] != state:
             raise frames.bad_params("this requestState belongs to another request")
-        answer = as_object((as_object(call.params.get("inputResponses")) or {}).get(_ANSWER_KEY))
+        answer = object_or_none(as_object(call.params.get("inputResponses")).get(_ANSWER_KEY))
         if answer is not None:
             question.answer(call, answer)
             return

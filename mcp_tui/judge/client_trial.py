@@ -34,6 +34,7 @@ from mcp_tui.judge.observed_run import (
 from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Signal, Violation
+from mcp_tui.protocol.json_values import as_object, object_or_none
 from mcp_tui.protocol.messages import is_request_id, shown
 
 CLIENT_PATIENCE_SECONDS: Final = 30.0
@@ -395,7 +396,7 @@ class ClientTrial:
                 self.seen.initialize_at, self.seen.abandoned_at = monotonic(), None
             if self._speaks == frames.MODERN:
                 raise DemoRefusal(METHOD_NOT_FOUND, "Method not found: initialize")
-            if self._speaks and (params := frames.as_object(frame.get("params"))) is not None:
+            if self._speaks and (params := object_or_none(frame.get("params"))) is not None:
                 params["protocolVersion"] = self._speaks
             return not self.silent
         if method == "server/discover" and (self.silent or self._speaks not in ("", frames.MODERN)):
@@ -408,7 +409,7 @@ class ClientTrial:
         if self.seen.stopped:
             return
         if name == "received" and fields.get("method") == "tools/call":
-            self.seen.tools.append(str((frames.as_object(fields.get("params")) or {}).get("name")))
+            self.seen.tools.append(str(as_object(fields.get("params")).get("name")))
             self._reads[self.speaking, fields.get("id")] = self.read
         if name == "cancelled":
             self._cancelled(fields["id"], _SIGNALS_OF_WAYS.get(fields["how"]), fields["reason"])
@@ -426,7 +427,7 @@ class ClientTrial:
             self._answered(fields)
         elif name == "received" and "cancel" in fields["method"].lower():
             # A cancel of the wrong kind or with the wrong id is the fault of other rules, and a cancel.
-            params = frames.as_object(fields.get("params")) or {}
+            params = as_object(fields.get("params"))
             named = params.get("requestId", params.get("taskId", params.get("id")))
             way = Signal.TASKS_CANCEL if "id" in fields else Signal.NOTIFICATION
             self._cancelled(named, way, params.get("reason"))

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
-from mcp_tui.demo.frames import DemoCaller, Object, as_list, as_object
+from mcp_tui.demo.frames import DemoCaller, Object
 from mcp_tui.mock.runs import Run, Runs, RunStep, is_odd
 from mcp_tui.protocol.inbound import SUBSCRIPTION
+from mcp_tui.protocol.json_values import as_object, list_or_none, object_or_none
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.protocol.revisions import META_SERVER_INFO
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
@@ -144,9 +145,9 @@ class Replayed(Call):
 
     async def _ask(self, step: RunStep) -> list[RunStep]:
         """Asks what was asked in a round by requests, as before 2026-07-28; returns what came in the next round."""
-        result = as_object(step.frame.get("result")) or {}
-        for question in (as_object(result.get("inputRequests")) or {}).values():
-            if await self.wait(self.pose(as_object(question) or {})[1]):
+        result = as_object(step.frame.get("result"))
+        for question in as_object(result.get("inputRequests")).values():
+            if await self.wait(self.pose(as_object(question))[1]):
                 return []
         params = {**self.part.run.params, "requestState": result.get("requestState")}
         found = self.memory.runs.find(step.of.method, params)
@@ -177,10 +178,10 @@ class Replayed(Call):
             self.names[task] = os.urandom(16).hex()
             self.memory.tasks[self.names[task]] = LiveTask(self, task, asyncio.get_running_loop().time())
         frame = self._renamed(step)
-        params = as_object(frame.get("params")) or {}
+        params = as_object(frame.get("params"))
         if step.is_answer:
             self.answered = True
-            if (result := as_object(frame.get("result"))) is not None:
+            if (result := object_or_none(frame.get("result"))) is not None:
                 frame = {**frame, "result": self.adapt(step.of, result)}
             self.send(frame, "error" if "error" in frame else "result")
         elif step.is_question:
@@ -203,7 +204,7 @@ class Replayed(Call):
         if step.is_answer:
             frame["id"] = _like(frame.get("id"), step.of.id, self.id)
         for part in ("params", "result"):
-            if (members := as_object(frame.get(part))) is None:
+            if (members := object_or_none(frame.get(part))) is None:
                 continue
             frame[part] = members = dict(members)
             if "progressToken" in members:
@@ -212,7 +213,7 @@ class Replayed(Call):
             if step.method == "notifications/cancelled":
                 posed = self._posed.get(text(members.get("requestId")))
                 members["requestId"] = members.get("requestId") if posed is None else posed[0]
-            meta = as_object(members.get("_meta"))
+            meta = object_or_none(members.get("_meta"))
             if meta is not None and SUBSCRIPTION in meta:
                 members["_meta"] = {
                     **meta,
@@ -232,9 +233,9 @@ def _like(written: Json, recorded: Json, live: Json) -> Json:
 
 def _replaced(value: Json, names: dict[str, str]) -> Any:
     """Returns a value with whole texts replaced."""
-    if (members := as_object(value)) is not None:
+    if (members := object_or_none(value)) is not None:
         return {name: _replaced(each, names) for name, each in members.items()}
-    if (items := as_list(value)) is not None:
+    if (items := list_or_none(value)) is not None:
         return [_replaced(each, names) for each in items]
     return names.get(value, value) if isinstance(value, str) else value
 
@@ -258,11 +259,7 @@ def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Obj
     """Returns a recorded result as the caller's protocol version has it. `server` is the ``Implementation``."""
     if run.modern == caller.modern:
         return result
-    meta = {
-        name: each
-        for name, each in (as_object(result.get("_meta")) or {}).items()
-        if name != META_SERVER_INFO
-    }
+    meta = {name: each for name, each in as_object(result.get("_meta")).items() if name != META_SERVER_INFO}
     if caller.modern:
         hold: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHEABLE_METHODS else {}
         return {"resultType": "complete", **hold, **result, "_meta": {**meta, META_SERVER_INFO: server}}
@@ -274,10 +271,10 @@ def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
     """Returns the capabilities with the instructions, and the ``Implementation``, that a recorded server told of itself."""
     for run in runs:
         if run.method in {"initialize", "server/discover"} and (result := run.result):
-            info = as_object(result.get("serverInfo"))
-            meta = as_object(result.get("_meta")) or {}
+            info = object_or_none(result.get("serverInfo"))
+            meta = as_object(result.get("_meta"))
             told = {name: result[name] for name in ("capabilities", "instructions") if name in result}
-            return told, info or as_object(meta.get(META_SERVER_INFO)) or _ANYBODY
+            return told, info or object_or_none(meta.get(META_SERVER_INFO)) or _ANYBODY
     parts = {run.method.partition("/")[0] for run in runs}
     return {
         "capabilities": {name: {} for name in ("tools", "prompts", "resources") if name in parts}
@@ -289,7 +286,7 @@ _ANYBODY: Final[Object] = {"name": "mock", "version": "0"}
 
 def capabilities(told: Object, caller: DemoCaller) -> Object:
     """Returns what the server told of itself, without tasks of the other era, which are others."""
-    kept = dict(as_object(told.get("capabilities")) or {})
+    kept = dict(as_object(told.get("capabilities")))
     if caller.modern:
         kept.pop("tasks", None)
     else:

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.demo import frames
-from mcp_tui.demo.frames import Object, as_list, as_object
+from mcp_tui.demo.frames import Object
 from mcp_tui.journal import records
 from mcp_tui.journal.files import open_parts
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.inbound import SUBSCRIPTION
+from mcp_tui.protocol.json_values import as_list, as_object, list_or_none, object_or_none
 from mcp_tui.protocol.messages import Json, encode, number, read_json, text
 from mcp_tui.protocol.states import TRANSIT
 
@@ -56,7 +57,7 @@ class RunStep:
     def frame(self) -> Object:
         """The message."""
         try:
-            return as_object(read_json(self.raw)) or {}
+            return as_object(read_json(self.raw))
         except ValueError:  # nothing, or somebody has edited it
             return {}
 
@@ -68,7 +69,7 @@ class RunStep:
     @property
     def result(self) -> Object:
         """The result of an answer; empty without one."""
-        return as_object(self.frame.get("result")) or {}
+        return as_object(self.frame.get("result"))
 
     @property
     def task(self) -> str:
@@ -76,7 +77,9 @@ class RunStep:
         if b"taskId" not in self.raw:
             return ""
         handle = (
-            self.result if self.result.get("resultType") == "task" else as_object(self.result.get("task"))
+            self.result
+            if self.result.get("resultType") == "task"
+            else object_or_none(self.result.get("task"))
         )
         return str((handle or {}).get("taskId", ""))
 
@@ -121,7 +124,7 @@ class Run:
     @property
     def meta(self) -> Object:
         """The ``_meta`` of the request."""
-        return as_object(self.params.get("_meta")) or {}
+        return as_object(self.params.get("_meta"))
 
     @property
     def modern(self) -> bool:
@@ -158,7 +161,7 @@ class Run:
 
 def _progress(step: RunStep) -> float:
     """Returns the progress that a step reports, or not a number."""
-    value = number((as_object(step.frame.get("params")) or {}).get("progress"))
+    value = number(as_object(step.frame.get("params")).get("progress"))
     return math.nan if value is None or step.method != "notifications/progress" else value
 
 
@@ -176,7 +179,7 @@ def key_of(method: str, params: Object, schema: Object | None = None, any_of: Co
     if schema and "arguments" in kept:
         kept["arguments"] = _without_defaults(kept["arguments"], schema)
     if any_of:
-        kept = {"name": kept.get("name"), **(as_object(_without(kept, any_of)) or {})}
+        kept = {"name": kept.get("name"), **as_object(_without(kept, any_of))}
     if kept.get("arguments") in ({}, None):
         kept.pop("arguments", None)
     return _written([method, kept])
@@ -188,12 +191,12 @@ def _written(value: Json) -> str:
 
 def _without_defaults(value: Json, schema: Json) -> Json:
     """Returns a value without the members that equal the defaults of a schema's properties."""
-    members, properties = as_object(value), as_object((as_object(schema) or {}).get("properties"))
+    members, properties = object_or_none(value), object_or_none(as_object(schema).get("properties"))
     if members is None or properties is None:
         return value
     kept: Object = {}
     for name, each in members.items():
-        schema = as_object(properties.get(name)) or {}
+        schema = as_object(properties.get(name))
         kept[name] = _without_defaults(each, schema)
         if "default" in schema and _written(_without_defaults(schema["default"], schema)) == _written(
             kept[name]
@@ -204,18 +207,18 @@ def _without_defaults(value: Json, schema: Json) -> Json:
 
 def _without(value: Json, names: Collection[str]) -> Json:
     """Returns a value without the members of some names, at any depth."""
-    if (members := as_object(value)) is not None:
+    if (members := object_or_none(value)) is not None:
         return {name: _without(each, names) for name, each in members.items() if name not in names}
-    if (items := as_list(value)) is not None:
+    if (items := list_or_none(value)) is not None:
         return [_without(each, names) for each in items]
     return value
 
 
 def _plain(value: Json) -> Json:
     """Returns a value with 5.0 as 5: in JSON they are equal."""
-    if (members := as_object(value)) is not None:
+    if (members := object_or_none(value)) is not None:
         return {name: _plain(each) for name, each in members.items()}
-    if (items := as_list(value)) is not None:
+    if (items := list_or_none(value)) is not None:
         return [_plain(each) for each in items]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -227,10 +230,10 @@ def matches(recorded: Json, given: Json) -> bool:
     if isinstance(recorded, str) and isinstance(given, str):
         parts = map(re.escape, recorded.split(ANY_MARK))
         return re.fullmatch(".*".join(parts), given, re.DOTALL) is not None
-    ours, theirs = as_object(recorded), as_object(given)
+    ours, theirs = object_or_none(recorded), object_or_none(given)
     if ours is not None and theirs is not None:
         return ours.keys() == theirs.keys() and all(matches(ours[name], theirs[name]) for name in ours)
-    first, second = as_list(recorded), as_list(given)
+    first, second = list_or_none(recorded), list_or_none(given)
     if first is not None and second is not None:
         return len(first) == len(second) and all(map(matches, first, second))
     return type(recorded) is type(given) and recorded == given
@@ -243,9 +246,9 @@ def is_odd(reason: Json) -> bool:
 
 def redacted(value: Json, path: str = "") -> Iterator[str]:
     """Yields the places of a value where something was redacted."""
-    for name, each in (as_object(value) or {}).items():
+    for name, each in as_object(value).items():
         yield from redacted(each, f"{path}.{name}" if path else name)
-    for each in as_list(value) or ():
+    for each in as_list(value):
         yield from redacted(each, f"{path}[]")
     if isinstance(value, str) and REDACTED_MARK in value:
         yield path
@@ -270,9 +273,9 @@ class Runs:
         self._schemas: dict[str, Object] = {}
         """Input schemas by the names of their tools, as the newest list has them."""
         for run in self.all:
-            for tool in as_list(run.result.get("tools")) or () if run.method == "tools/list" else ():
-                members = as_object(tool) or {}
-                self._schemas[str(members.get("name"))] = as_object(members.get("inputSchema")) or {}
+            for tool in as_list(run.result.get("tools")) if run.method == "tools/list" else ():
+                members = as_object(tool)
+                self._schemas[str(members.get("name"))] = as_object(members.get("inputSchema"))
         self._by_key: dict[str, list[Run]] = {}
         for run in self.all:
             self._by_key.setdefault(self.key(run.method, run.params), []).append(run)
@@ -350,9 +353,9 @@ def shown(method: str, params: Object) -> str:
 
 def _leaves(value: Json, path: str = "") -> set[str]:
     """Returns the places of a value with what stands there."""
-    if (members := as_object(value)) is not None:
+    if (members := object_or_none(value)) is not None:
         return {leaf for name, each in members.items() for leaf in _leaves(each, f"{path}/{name}")}
-    if (items := as_list(value)) is not None:
+    if (items := list_or_none(value)) is not None:
         return {leaf for place, each in enumerate(items) for leaf in _leaves(each, f"{path}/{place}")}
     return {f"{path}={value!r}"}
 
@@ -445,9 +448,9 @@ class _SessionReader:
         except ValueError:
             return  # not a message: a server's debug output, for example
         self._at = max(self._at, head.at)
-        batch = as_list(message)
+        batch = list_or_none(message)
         for each in batch or [message]:
-            frame = as_object(each)
+            frame = object_or_none(each)
             if frame is None:
                 continue
             part = raw if batch is None else encode(frame)
@@ -490,7 +493,7 @@ class _SessionReader:
 
     def _sent(self, frame: Object, at: float, raw: bytes) -> None:
         method = frame.get("method")
-        params = as_object(frame.get("params")) or {}
+        params = as_object(frame.get("params"))
         if not isinstance(method, str):
             self._answered(_id_text(frame.get("id")), at)
         elif method == CANCEL:
@@ -539,8 +542,8 @@ class _SessionReader:
         """Returns the run that a message is for: the one it names, or the newest that waits, or the last of all."""
         if "method" not in frame:
             return self._by_id.find(frame.get("id"))
-        params = as_object(frame.get("params")) or {}
-        token, meta = params.get("progressToken"), as_object(params.get("_meta")) or {}
+        params = as_object(frame.get("params"))
+        token, meta = params.get("progressToken"), as_object(params.get("_meta"))
         named = self._tasks.get(str(params.get("taskId"))) or self._tokens.find(token)
         named = named or self._by_id.find(meta.get(SUBSCRIPTION))
         if named is None and frame["method"] == CANCEL:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
-from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object, as_object
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.demo.server import main
 from mcp_tui.mock.replaying import (
     LiveTask,
@@ -31,6 +31,7 @@ from mcp_tui.mock.report import EMPTY_RESULTS, NAMED, MockReport
 from mcp_tui.mock.runs import Run, Runs, shown
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.http_access import HttpAccess
+from mcp_tui.protocol.json_values import as_object, object_or_none
 from mcp_tui.protocol.responses import OPENING_METHODS
 from mcp_tui.protocol.states import LOG_LEVELS
 
@@ -74,7 +75,7 @@ class Mock:
         return MockConversation(setting, self)
 
     def _streams(self, frame: Object) -> bool:
-        params = as_object(frame.get("params")) or {}
+        params = as_object(frame.get("params"))
         runs = self.runs.find(str(frame.get("method")), params)
         return frame.get("method") in WORKING or any(not each.is_answer for run in runs for each in run.steps)
 
@@ -84,7 +85,7 @@ class Mock:
             return capabilities(self.told, caller) | {"supportedVersions": supported(frames.MODERN)}
         if method in _ALWAYS:
             return EMPTY_RESULTS[method]
-        announced = as_object(self.told.get("capabilities")) or {}
+        announced = as_object(self.told.get("capabilities"))
         capability = method.partition("/")[0].replace("completion", "completions")
         if self.strict or method not in EMPTY_RESULTS or capability not in announced:
             return None
@@ -114,7 +115,7 @@ class MockConversation(Conversation):
     def notify(self, frame: Object) -> None:
         """Takes a notification; what the recorded server sent after it, and for no request, comes again."""
         super().notify(frame)
-        params = as_object(frame.get("params")) or {}
+        params = as_object(frame.get("params"))
         if runs := self._mock.runs.find(frame["method"], params):
             run = self._turn(runs, frame["method"], params, self.client)
             call = self._replayed(RunPart(run), runs, None, params, self.client, self.aside)
@@ -189,9 +190,7 @@ class MockConversation(Conversation):
         firm = [agreed for each, agreed in known.items() if each != agreed and each in frames.HANDSHAKE]
         if not runs or known:
             self.revision = known.get(asked) or next(iter(firm), wanted)
-            self.client = DemoCaller(
-                self.revision, LOG_LEVELS[0], as_object(params.get("capabilities")) or {}
-            )
+            self.client = DemoCaller(self.revision, LOG_LEVELS[0], as_object(params.get("capabilities")))
         made: Object = {"protocolVersion": self.revision}
         if runs:
             return runs, made
@@ -220,7 +219,7 @@ class MockConversation(Conversation):
         passed = (now - (task.cancelled or task.began)) / self._mock.pace if self._mock.pace else math.inf
         told = [each for each in known if each.began - since <= passed]
         if method == "tasks/get" and not told and task.cancelled is None:
-            return as_object(of.result.get("task")) or {**of.result, "resultType": "complete"}
+            return object_or_none(of.result.get("task")) or {**of.result, "resultType": "complete"}
         chosen = told[-1:] or known[:1]
         if not chosen:
             return None

@@ -15,20 +15,18 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import copy
 from dataclasses import field, replace
-from typing import Any, Final, TypeGuard, cast
+from typing import Any, Final, cast
 
 from pydantic_core import from_json, to_json
 
 from mcp_tui.protocol.framing import BOM, LINE_HEAD_BYTES, TAIL_BYTES
+from mcp_tui.protocol.json_values import Json, as_list, as_object, as_text, is_request_id
 from mcp_tui.protocol.large_messages import LARGE_BYTES, MessageOutline
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.units import OUT_OF_RANGE
 from mcp_tui.protocol.values import fact, frozen
-
-Json = Any
-"""A JSON value as the parser gives it: dict, list, str, int, float, bool or None."""
 
 MISSING: Final = object()
 """No id at all, as opposed to ``null``."""
@@ -128,12 +126,6 @@ class Batch:
     frames: tuple[Frame, ...]
 
 
-def is_request_id(value: object) -> TypeGuard[RequestId]:
-    """Whether a JSON value is a valid request id: a string or an integer, not a boolean."""
-    kind = type(value)
-    return kind is int or kind is str
-
-
 def integer_id(identity: Any) -> int | None:
     """Returns the integer that an id or a token of another type stands for: 7 for ``"7"`` and ``7.0``; else ``None``."""
     if isinstance(identity, float) and identity.is_integer():
@@ -142,21 +134,6 @@ def integer_id(identity: Any) -> int | None:
         number = int(identity)
         return number if str(number) == identity else None
     return None
-
-
-def as_object(value: Json) -> dict[str, Json]:
-    """Returns the value if it is a JSON object, else an empty one."""
-    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - a cast is a call
-
-
-def as_list(value: Json) -> list[Json]:
-    """Returns the value if it is a JSON array, else an empty one."""
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - a cast is a call
-
-
-def as_text(value: Json) -> str:
-    """Returns the value if it is a string, else an empty one."""
-    return value if isinstance(value, str) else ""
 
 
 def objects_in(value: Json) -> list[dict[str, Json]]:

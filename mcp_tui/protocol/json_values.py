@@ -1,0 +1,41 @@
+"""Narrows JSON values of others to the types that are expected. Loads nothing: a server of ours starts with it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+from mcp_tui.protocol.states import RequestId
+
+Json = Any
+"""A JSON value as the parser gives it: dict, list, str, int, float, bool or None."""
+
+
+def is_request_id(value: object) -> TypeGuard[RequestId]:
+    """Whether a JSON value is a valid request id: a string or an integer, not a boolean."""
+    kind = type(value)
+    return kind is int or kind is str
+
+
+def as_object(value: Json) -> dict[str, Json]:
+    """Returns the value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - a cast is a call
+
+
+def as_list(value: Json) -> list[Json]:
+    """Returns the value if it is a JSON array, else an empty one."""
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - a cast is a call
+
+
+def object_or_none(value: Json) -> dict[str, Json] | None:
+    """Returns the value if it is a JSON object."""
+    return as_object(value) if isinstance(value, dict) else None
+
+
+def list_or_none(value: Json) -> list[Json] | None:
+    """Returns the value if it is a JSON array."""
+    return as_list(value) if isinstance(value, list) else None
+
+
+def as_text(value: Json) -> str:
+    """Returns the value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
