@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.results import Part, PartKind, parts
+from mcp_tui.client.results import BINARY, Part, PartKind, parts
 from mcp_tui.client.schemas import Problem
 from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.protocol import events as ev
@@ -16,6 +16,7 @@ from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import IN, OUT, describe
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
+from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.values import frozen
@@ -334,9 +335,6 @@ _LISTED_PARTS: Final = 100
 ANSWER_CHARACTERS: Final = 65_536
 """Characters of all texts of an answer that are shown."""
 
-BINARY: Final = (PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB)
-"""Parts that are not text."""
-
 _SHOWN_MEMBERS: Final = frozenset(
     {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
 )
@@ -416,7 +414,7 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
 
     for part in found[:_LISTED_PARTS]:
         if part.sort in (*BINARY, PartKind.LINK):
-            lines.append(line(words("  "), (label(part), ""), key=part))
+            lines.append(line(words("  "), (label(part), "")))
             continue
         if part.role:
             lines.append(line((safe("{}:", brief(part.role, 20)), "accent")))
@@ -467,18 +465,24 @@ def plain(message: Json) -> str:
     return "\n".join(texts) if texts else messages.text(members["result"], indented=True)
 
 
+def data_words(part: Part) -> SafeText:
+    """Returns the type, the size, and of an image the pixels: ``image/png, 8.1 kB, 300 × 200 pixels``."""
+    size = pixels(part.data)
+    known = brief(part.mime, 60), durations.size(part.size), safe("{} pixels", size) if size else NOTHING
+    return join(known, ", ")
+
+
 def label(part: Part) -> SafeText:
     """Returns a part in a few words: ``image  image/png, 8.1 kB``, ``link  The b  file:///a/b.txt``."""
     mime, uri = brief(part.mime, 60), brief(part.uri, 200)
-    size = durations.size(part.size)
     match part.sort:
         case PartKind.LINK:
             said = brief(part.name, 80), uri, mime, brief(part.text, 120)
         case PartKind.TEXT:
-            said = uri, size
+            said = uri, durations.size(part.size)
         case PartKind.STRUCTURED | PartKind.WHOLE:
             said = ()
         case _:
-            said = join((mime, size), ", "), uri
+            said = data_words(part), uri
     role = safe("{}:", brief(part.role, 20)) if part.role else NOTHING
     return join((role, clean(part.sort.value), *said), "  ")

@@ -15,7 +15,7 @@ from mcp_tui.cli import main
 status = [main(words) for words in json.loads(sys.argv[1])]
 print(json.dumps([status, sorted(sys.modules)]), file=sys.stderr)
 """
-SCREEN = ("textual", "rich", "PIL")
+SCREEN = ("textual", "rich")
 WIRE = ("httpx", "httpcore", "httpx_sse", "h11", "anyio")
 TYPES = ("pydantic",)
 

@@ -125,7 +125,7 @@ async def test_every_size_can_follow_the_one_that_the_first_frame_had(pane: str)
 def test_the_first_frame_waits_for_nothing_that_talks_to_a_server() -> None:
     late = ("client.client", "journal.store", "protocol.ledger", "protocol.events", "tui.sources.live")
     late += ("tui.screens.workbench", "tui.commands", "view.rows")
-    libraries = ("pydantic", "pydantic_core", "httpx", "PIL", "jsonschema_rs")
+    libraries = ("pydantic", "pydantic_core", "httpx", "jsonschema_rs")
     names = [*(f"mcp_tui.{name}" for name in late), *libraries]
     code = (
         "import sys, mcp_tui.cli.workbench as cli, mcp_tui.tui.app; cli.preferences(); "

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 
 from mcp_tui.protocol import events as ev
@@ -17,6 +18,7 @@ from mcp_tui.view.detail import (
     server_request_sections,
 )
 from mcp_tui.view.text import words
+from tests.protocol.test_pixels import PNG
 from tests.tui.making import called, cancelled, completed, late, progress, row, started
 
 
@@ -215,14 +217,18 @@ def test_what_is_no_text_is_described_by_type_and_size_and_its_data_is_cut_short
     found = answer_sections(
         {
             "content": [
-                {"type": "image", "mimeType": "image/png", "data": "A" * 4000},
+                {
+                    "type": "image",
+                    "mimeType": "image/png",
+                    "data": base64.b64encode(PNG).decode() + "A" * 3968,
+                },
                 {"type": "resource_link", "uri": "file:///x", "name": "X", "description": "an x"},
                 {"type": "resource", "resource": {"uri": "y://y", "blob": "AAAA"}},
             ]
         }
     )
     assert lines(found[0]) == [
-        "  image  image/png, 3.0 kB",
+        "  image  image/png, 3.0 kB, 300 × 200 pixels",
         "  link  X  file:///x  an x",
         "  data  3 B  y://y",
         "  enter opens them",

@@ -9,20 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from mcp_tui.client.results import NotDecoded, Part, PartKind, content, file_name, free, parts, save
+from mcp_tui.client.results import BINARY, NotDecoded, Part, PartKind, content, file_name, free, parts, save
 from mcp_tui.client.schemas import Problem
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.widgets.detail_pane import Pager
-from mcp_tui.tui.widgets.image import SHOWN_IMAGES, decode, ground, undrawn
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.view import durations
-from mcp_tui.view.detail import BINARY, label, part_page, plain, structured_first
+from mcp_tui.view.detail import data_words, label, part_page, plain, structured_first
 from mcp_tui.view.keys import RESULT, hint, key_of
 from mcp_tui.view.markdown import is_markdown
 from mcp_tui.view.pages import JsonPage, Page, PartsPage, TextPage
-from mcp_tui.view.picture import ImagePage, Picture, facts, pictured
 from mcp_tui.view.text import NOTHING, SafeText, brief, clip, join, safe, symbols, words
 from mcp_tui.view.wire import parsed
 
@@ -96,22 +94,10 @@ class ResultScreen(Dialog[str | None]):
         self._parts, self._page = await self._reading(partial(_paged, self._raw, self._pager.inner.width))
         self._pager.show(self._title_, self._page)
         self._tell()
-        for number, part in [each for each in enumerate(self._parts) if pictured(each[1])][:SHOWN_IMAGES]:
-            await self._decode(number, part)
 
     async def _reading(self, read: Callable[[], Made]) -> Made:
         """Reads a small answer before the next key, a large one, which takes seconds, in a thread."""
         return read() if len(self._raw) <= READ_AT_ONCE_BYTES else await asyncio.to_thread(read)
-
-    async def _decode(self, number: int, part: Part) -> None:
-        """Shows an image: first its facts, then the image, or the reason if it is not drawn."""
-        why = undrawn(self.app)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any app
-        self._put(number, _told(part, why or words("Reading the image …")))
-        found = why or await decode(part)
-        if isinstance(found, Picture):
-            self._put(number, ImagePage(facts(part, found), found, ground(self._pager)))
-        elif not why:
-            self._put(number, _told(part, found))
 
     def _put(self, number: int, page: Page) -> None:
         """Replaces the page of a part; the cursor stays in its part."""
@@ -281,11 +267,6 @@ def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
     return found, page
 
 
-def _told(part: Part, *more: SafeText) -> Page:
-    """Returns the page of data that is not text: its facts."""
-    return TextPage("\n".join([*facts(part), *more, "", hint("{result.save} saves it to a file.")]))
-
-
 def _foldable(part: Part) -> bool:
     """Returns whether a part is shown in another form than it came in."""
     return part.sort in (PartKind.STRUCTURED, PartKind.WHOLE) or (
@@ -296,7 +277,7 @@ def _foldable(part: Part) -> bool:
 
 def _unlaid(part: Part, flat: bool) -> Page:
     if part.sort in BINARY:
-        return _told(part)
+        return TextPage(f"{data_words(part)}\n{part.uri}\n\n{hint('{result.save} saves it to a file.')}")
     if part.sort is PartKind.LINK:
         opens = f"A link. {key_of('page.open')} reads it; nothing is fetched before."
         return TextPage(f"{part.name}\n{part.uri}\n{part.mime}\n{part.text}\n\n{opens}")

@@ -23,7 +23,7 @@ _BRIDGE: Final = 4
 """Unchanged cells between two others that are written again: moving the cursor takes as many bytes."""
 
 _MOST_STYLES: Final = 0x8000
-"""Styles after which all is forgotten: pictures have one for each of their colours."""
+"""Styles after which all is forgotten: each theme has its own."""
 
 _UNKNOWN: Final = "\0"
 

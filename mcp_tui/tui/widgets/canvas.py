@@ -5,11 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.cells import cell_len
-from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -56,13 +54,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
     # -- styles ----------------------------------------------------------------------------------------------
 
     def tone(self, name: str) -> Style:
-        """Returns the style of a tone on the background of this widget; the plain style for an unknown name.
-
-        A colour is a tone of its own: ``#rrggbb``, or ``#rrggbb on #rrggbb`` with a background.
-        """
-        if name.startswith("#"):
-            style = _coloured(name)
-            return style if style.bgcolor else self.tone("") + style
+        """Returns the style of a tone on the background of this widget; the plain style for an unknown name."""
         if name not in self._tones:
             # The stylesheet is asked when a tone is first drawn with. As component classes all tones of all widgets would
             # be made at every change of style, and be most of the time to the first frame.
@@ -105,7 +97,7 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         segments: list[Segment] = []
         for text, name in pieces:
             style = self.tone(name)
-            if over is not None and not name.startswith("#"):  # the cursor hides no picture
+            if over is not None:
                 # reversed, each colour would be a background of its own, and the row would fall to pieces
                 style = (self.tone("") + style.without_color if over.reverse else style) + over
             segments.append(Segment(text, style))
@@ -191,13 +183,6 @@ class AsciiTwins(LineFilter):
 
     def apply(self, segments: list[Segment], background: TextualColor) -> list[Segment]:
         return [Segment(text.translate(TO_ASCII), style, control) for text, style, control in segments]
-
-
-@lru_cache(maxsize=1 << 14)
-def _coloured(name: str) -> Style:
-    """Returns the style of a colour, with a background if it has one."""
-    colour, _, ground = name.partition(" on ")
-    return Style(color=Color.parse(colour), bgcolor=Color.parse(ground) if ground else None)
 
 
 # -- lists ----------------------------------------------------------------------------------------------------

@@ -15,10 +15,8 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from mcp_tui.client.results import Part
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.widgets.canvas import Canvas, ListCanvas, ShownNumbers, marked, selected_text
-from mcp_tui.tui.widgets.image import Pictures
 from mcp_tui.tui.widgets.links import linked
 from mcp_tui.view.detail import Section
 from mcp_tui.view.keys import DETAIL, FIRST_KEYS, PAGE
@@ -128,7 +126,6 @@ class Finder:
 
 
 _BLANK_LINE: Final = Line(())
-_INDENT: Final = (words("  "), "")
 
 
 class Detail(Canvas):
@@ -158,7 +155,6 @@ class Detail(Canvas):
         self._starts: list[int] = []
         self._at = 0, 0
         """The place of the cursor: the number of a section, and a line of its own."""
-        self._pictures = Pictures(self, self._draw)
         self.finder = Finder(self, words("not found here"))
 
     def action_find(self) -> None:
@@ -174,7 +170,6 @@ class Detail(Canvas):
         self._sections = list(sections)
         if moved:
             self.finder.end()
-            self._pictures.forget()
             self._at = 0, 0
         self._lay_out()
         if moved:
@@ -191,8 +186,7 @@ class Detail(Canvas):
         self._wrapped_to = cells
         # The sections are kept with their lines, so that no other section gets the same identity.
         self._wrapped = {
-            id(each): known.get(id(each)) or (each, wrapped_lines(each, cells, self._pictures))
-            for each in self._sections
+            id(each): known.get(id(each)) or (each, wrapped_lines(each, cells)) for each in self._sections
         }
         lines: list[Segments] = []
         self._starts = []
@@ -211,16 +205,6 @@ class Detail(Canvas):
         for at in range(self.scroll_offset.y, self.scroll_offset.y + self.inner.height):
             if before[at : at + 1] != lines[at : at + 1]:
                 self.refresh_line(at)
-
-    def _draw(self) -> None:
-        """Draws the images again."""
-        self._wrapped = {}
-        self._lay_out()
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        if self._pictures.any:
-            self.call_after_refresh(self._draw)
 
     def placed(self) -> None:
         hint = self.hint if self.has_focus and self._sections else NOTHING
@@ -373,24 +357,18 @@ class Detail(Canvas):
 
     @property
     def text(self) -> str:
-        """All that it shows, without images."""
+        """All that it shows."""
         return "\n".join(self._text(line).rstrip() for line in range(len(self._lines)))
 
     def _text(self, line: int) -> str:
-        return "".join("" if tone.startswith("#") else piece for piece, tone in self._lines[line])
+        return "".join(piece for piece, _ in self._lines[line])
 
 
-def wrapped_lines(section: Section, cells: int, pictures: Pictures | None = None) -> list[Segments]:
-    """Returns the lines of a section, wrapped to ``cells`` cells; below a line about an image, the image.
-
-    The lines of its page come last.
-    """
+def wrapped_lines(section: Section, cells: int) -> list[Segments]:
+    """Returns the lines of a section, wrapped to ``cells`` cells; the lines of its page come last."""
     lines: list[Segments] = []
     for line in section.lines:
         lines.extend(_wrapped_line(line, cells))
-        if pictures is not None and isinstance(line.key, Part):
-            drawn = pictures.lines(line.key, cells - len(_INDENT[0]))
-            lines.extend((_INDENT, *segments) for segments in drawn)
     if section.page is not None:
         section.page.lay_out(cells)
         shown = (section.page.line(number).segments for number in range(section.page.count))
