@@ -41,7 +41,7 @@ def test_nothing_is_bound_but_what_the_list_has():
         for node in ast.walk(ast.parse(source.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
                 name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-                assert name != "Binding" or source.name == "keys.py", f"a key beside the list: {source}"
+                assert name != "Binding" or source.name == "bindings.py", f"a key beside the list: {source}"
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BINDINGS":
                 assert re.fullmatch(r"bindings\([A-Z_, ]+\)", ast.unparse(node.value)), source
 
