@@ -1,4 +1,4 @@
-"""What the documents take from the code: the tables of keys and the diagram of a request's states.
+"""What the documents take from the code: tables of keys, options, and rules, and the diagram of a request's states.
 
 ``python -m tests.generated`` writes them anew; a test fails while they differ.
 """
@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from mcp_tui.cli.options import COMMANDS, CONNECTING, Option, OptionGroup
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.probe.rules import RULES, Clause
 from mcp_tui.protocol.states import State
@@ -16,15 +18,19 @@ from mcp_tui.protocol.transitions import TRANSITIONS
 from mcp_tui.view.keys import FIRST_KEYS, RECORDED, SCOPES, Key, Scope, in_footer, keys, shown_as
 
 ROOT: Final = Path(__file__).parents[1]
-GUIDE: Final = ROOT / "docs" / "tutorial.md"
+GUIDE: Final = ROOT / "docs" / "reference" / "workbench.md"
 KEYS_PAGE: Final = ROOT / "docs" / "reference" / "keys.md"
 STATES_PAGE: Final = ROOT / "docs" / "explanation" / "states.md"
 RULES_PAGE: Final = ROOT / "docs" / "rules.md"
+COMMAND_PAGES: Final = ROOT / "docs" / "reference" / "commands"
+CONNECTING_PAGE: Final = ROOT / "docs" / "reference" / "connecting.md"
 
 ALSO: Final = frozenset({"server.list", "server.next", "request.mark", "view.sort"})
 
 BEGIN: Final = "<!-- keys: made by python -m tests.generated -->\n"
 END: Final = "<!-- /keys -->\n"
+BEGIN_OPTIONS: Final = "<!-- options: made by python -m tests.generated -->\n"
+END_OPTIONS: Final = "<!-- /options -->\n"
 
 
 ENDS: Final = """## Keys of Textual
@@ -64,8 +70,47 @@ def _long(shown: str) -> str:
 
 def guide(text: str) -> str:
     """The guide with the table of keys as it is now."""
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return text[:start] + short() + text[end:]
+    return _between(text, BEGIN, short(), END)
+
+
+def command_page(name: str, text: str) -> str:
+    """The page of a command with its usage and its options as they are now."""
+    spec = COMMANDS[name]
+    words = f" {spec.words}" if spec.words else ""
+    server = " [URL | -- COMMAND ARGS…]" if spec.connects else ""
+    usage = f"```text\nmcp-tui {name} [OPTIONS]{words}{server}\n```\n"
+    groups = [group for group in spec.options() if group not in CONNECTING]
+    more = "\nIt also takes the [options of connecting](../connecting.md#options).\n" if spec.connects else ""
+    return _between(text, BEGIN_OPTIONS, f"{usage}{_options(groups)}{more}", END_OPTIONS)
+
+
+def connecting_page(text: str) -> str:
+    """The page about connecting with the options of every command that connects."""
+    return _between(text, BEGIN_OPTIONS, _options(CONNECTING), END_OPTIONS)
+
+
+def _options(groups: Iterable[OptionGroup]) -> str:
+    rows = [
+        f"| `{', '.join(option.names)}{_value(option)}` | {option.how['help']} |"
+        for group in groups
+        for option in group.options
+        if option.dest != "version"
+    ]
+    return "\n".join(["", "| option | does |", "|---|---|", *rows, ""]) if rows else ""
+
+
+def _value(option: Option) -> str:
+    value = option.how.get("metavar") or option.how.get("choices", "")
+    words = (
+        value
+        if isinstance(value, str)
+        else (f"{' '.join(value)}…" if "nargs" in option.how else "|".join(value))
+    )
+    return f" {words}".replace("|", "\\|").rstrip()
+
+
+def _between(text: str, begin: str, made: str, end: str) -> str:
+    return text[: text.index(begin) + len(begin)] + made + text[text.index(end) :]
 
 
 def keys_page() -> str:
@@ -146,6 +191,9 @@ def _clause(clause: Clause | None) -> str:
 def main() -> int:
     """Write all of them."""
     GUIDE.write_text(guide(GUIDE.read_text()))
+    CONNECTING_PAGE.write_text(connecting_page(CONNECTING_PAGE.read_text()))
+    for page in COMMAND_PAGES.glob("*.md"):
+        page.write_text(command_page(page.stem, page.read_text()))
     KEYS_PAGE.write_text(keys_page())
     STATES_PAGE.write_text(states_page())
     RULES_PAGE.write_text(rules_page())

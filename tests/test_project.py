@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -218,27 +216,6 @@ def test_a_page_links_only_to_files_that_exist():
         if "://" not in link and not (page.parent / link).exists()
     ]
     assert broken == []
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        # malformed cancels are what some of the probe's experiments are about
-        pytest.param(line, marks=[pytest.mark.sends_anything, pytest.mark.slow] if " probe " in line else [])
-        for line in COMMANDS
-        if line.endswith("mcp-tui demo")
-    ],
-)
-def test_the_headless_examples_of_the_readme_do_what_they_say(command: str, tmp_path: Path):
-    ours = shlex.join([sys.executable, "-m", "mcp_tui"])
-    result = _run("sh", "-c", command.replace(".venv/bin/mcp-tui", ours), cwd=tmp_path)
-    assert result.returncode == (7 if "--cancel-after" in command else 0), result.stderr
-    assert "Traceback" not in result.stderr
-    if "--json" in command:
-        events = [json.loads(line) for line in result.stdout.splitlines()]
-        assert events[-1]["event"] == "outcome"
-        assert events[-1]["state"] == "cancelled"
-        assert "result" in [late["kind"] for late in events[-1]["late"]]
 
 
 def test_what_is_pinned_can_be_installed_on_the_oldest_python():

@@ -30,7 +30,7 @@ def pytest_in(folder: Path, *words: str) -> str:
 
 def test_the_example_runs_as_printed(tmp_path: Path):
     (example,) = re.findall(r"```python\n(# test_report\.py\n.*?)```", PAGE, re.DOTALL)
-    (record, _) = re.findall(r"```sh\n(.*?)\n(.*?)\n```", PAGE, re.DOTALL)[0]
+    (record, _) = re.findall(r"```console\n\$ (.*?)\n\$ (.*?)\n```", PAGE, re.DOTALL)[0]
     (tmp_path / "test_report.py").write_text(example, encoding="utf-8")
     assert run(*record.split()[1:], cwd=tmp_path).status == 0
     assert "5 passed" in (said := pytest_in(tmp_path, "test_report.py")), said
