@@ -39,7 +39,7 @@ $(shell rm -f $(RUN_STAMP) $(DEV_STAMP) $(BIN)/python)
 endif
 
 .PHONY: help lock run test test-more test-all check static format lint types layers generated monkey fuzz soak findings findings-check clients bench bench-quick \
-    dist docs workflows versions full clean
+    dist docs changes workflows versions full clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -97,6 +97,9 @@ findings: $(DEV_STAMP) ## Judge servers and clients from the registries; goes on
 	$(BIN)/python -m tests.real.findings $(ARGS)
 	-$(BIN)/python tests/real/install.py --clients
 	$(BIN)/python -m tests.real.clients.findings $(ARGS)
+
+changes: $(DEV_STAMP) ## Show what changed since the last release, from the files in changes/
+	@$(BIN)/towncrier build --draft --version Unreleased
 
 findings-check: ## Run the scripts in findings/: is each surprise of a real package still so?
 	@failed=; for each in findings/*.sh; do \

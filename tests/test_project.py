@@ -107,6 +107,17 @@ def test_the_changelog_tells_of_this_version():
     assert headings[0] in {"Unreleased", mcp_tui.__version__}
 
 
+def test_a_change_is_one_sentence_in_a_file_of_its_kind():
+    changes = [path for path in (ROOT / "changes").iterdir() if path.name != ".gitignore"]
+    kinds = "|".join(PROJECT["tool"]["towncrier"]["fragment"])
+    assert [
+        path.name for path in changes if not re.fullmatch(rf"\+[a-z0-9-]+\.({kinds})\.md", path.name)
+    ] == []
+    assert [
+        path.name for path in changes if not re.fullmatch(r"[A-Z`].{20,240}\.\n", path.read_text("utf-8"))
+    ] == []
+
+
 # -- what the tools enforce ----------------------------------------------------------------------------
 
 BANNED = {

@@ -381,7 +381,7 @@ _MOCK: Final = _own(
     Option("--report", "FILE", "write to FILE, as JSON, what was refused and what was never asked"),
 )
 
-_TAP: Final = _own(
+TAP: Final = _own(
     Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
     Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
     *_RECORD_OPTIONS,
@@ -514,7 +514,7 @@ COMMANDS: Final = {
         "tap",
         "see and cancel what a client calls on its server",
         "[URL | -- COMMAND ARGS…]",
-        (_TAP, _TAP_HTTP, _TAP_CONFIG),
+        (TAP, _TAP_HTTP, _TAP_CONFIG),
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_CANCEL_OPTIONS,)),

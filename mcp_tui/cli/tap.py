@@ -6,6 +6,7 @@ import os
 from typing import Any, NoReturn
 
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.options import TAP
 from mcp_tui.cli.output import Failure
 from mcp_tui.config.tap_words import RESERVED
 
@@ -78,5 +79,5 @@ def _proxy(given: Words) -> int:
 def _begin(given: Words) -> dict[str, Any]:
     if given.options.keep_secrets and not given.options.record:
         raise Failure("--keep-secrets is about a recording. Add --record FILE.")
-    names = ("timeout", "max_timeout", "record", "keep_secrets", "otlp", "name")
-    return {name: value for name in names if (value := getattr(given.options, name)) is not None}
+    values = {each.dest: getattr(given.options, each.dest) for each in TAP.options}
+    return {name: value for name, value in values.items() if value is not None}
