@@ -2,6 +2,8 @@
 
 Textual takes an answer that it does not know for keys, so it is taken out before. A terminal that does not answer costs
 nothing: nothing waits for it.
+
+:class:`Answers` is a workaround: ``contrib/textual`` has the text of an issue, and a reproduction.
 """
 
 from __future__ import annotations

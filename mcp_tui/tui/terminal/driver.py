@@ -1,4 +1,9 @@
-"""The terminal of the workbench: nothing waits for it to read, and it survives being stopped and continued."""
+"""The terminal of the workbench: nothing waits for it to read, and it survives being stopped and continued.
+
+This module is a workaround. Textual's own driver blocks the event loop when the terminal does not read, suspends only its
+own process, and draws a frame that is due before it handles a key. ``contrib/textual`` has the text of an issue and a
+reproduction for each. Once Textual has a fix, :class:`Output`, :func:`stop_group`, or ``_draw_behind_key`` goes.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Textual's parser looks for keys within a paste: a control character could end its protection, and what followed acted. Not
 every terminal takes the end marker out of a pasted text (tmux does not), so an end marker counts only where nothing
 follows it at once.
+
+This module is a workaround: ``contrib/textual`` has the text of an issue about the parser, and a reproduction.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Textual writes whole lines with all their colours, and a table whose rows move down is nothing but new lines. Most of their
 cells stay the same. Over ssh that is felt: 50 calls a second took 118 kB a second, and take 2.
+
+This module is a workaround: it belongs in Textual's compositor, which knows the cells already. ``contrib/textual`` has the
+text of an issue and a reproduction.
 """
 
 from __future__ import annotations
