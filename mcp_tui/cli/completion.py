@@ -9,7 +9,7 @@ from typing import Final
 from mcp_tui.cli.grammar import Words, subcommand
 from mcp_tui.cli.options import COMMANDS, options_of
 from mcp_tui.cli.output import Exit, Failure, out
-from mcp_tui.config.tap_words import command_start
+from mcp_tui.config.tap_words import split
 
 _SCRIPTS: Final = {
     "bash": """\
@@ -71,7 +71,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     if "--" in before:
         return []
     name, rest = subcommand(before)
-    if name == "tap" and command_start(rest) < len(rest):
+    if name == "tap" and split(rest)[0] < len(rest):
         return []
     options = options_of(name)
     last = next((each for each in options if before and before[-1] in each.names and each.takes_value), None)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from mcp_tui.cli.options import COMMANDS, COUNTING, FILTERING, PAIRS, VALUED, defaults_of, options_of
 from mcp_tui.cli.output import Failure, HelpAsked
-from mcp_tui.config.tap_words import command_start
+from mcp_tui.config.tap_words import split
 from mcp_tui.protocol.patterns import late
 
 PAIR: Final = late(r"([^=]+)=")
@@ -116,7 +116,7 @@ def read(arguments: Sequence[str]) -> Words:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     name, rest = subcommand(_joined(arguments[:cut]))
     command = list(arguments[cut + 1 :]) if cut < len(arguments) else None
-    if name == "tap" and (start := command_start(rest)) < len(rest):  # a client dropped the --
+    if name == "tap" and (start := split(rest)[0]) < len(rest):  # a client dropped the --
         rest, command = rest[:start], [*rest[start:], *arguments[cut:]]
     options = plain_options(name, rest)
     if options is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from mcp_tui.config.tap_words import command_start
+from mcp_tui.config.tap_words import split
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.started_server import StartedServer
 
@@ -34,38 +34,10 @@ def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
 
 # -- the command line ------------------------------------------------------------------------------------------
 
-NUMBER_OPTIONS = ("--timeout", "--max-timeout")
-TEXT_OPTIONS = ("--record", "--name")
-
-
-def options(words: list[str]) -> dict[str, Any] | None:
-    """Returns the options of a tap, if they are plainly written; else the whole command line must be read."""
-    found: dict[str, Any] = {}
-    rest = words[::-1]
-    while rest:
-        name, equals, value = rest.pop().partition("=")
-        if name not in NUMBER_OPTIONS + TEXT_OPTIONS or not (equals or rest):
-            return None
-        value = value if equals else rest.pop()
-        if not equals and value[:1] == "-":
-            return None
-        key = name[2:].replace("-", "_")
-        if name in TEXT_OPTIONS:
-            found[key] = value
-            continue
-        try:
-            found[key] = float(value)
-        except ValueError:
-            return None
-        if not 0 <= found[key] < 1e9:
-            return None
-    return found
-
 
 def quick(words: list[str]) -> tuple[dict[str, Any], list[str]] | None:
     """Returns options and command of ``tap OPTIONS [--] COMMAND``, without what reads any command line (0.1 s)."""
-    if words[:1] != ["tap"]:
+    start, found = split(words[1:])
+    if words[:1] != ["tap"] or found is None or start + 1 >= len(words):
         return None
-    start = command_start(words[1:]) + 1
-    found = options(words[1 : start - (words[start - 1] == "--")]) if start < len(words) else None
-    return None if found is None else (found, words[start:])
+    return found, words[start + 1 :]

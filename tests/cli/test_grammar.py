@@ -9,7 +9,7 @@ from mcp_tui.cli.grammar import plain_options, read
 from mcp_tui.cli.options import COMMANDS, options_of
 from mcp_tui.cli.output import Failure
 from mcp_tui.cli.parser import parser
-from mcp_tui.config.tap_words import SWITCHES, VALUED
+from mcp_tui.config.tap_words import OPTIONS
 from mcp_tui.tap.start import quick
 from tests.cases import cases
 
@@ -114,8 +114,8 @@ def test_an_option_of_a_tap_that_is_wrong_is_not_taken_for_its_command(line: str
 def test_the_options_of_a_tap_are_those_that_its_start_knows() -> None:
     elsewhere = {"--install", "--uninstall", "--status", "--config", "--yes", "--json", "--version"}
     own = [option for option in options_of("tap") if not elsewhere & {*option.names}]
-    assert {name for option in own if option.takes_value for name in option.names} == VALUED
-    assert {name for option in own if not option.takes_value for name in option.names} == SWITCHES
+    takes = {name: option.takes_value for option in own for name in option.names}
+    assert takes == {name: kind != "switch" for name, kind in OPTIONS.items()}
 
 
 def test_a_filter_that_begins_with_a_dash_needs_no_equals_sign() -> None:
