@@ -103,12 +103,45 @@ def open_workbench(given: Words) -> int:
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import ASK_SECONDS
 
-    clients: list[Client] = []
-    doors: list[Doorkeeper] = []
-    failed: list[RecordingError] = []
-    notes: list[str] = []
+    def limits(chosen: Target, tool: str) -> Limits:
+        return tool_limits(given, tool, server=chosen.name, ask=ASK_SECONDS)
 
-    def client(chosen: Target) -> Client:
+    opened = _OpenedSessions(given)
+    chosen = replace(
+        preferences(),
+        limits=limits,
+        first=first,
+        complete=partial(of_definition, given),
+        config=config,
+        watched=watch,
+        explain=explain,
+        door=opened.door,
+    )
+    opened.app = WorkbenchApp(where, opened.client, chosen)
+    try:
+        status = show(opened.app)
+    finally:
+        opened.close()
+    if opened.failed is not None:
+        raise opened.failed
+    return status
+
+
+class _OpenedSessions:
+    """The clients of the workbench, and their control sockets. ``failed`` is why the first cannot be recorded."""
+
+    app: WorkbenchApp
+
+    def __init__(self, given: Words) -> None:
+        self.failed: RecordingError | None = None
+        self._given = given
+        self._clients: list[Client] = []
+        self._doors: list[Doorkeeper] = []
+        self._notes: list[str] = []
+
+    def client(self, chosen: Target) -> Client:
+        """Makes the client of a server."""
+        given = self._given
         how = settings(given, server=chosen.name)
         # Behind the first frame: on two cores, the start of two Pythons beside ours would make it later by a quarter. In
         # front of all that talks to the server: that loads as long as the server starts. Not if a file may be refused.
@@ -125,58 +158,41 @@ def open_workbench(given: Words) -> int:
 
         try:
             store = open_store(given, chosen, purpose="workbench")
-            notes.extend(notes_in(store))
+            self._notes.extend(notes_in(store))
         except RecordingError as failure:
             store = Store()
-            if clients:
-                app.notify(str(failure), severity="error", markup=False)
+            if self._clients:
+                self.app.notify(str(failure), severity="error", markup=False)
             else:
                 # told where it can be read: below the screen that is left now
-                failed.append(failure)
-                app.exit(Exit.USAGE)
+                self.failed = failure
+                self.app.exit(Exit.USAGE)
         made = Client(chosen, how, store=store, tokens=tokens_for(chosen, store))
-        clients.append(made)
+        self._clients.append(made)
         return made
 
-    def door(client: Client) -> Doorkeeper:
+    def door(self, client: Client) -> Doorkeeper:
+        """Makes the control socket of a client."""
         # Behind the first frame.
         from mcp_tui.cli.session import has_door
         from mcp_tui.live.lending import lend
         from mcp_tui.live.serving import Doorkeeper
 
-        doors.append(Doorkeeper(client, "workbench", may=has_door(given), lends=lend))
-        return doors[-1]
+        self._doors.append(Doorkeeper(client, "workbench", may=has_door(self._given), lends=lend))
+        return self._doors[-1]
 
-    def limits(chosen: Target, tool: str) -> Limits:
-        return tool_limits(given, tool, server=chosen.name, ask=ASK_SECONDS)
-
-    chosen = replace(
-        preferences(),
-        limits=limits,
-        first=first,
-        complete=partial(of_definition, given),
-        config=config,
-        watched=watch,
-        explain=explain,
-        door=door,
-    )
-    app = WorkbenchApp(where, client, chosen)
-    try:
-        status = show(app)
-    finally:
-        for each in doors:
+    def close(self) -> None:
+        """Closes everything, and says what a person has to know of it."""
+        for each in self._doors:
             each.close()
-        for note in notes:
+        for note in self._notes:
             warn(note)
-        for each in clients:
+        for each in self._clients:
             each.store.close()
             for said in each.store.problems:
                 warn(said)
             for said in _left_running(each.store.log):
                 warn(f"{said}.")
-    if failed:
-        raise failed[0]
-    return status
 
 
 def _watched(where: Target | None, paths: list[str]) -> Watched:

@@ -334,16 +334,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
         case ev.Undelivered():
             row.undelivered, row.refused = event.detail, event.refused
         case ev.Unwatched():
-            if row.unwatched_at is None:
-                row.unwatched_at, row.unwatched = event.at, event.detail
-            elif row.unwatched == row.disconnected:
-                row.unwatched = event.detail  # its stdout ended before; now it is known how the server did
-            row.watching_over |= event.final
-            if event.disconnected:
-                # "closed its stdout but is still running" only adds to "closed its stdout", which says when it was.
-                if row.disconnected_at is None or not event.detail.startswith(row.disconnected):
-                    row.disconnected_at = event.at
-                row.disconnected = event.detail
+            _unwatched(row, event)
         case ev.CancelledByServer():
             if row.cancelled_by_server_at is None:
                 row.cancelled_by_server_at = event.at
@@ -376,13 +367,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.round_sent_at, row.round_answered, row.queued_at = None, False, event.at
             row.progress = row.total = row.message = None
         case ev.TaskCreated() | ev.TaskStatus():
-            if isinstance(event, ev.TaskCreated):
-                row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
-            row.task_status, row.task_message = event.status, event.message
-            if row.task_core and event.status != "cancelled":
-                row.cancel_answer = ""  # it promised more than is true
-            row.task_ttl, row.task_poll = event.ttl, event.poll
-            _polled(row, event.at)
+            _task(row, event)
         case ev.Polled():
             _polled(row, event.at)
         case ev.Acknowledged():
@@ -390,6 +375,29 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.heard_at = event.at
         case _:  # Called makes the row; nothing else is left
             raise IllegalTransition(type(event).__name__)
+
+
+def _unwatched(row: Request, event: ev.Unwatched) -> None:
+    if row.unwatched_at is None:
+        row.unwatched_at, row.unwatched = event.at, event.detail
+    elif row.unwatched == row.disconnected:
+        row.unwatched = event.detail  # its stdout ended before; now it is known how the server did
+    row.watching_over |= event.final
+    if event.disconnected:
+        # "closed its stdout but is still running" only adds to "closed its stdout", which says when it was.
+        if row.disconnected_at is None or not event.detail.startswith(row.disconnected):
+            row.disconnected_at = event.at
+        row.disconnected = event.detail
+
+
+def _task(row: Request, event: ev.TaskCreated | ev.TaskStatus) -> None:
+    if isinstance(event, ev.TaskCreated):
+        row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
+    row.task_status, row.task_message = event.status, event.message
+    if row.task_core and event.status != "cancelled":
+        row.cancel_answer = ""  # it promised more than is true
+    row.task_ttl, row.task_poll = event.ttl, event.poll
+    _polled(row, event.at)
 
 
 def _sent(row: Request, event: ev.Sent) -> None:

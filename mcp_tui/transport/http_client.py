@@ -101,6 +101,39 @@ class ConnectionRoom:
         return False
 
 
+class _Course:
+    """The course of one request until it has left: its ``sockets``, whether it ``begun`` to leave, and whether it ``passed``
+    the proxy, if there is one. ``place`` holds a place among the connections in the making, if one is made.
+    """
+
+    def __init__(
+        self, tokens: TokenSource | None, starts: Callable[[], None], flushed: Callable[[], None]
+    ) -> None:
+        self.place = contextlib.ExitStack()
+        self.sockets: list[Any] = []
+        self.begun = self.passed = False
+        self._tokens, self._starts, self._flushed = tokens, starts, flushed
+
+    async def trace(self, event: str, info: dict[str, Any]) -> None:
+        """Follows what httpcore reports of the connection and the request."""
+        match event:
+            case "connection.connect_tcp.complete" | "socks.connect_tcp.complete":
+                self.sockets.append(info["return_value"])
+                if self._tokens is not None:
+                    self._tokens.connected(str(self.sockets[-1].get_extra_info("server_addr")[0]))
+            # The CONNECT to a proxy is not the request itself: a cancel may still take that back.
+            case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
+                self.place.close()
+                self.begun = self.passed = True
+                self._starts()
+            case "proxy.start_tls.started" | "socks.start_tls.started":
+                self.passed = True  # from here on the server is heard through the tunnel
+            case "http11.send_request_body.complete" if self.begun:
+                self._flushed()
+            case _:
+                pass
+
+
 class HttpClient:
     """The HTTP connections to one server."""
 
@@ -202,31 +235,7 @@ class HttpClient:
         """
         if self._make is None:
             raise httpx.UnsupportedProtocol("the connection is closed")
-        place = contextlib.ExitStack()
-        """Holds a place among the connections in the making, if one is made."""
-        sockets: list[Any] = []
-        begun = passed = False
-        """Whether the request began to leave, and whether it went past the proxy, if there is one."""
-
-        async def trace(event: str, info: dict[str, Any]) -> None:
-            nonlocal begun, passed
-            match event:
-                case "connection.connect_tcp.complete" | "socks.connect_tcp.complete":
-                    sockets.append(info["return_value"])
-                    if self.tokens is not None and self.proxy is None:
-                        self.tokens.connected(str(sockets[-1].get_extra_info("server_addr")[0]))
-                # The CONNECT to a proxy is not the request itself: a cancel may still take that back.
-                case "http11.send_request_headers.started" if info["request"].method != b"CONNECT":
-                    place.close()
-                    begun = passed = True
-                    starts()
-                case "proxy.start_tls.started" | "socks.start_tls.started":
-                    passed = True  # from here on the server is heard through the tunnel
-                case "http11.send_request_body.complete" if begun:
-                    flushed()
-                case _:
-                    pass
-
+        course = _Course(self.tokens if self.proxy is None else None, starts, flushed)
         address = to or self.address
         url = address.url
         sent, made = self._outgoing(method, url, headers, exact, signed_in=signed_in)
@@ -237,9 +246,9 @@ class HttpClient:
             url.copy_with(host=ip) if ip else url,
             headers=made,
             content=body,
-            extensions={"timeout": self._timeout, "trace": trace, **named},
+            extensions={"timeout": self._timeout, "trace": course.trace, **named},
         )
-        connection = await self._obtain(self._make, self._room[urgent], place)
+        connection = await self._obtain(self._make, self._room[urgent], course.place)
         try:
             response = await _response(connection, request)
             response.extensions |= {TOKEN: sent, ADDRESS_EXTENSION: address}
@@ -256,14 +265,15 @@ class HttpClient:
         except BaseException as error:
             # httpcore forgets sockets in the middle of a TLS handshake, and a request whose closing is interrupted
             # stays in its pool for good: so what did not end well is closed and not used again.
-            for each in sockets:
+            for each in course.sockets:
                 await each.aclose()
             await connection.aclose()
             if self.proxy is not None and isinstance(error, EXPECTED):
-                raise self.proxy.failure(error, connected=bool(sockets) or begun, passed=passed) from error
+                connected = bool(course.sockets) or course.begun
+                raise self.proxy.failure(error, connected=connected, passed=course.passed) from error
             raise
         finally:
-            place.close()
+            course.place.close()
         self._idle[connection] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._drop, connection)
         self._let_in()
         if self._make is None:
