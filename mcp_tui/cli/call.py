@@ -17,7 +17,7 @@ from mcp_tui.cli.result_text import print_result
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.client import Client
 from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_arguments
-from mcp_tui.client.catalogue import ListFailed, offers
+from mcp_tui.client.catalogue import ListFailed, every, offers
 from mcp_tui.client.client import DEFAULT_REASON, SHUTDOWN_REASON, SHUTDOWN_SECONDS, is_leaving
 from mcp_tui.client.parameters import schema_of, template_schema, usage
 from mcp_tui.client.results import needs_handshake, violation
@@ -167,7 +167,7 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
     if not what or not offers(session.requester, what):
         return {}
     try:
-        entries = await session.requester.every(what)
+        entries = await every(session.requester, what)
     except ListFailed as failed:
         if what != "templates":
             doing = "Calling the tool" if what == "tools" else "Getting the prompt"

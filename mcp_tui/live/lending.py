@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from mcp_tui.client import catalogue
 from mcp_tui.client.client import Client
 from mcp_tui.client.connection import Mirrors, ServerInfo
 from mcp_tui.client.ports import Listener, notify
@@ -230,15 +229,6 @@ class BorrowedClient:
         """Waits until the outcome of a request is final; returns the response if it counts."""
         # Shielded: a future that is cancelled with who waits could not be set any more.
         return await asyncio.shield(self._answer(id))
-
-    async def every(self, what: str) -> list[dict[str, Json]]:
-        """Returns all entries of a list, every page.
-
-        Raises:
-            ListFailed: a page failed, timed out, was cancelled or lost.
-            TransportError: the session has ended.
-        """
-        return await catalogue.every(self, what)
 
     def cancel(
         self, id: RequestId, cause: Cause = Cause.USER, reason: str = "", *, leave: bool = False

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 import pytest
 
-from mcp_tui.client.catalogue import ListFailed
+from mcp_tui.client.catalogue import ListFailed, every
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.journal.records import encode_event
@@ -193,9 +193,9 @@ async def test_lists_there_have_all_pages_or_the_words_of_the_server():
     await client.connect()
     (name,) = doors()
     async with _borrowed(name) as borrower, asyncio.TaskGroup() as tasks:
-        both = [tasks.create_task(borrower.every("prompts")) for _ in range(2)]
+        both = [tasks.create_task(every(borrower, "prompts")) for _ in range(2)]
         with pytest.raises(ListFailed, match="the database is down"):
-            await borrower.every("tools")
+            await every(borrower, "tools")
         assert [[each["name"] for each in await list_] for list_ in both] == [["p0", "p1"]] * 2
     assert {row.internal for row in client.book.order} == {True}
     door.close()
@@ -208,12 +208,12 @@ async def test_nothing_waits_for_a_session_that_has_ended():
         async with _borrowed(names["before"]) as client:
             for _ in range(2):
                 with pytest.raises(TransportError, match="has ended"):
-                    await client.every("tools")
+                    await every(client, "tools")
                 with pytest.raises(TransportError, match="has ended"):
                     await client.begin("ping")
         async with _borrowed(names["while"]) as client:
             with pytest.raises((ListFailed, TransportError), match="has ended"):
-                await client.every("tools")
+                await every(client, "tools")
 
 
 async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
