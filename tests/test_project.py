@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ import mcp_tui
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
+PACKAGE = ROOT / "mcp_tui"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -140,6 +142,32 @@ def test_background_tasks_and_the_wall_clock_are_banned_outside_their_modules(
     assert verdict("mcp_tui/client/client.py") == 1
     assert verdict("tests/test_anything.py") == 1
     assert [verdict(file) for file in allowed] == [0] * len(allowed)
+
+
+def test_a_class_has_two_bases_of_ours_at_most():
+    parsed = [ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")]
+    classes = [node for tree in parsed for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    named = {each.name: [ast.unparse(base).partition("[")[0] for base in each.bases] for each in classes}
+
+    def above(name: str) -> set[str]:
+        return {found for base in named[name] if base in named for found in (base, *above(base))}
+
+    may_have_three = above("AttachScreen") | {"AttachScreen", "McpError"}
+    many = {name: above(name) for name in named if len(above(name)) > 2}
+    assert {name for name, bases in many.items() if not (bases | {name}) & may_have_three} == set()
+    assert all(len(bases) == 3 for bases in many.values())
+
+
+def test_versions_are_compared_in_their_table_and_in_the_demo_server_alone():
+    compared = re.compile(
+        r"""(?:[<>]=?|[!=]=|\bin) *\(?["']20\d\d-\d\d-\d\d|["']20\d\d-\d\d-\d\d["'] *(?:[<>]=?|[!=]=)"""
+    )
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if compared.search(path.read_text(encoding="utf-8"))
+    }
+    assert {each for each in found if not each.startswith("demo/")} <= {"protocol/revisions.py"}
 
 
 # -- make ----------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from mcp_tui.protocol.states import GRACE, Limits
 from mcp_tui.view.text import clean
 
 if TYPE_CHECKING:
-    from mcp_tui.config.definitions import Definition, Input
+    from mcp_tui.config.definitions import AskedInput, Definition
     from mcp_tui.config.saved import SavedCall, SavedServer
 
 
@@ -208,7 +208,7 @@ def _answers(definition: Definition) -> dict[str, str]:
     return {each.id: _ask(each) for each in asked}
 
 
-def _ask(each: Input) -> str:
+def _ask(each: AskedInput) -> str:
     choices = f" ({', '.join(each.options)})" if each.options else ""
     said = clean(f"{each.description or each.id}{choices}")
     try:

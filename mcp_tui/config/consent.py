@@ -24,7 +24,7 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config.definitions import MAX_ENV_BYTES, Definition, Input, real_program
+from mcp_tui.config.definitions import MAX_ENV_BYTES, AskedInput, Definition, real_program
 from mcp_tui.config.files import ConfigError, at, consents_folder, read_bytes, read_own, write_own
 from mcp_tui.config.templates import VariableKind
 from mcp_tui.journal.masks import mask_url
@@ -136,7 +136,7 @@ def account(definition: Definition) -> list[tuple[str, str]]:
     return said
 
 
-def _default(asked: Input) -> str:
+def _default(asked: AskedInput) -> str:
     return f" (default: {MASK if asked.secret else asked.default})" if asked.default else ""
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.sources import CODEX, GEMINI, Source, Surroundings
-from mcp_tui.config.tap_words import command_start
+from mcp_tui.config.tap_words import split
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.framing import header_fault
@@ -51,7 +51,7 @@ class Unset(ConfigError):
 
 
 @frozen
-class Input:
+class AskedInput:
     """A value that a file asks for. ``options`` are the choices; empty for any text."""
 
     id: str
@@ -61,7 +61,7 @@ class Input:
     options: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, id_: str, said: dict[str, Json]) -> Input:
+    def read(cls, id_: str, said: dict[str, Json]) -> AskedInput:
         """Reads the description of an input, of an editor's file or of a ``server.json`` (its keys in ``snake_case``)."""
         default = said.get("default")
         options = as_list(said.get("options") or said.get("choices"))
@@ -98,7 +98,7 @@ class ServerLaunch:
     transport: str = "stdio"
     client_cert: Template = ()
     client_key: Template = ()
-    inputs: tuple[Input, ...] = ()
+    inputs: tuple[AskedInput, ...] = ()
     optional: frozenset[str] = frozenset()
 
     def names(self, kind: VariableKind) -> list[str]:
@@ -153,7 +153,7 @@ class Definition:
         return at(self.file, self.line)
 
     @property
-    def inputs(self) -> tuple[Input, ...]:
+    def inputs(self) -> tuple[AskedInput, ...]:
         """The values that it asks for."""
         return () if self.launch is None else self.launch.inputs
 
@@ -190,7 +190,7 @@ class Definition:
     # -- its target ------------------------------------------------------------------------------------------
 
     @property
-    def questions(self) -> list[Input]:
+    def questions(self) -> list[AskedInput]:
         """The inputs that a person has to give: those without a default or a variable in the environment."""
         return [each for each in self.inputs if each.default is None and each.variable not in self.around.env]
 
@@ -322,7 +322,7 @@ class Definition:
                     found = found or variable.default
                 missing = f"environment variable {name} is not set"
             case VariableKind.INPUT:
-                asked = next((each for each in self.inputs if each.id == name), Input(name))
+                asked = next((each for each in self.inputs if each.id == name), AskedInput(name))
                 found = answers.get(name, env.get(asked.variable, asked.default))
                 missing = f"{name!r} is not set (or set {asked.variable})"
             case VariableKind.PLACE:
@@ -392,7 +392,7 @@ class DefinitionReader:
         return self._dialect(value)
 
 
-def read(made: Definition, inputs: tuple[Input, ...] = ()) -> Definition:
+def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
     """Returns a definition with what its ``fields`` say: how the server is reached, or why not."""
     reader = DefinitionReader(made.fields, made.source.dialect)
     try:
@@ -425,7 +425,7 @@ def behind_tap(words: list[str]) -> int:
     """Returns where the server's own command begins in the command line of a tap; 0 if it is that of no tap."""
     start = 0
     while (options := start + _tap_words(words[start:])) > start:
-        command = options + command_start(words[options:])
+        command = options + split(words[options:])[0]
         if command >= len(words):
             break
         start = command

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from mcp_tui.config.definitions import Definition, Input, ServerLaunch
+from mcp_tui.config.definitions import AskedInput, Definition, ServerLaunch
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.templates import ConfigVariable, Template, VariableKind, dialect
 from mcp_tui.journal.redaction import is_secret_name
@@ -72,11 +72,11 @@ class _Inputs:
     """Collects the inputs of one way."""
 
     def __init__(self) -> None:
-        self.by_id: dict[str, Input] = {}
+        self.by_id: dict[str, AskedInput] = {}
 
     def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
         """Adds an input, and returns its variable."""
-        self.by_id[id_] = Input.read(id_, said)
+        self.by_id[id_] = AskedInput.read(id_, said)
         return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}")
 
     def value(self, said: dict[str, Json], id_: str) -> Template | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.config import definitions, registry
-from mcp_tui.config.definitions import Definition, Input
+from mcp_tui.config.definitions import AskedInput, Definition
 from mcp_tui.config.documents import Document
 from mcp_tui.config.files import ConfigError, at, guess
 from mcp_tui.config.sources import (
@@ -176,7 +176,7 @@ def _defined(
 ) -> Iterator[Definition]:
     whole, lines, earlier = as_object(document.whole), document.lines(*path), document.repeated(*path)
     inputs = tuple(
-        Input.read(said["id"], said)
+        AskedInput.read(said["id"], said)
         for said in objects_in(whole.get("inputs"))
         if isinstance(said.get("id"), str)
     )

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call
-from mcp_tui.demo.frames import DemoRefusal, Object
+from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.json_values import as_object, object_or_none
 from mcp_tui.protocol.values import frozen
@@ -162,6 +162,11 @@ class DemoQuestion:
     capability: Object
     result: Object
     params: Object = field(default_factory=dict[str, object])
+
+    def asked(self, caller: DemoCaller) -> Object:
+        """Returns the params for a client: elicitation has a mode since 2025-11-25."""
+        modeless = caller.revision < "2025-11-25"
+        return {name: value for name, value in self.params.items() if not (modeless and name == "mode")}
 
     def answer(self, call: Call, result: Object) -> None:
         """Answers the call with the client's result. Raises `DemoRefusal` if that breaks the schema."""
@@ -388,9 +393,7 @@ async def ask(call: Call, *, what: str) -> None:
             raise frames.missing(question.capability)
         call.answer(f"Cannot ask: this client does not declare {capability}.", is_error=True)
         return
-    params = dict(question.params)
-    if call.caller.revision < "2025-11-25":
-        params.pop("mode", None)  # which elicitation has since then
+    params = question.asked(call.caller)
     if call.caller.modern:
         _round(call, question, params)
         return

@@ -186,10 +186,8 @@ async def _question(trial: ClientTrial, *, takes_back: bool) -> None:
         )
         seen.asks = "" if call.caller.modern else kind
         if seen.asks:
-            params = dict(QUESTIONS[kind].params)
-            if call.caller.revision < "2025-11-25":
-                params.pop("mode", None)
-            frame: Object = {"method": QUESTIONS[kind].method, "params": params}
+            question = QUESTIONS[kind]
+            frame: Object = {"method": question.method, "params": question.asked(call.caller)}
             await _ask(trial, withheld, frame, takes_back=takes_back)
         if withheld.reachable:
             withheld.answer()

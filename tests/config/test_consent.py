@@ -12,7 +12,7 @@ import pytest
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config import consent, files
 from mcp_tui.config.consent import Availability, availability
-from mcp_tui.config.definitions import Definition, Input
+from mcp_tui.config.definitions import AskedInput, Definition
 from mcp_tui.config.servers import find
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.launching import prepare
@@ -171,7 +171,7 @@ def test_variables_that_decide_what_runs_have_their_values_and_others_only_names
 def test_what_decides_is_named_also_if_it_looks_like_a_secret_or_has_a_default(project: Project):
     (project.folder / ".env").write_text("GIT_TOKEN_COMMAND=evil\nOTHER_TOKEN=x\n")
     server = project.server(command="git", args=["${input:key}"], envFile="${workspaceFolder}/.env")
-    asked = (Input("host", default="evil.example"), Input("key", default="s3cret", secret=True))
+    asked = (AskedInput("host", default="evil.example"), AskedInput("key", default="s3cret", secret=True))
     assert server.launch is not None
     server = replace(server, launch=replace(server.launch, inputs=asked))
     said = consent.account(server)

@@ -24,7 +24,7 @@ import mcp_tui.tui.screens
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config.definitions import Input as AskedInput
+from mcp_tui.config.definitions import AskedInput
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.bindings import scopes_of
 from mcp_tui.tui.host import Offer

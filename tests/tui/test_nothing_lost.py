@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from mcp_tui.config.definitions import Input as AskedInput
+from mcp_tui.config.definitions import AskedInput
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import InputsScreen
 from mcp_tui.tui.screens.result import ResultScreen

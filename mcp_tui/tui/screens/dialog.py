@@ -24,7 +24,7 @@ from textual.widget import Widget
 from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
-from mcp_tui.config.definitions import Input as AskedInput
+from mcp_tui.config.definitions import AskedInput
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.widgets.line_input import InOrder, LineInput

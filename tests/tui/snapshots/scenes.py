@@ -20,7 +20,7 @@ from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.config import consent
-from mcp_tui.config.definitions import Definition, Input
+from mcp_tui.config.definitions import AskedInput, Definition
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.journal.recording import Recording
 from mcp_tui.probe.report import CalledTool, Finding, Report, Verdict
@@ -335,8 +335,8 @@ async def entries(stage: Stage) -> None:
     await stage.shoot("sign-in")
     await stage.back()
     asked = (
-        Input(id="token", description="API token", secret=True),
-        Input(id="region", description="Region", default="eu"),
+        AskedInput(id="token", description="API token", secret=True),
+        AskedInput(id="region", description="Region", default="eu"),
     )
     await stage.app.push_screen(InputsScreen("indexer", asked))
     await stage.shoot("inputs")

@@ -13,7 +13,7 @@ from mcp_tui.client.completion import Completer
 from mcp_tui.client.results import check_results
 from mcp_tui.client.uri_templates import TemplateError, Value, expand, parse
 from mcp_tui.config import saved
-from mcp_tui.config.definitions import Input
+from mcp_tui.config.definitions import AskedInput
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import SAVED_NAME_CHARACTERS, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.events import RequestId
@@ -189,7 +189,7 @@ class Calling:
             self._counted = self._send(rows * times)
             self._table.unmark()
 
-        field = Input(id="times", description=f"How many times (1 to {MAX_REPETITIONS})", default="5")
+        field = AskedInput(id="times", description=f"How many times (1 to {MAX_REPETITIONS})", default="5")
         title = f"Repeat {request(rows[0])}" if len(rows) == 1 else f"Repeat {len(rows)} requests"
         self._screen.app.push_screen(InputsScreen(title, [field], does="Repeat"), answered)
 
@@ -295,7 +295,9 @@ class Calling:
                 name = answers["name"][:SAVED_NAME_CHARACTERS].strip()
                 self._save(SavedCall(name=name, tool=tool, arguments=arguments, server=self._server))
 
-        field = Input(id="name", description="Name of the saved call", default=tool[:SAVED_NAME_CHARACTERS])
+        field = AskedInput(
+            id="name", description="Name of the saved call", default=tool[:SAVED_NAME_CHARACTERS]
+        )
         self._screen.app.push_screen(InputsScreen("Save call", [field], does="Save"), answered)
 
     def _save(self, call: SavedCall, *, secrets: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from mcp_tui.client.roots import missing_roots, root_uri
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config.definitions import Input
+from mcp_tui.config.definitions import AskedInput
 from mcp_tui.journal.masks import known_secrets
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.screens.dialog import InputsScreen, MenuScreen
@@ -101,7 +101,7 @@ class ServerMenu:
             if answers is not None:
                 then(answers)
 
-        asked = [Input(name, description=said, default=value) for name, (said, value) in fields.items()]
+        asked = [AskedInput(name, description=said, default=value) for name, (said, value) in fields.items()]
         self._screen.app.push_screen(InputsScreen(title, asked, does=does), answered)
 
     def _restart(self, said: SafeText) -> None:
