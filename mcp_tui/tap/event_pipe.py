@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.transport.http_bodies import LINE_END, fields_of
 
 EVENT_BYTES: Final = 128 * 1024 * 1024
 """Bytes of an event up to which it is looked at; a longer one passes."""
@@ -14,7 +15,6 @@ EVENT_BYTES: Final = 128 * 1024 * 1024
 FIRST_BYTES: Final = 64 * 1024
 """Bytes of a first event that is waited for."""
 
-_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 _BLANK: Final = (b"\n\n", b"\r\r", b"\n\r\n", b"\n\r")
 """The end of an event: the end of a line and a blank line, of which a line feed may still come."""
 _BLANK_LINES: Final = re.compile(b"|".join(_BLANK))
@@ -29,25 +29,10 @@ def as_event(message: bytes) -> bytes:
     return b"event: message\ndata: %b\n\n" % lines.strip()
 
 
-def fields_of(event: bytes) -> tuple[bytes, bytes, bool]:
-    """Returns the name and the data of an event, and whether it has an id."""
-    name, data, has_id = b"message", list[bytes](), False
-    for line in _LINE_END.split(event):
-        field, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if field == b"data":
-            data.append(value)
-        elif field == b"event":
-            name = value
-        elif field == b"id":
-            has_id = True
-    return name, b"\n".join(data), has_id
-
-
 def with_data(event: bytes, data: bytes) -> bytes:
     """Returns an event with other data; one without any is left out but for its id, from which a client may resume."""
     kept = (b"id", b"retry") if not data else (b"id", b"retry", b"event")
-    lines = [line for line in _LINE_END.split(event) if line.partition(b":")[0] in kept]
+    lines = [line for line in LINE_END.split(event) if line.partition(b":")[0] in kept]
     lines += [b"data: " + line for line in data.split(b"\n") if data]
     return b"\n".join(lines) + b"\n\n" if lines else b""
 

@@ -38,7 +38,7 @@ import h11
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess, joined_headers
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
-from mcp_tui.tap.event_pipe import EventPipe, as_event, fields_of, with_data
+from mcp_tui.tap.event_pipe import EventPipe, as_event, with_data
 from mcp_tui.tap.http_addresses import ServerAddresses
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
@@ -47,7 +47,7 @@ from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH
 from mcp_tui.transport.base import Challenge, spawn
-from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE
+from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, fields_of
 from mcp_tui.transport.http_client import TOKEN, HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, media_type
 from mcp_tui.transport.targets import HttpTarget

@@ -28,7 +28,9 @@ EVENT_FIELD_BYTES: Final = 1024
 SHOWN_BODY_SECONDS: Final = 5.0
 """Seconds for a body that is only shown, or dropped."""
 
-_SSE_DATA: Final = re.compile(rb"(?:\A|\n)data(?:: ?|(?=\n))")
+LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+"""The end of a line of server-sent events."""
+
 _RETRY_MILLISECONDS: Final = 3_600_000
 """Milliseconds."""
 _DECODED_BYTES: Final = 1 << 18
@@ -43,6 +45,21 @@ class ServerEvent:
     data: bytes
     id: str
     retry: float | None
+
+
+def fields_of(event: bytes) -> tuple[bytes, bytes, bool]:
+    """Returns the name and the data of an event, and whether it has an id."""
+    name, data, has_id = b"message", list[bytes](), False
+    for line in LINE_END.split(event):
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value
+        elif field == b"id":
+            has_id = True
+    return name, b"\n".join(data), has_id
 
 
 class EventBlocks:
@@ -106,14 +123,12 @@ class EventStream(httpx.AsyncByteStream):
     @property
     def half(self) -> int:
         """Bytes of an event with data whose end has not come."""
-        rest = self._blocks.unfinished
-        return len(rest) if _SSE_DATA.search(rest + b"\n") else 0
+        return len(self._blocks.unfinished) if self.unfinished else 0
 
     @property
     def unfinished(self) -> bytes:
         """The data of the event that has begun."""
-        begun = self._blocks.unfinished
-        return _SSE_DATA.sub(b"\n", _SSE_DATA.split(begun, 1)[1]) if _SSE_DATA.search(begun) else b""
+        return fields_of(self._blocks.unfinished)[1]
 
     async def events(self) -> AsyncGenerator[ServerEvent]:
         """Yields the events until the server ends the stream. Raises what broke the connection."""
@@ -135,7 +150,7 @@ class EventStream(httpx.AsyncByteStream):
             for block in blocks:
                 if isinstance(block, Oversized):
                     # As the message begins, without the names of fields: the id of its request is looked for in it.
-                    head = _SSE_DATA.sub(b"\n", _SSE_DATA.split(block.head, 1)[-1])
+                    head = fields_of(block.head)[1] or block.head
                     self._oversized(Oversized(head=head, size=block.size, tail=block.tail))
                     if self._own:
                         return
