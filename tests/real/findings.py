@@ -72,23 +72,23 @@ SHORT: Final = {
 }
 
 INTRODUCTION: Final = """\
-# What servers do when they are told to stop
+# What servers do when a call is cancelled
 
 **The question.** If a client cancels a running call, does the server stop the tool, send nothing more for that call, and
 go on serving others?
 
 **How to read a row.** A row is one server with its version, and the protocol version that it spoke. Each further column is
 a rule; its number leads to its clause. MUST lists the rules of that kind that the server broke, SHOULD counts those that it
-did not follow. For example, ↯ below P-03 and ✓ below P-04 say: the tool worked on after the cancel, and the next call was
-answered. What was seen is in [findings.json](findings.json); on the site each cell leads to it.
+did not follow. For example, ↯ below P-03 and ✓ below P-04 say: the tool kept working after the cancel, and the next call was
+answered. The evidence is in [findings.json](findings.json); on the site each cell leads to it.
 
 ✓ pass; ✗ a MUST is broken; ↯ a SHOULD is not followed; ∅ not observable; · not applicable.
 """
 
 LIMITS: Final = """\
 **What a cell rests on.** A verdict is about one call of one tool, in one run. Most calls write to a file while they work
-(shell: a loop; page: a slow local server that sees its reader leave), so ✓ and ↯ below P-03 were seen. Where a call cannot
-do that, and reports no progress, ∅ says that nothing shows whether the work goes on. Behind each bridge is
+(shell: a loop; page: a slow local server that sees its reader leave), so ✓ and ↯ below P-03 were observed. If a call cannot
+do that, and reports no progress, ∅ says that nothing shows whether the work continues. Behind each bridge is
 @modelcontextprotocol/sdk in 2025-11-25 and @modelcontextprotocol/server in 2026-07-28: what a bridge adds is the difference
 to its row. "With mcp<2": as installed by default, the
 server does not start. P-07 and P-22 depend on which of two messages is first, and where a server dies of a cancel, P-01,
@@ -98,23 +98,23 @@ P-05 and P-25 depend on how soon.
 SURPRISES: Final = """\
 **What surprises.**
 
-- 16 of the 24 servers that people use work on after a cancel (P-03), 2 were seen to stop.
+- 16 of the 24 servers that people use keep working after a cancel (P-03), 2 were observed to stop.
 - mcp 1.2 to 1.12 (PyPI): one cancel ends the server, or its session (P-04).
 - fastmcp 3 (PyPI): a cancel of a tool that blocks ends the server (P-04).
 - mcp 1.30 (PyPI): a cancel of a tool that blocks ends the server while another call is open (P-14).
 - Over stdio mcp 1.x answers a cancelled call with an error, mcp 2.x and @modelcontextprotocol/sdk send nothing.
-- @modelcontextprotocol/server stops over stdio; over HTTP, in 2025-11-25, it works on.
-- Without a session (stateless HTTP) the tool works on after its cancel, with every SDK that was tried.
+- @modelcontextprotocol/server stops over stdio; over HTTP, in 2025-11-25, it keeps working.
+- Without a session (stateless HTTP) the tool keeps working after its cancel, with every SDK that was tried.
 - With JSON answers in place of streams, mcp 2.3.0 does not see that a client closed its request (P-18).
 - mcp-remote breaks rules in 2026-07-28 that it follows in 2025-11-25.
-- Behind mcp-proxy (PyPI) the tool works on in both directions; behind supergateway and mcp-proxy (npm) it stops.
+- Behind mcp-proxy (PyPI) the tool keeps working in both directions; behind supergateway and mcp-proxy (npm) it stops.
 - chuk-mcp-server sends progress in events named `server_request`, which no client reads.
 """
 
 REPEAT: Final = """\
 ## Repeat it
 
-`make findings` installs the servers below `.real/` and probes each. A second call goes on where the first ended. The command
+`make findings` installs the servers below `.real/` and probes each. A second run resumes it. The command
 of each row is with its evidence; the words in capitals are explained in
 [`tests/real/used.py`](../tests/real/used.py). For your own server: `mcp-tui probe --markdown report.md -- COMMAND`. The
 same as JSON: [findings.json](findings.json).

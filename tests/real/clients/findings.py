@@ -37,13 +37,13 @@ SECONDS: Final = 1200
 """Seconds that one client may take; the judge itself ends every run long before."""
 
 INTRODUCTION: Final = """\
-# What clients do when a call is to stop
+# What clients do when a call must stop
 
 **The question.** If a call reaches its limit, is stopped, or is interrupted, does the client cancel it by the right signal,
-does it bear what comes late, and does it leave its server behind?
+does a late message harm it, and does it leave its server behind?
 
 **How to read a row.** A row is one client with its version. "speaks" is the protocol version of its runs: the newest that
-it knows, or the only one that its server had. What was seen is in [findings-clients.json](findings-clients.json); on the
+it knows, or the only one that its server had. The evidence is in [findings-clients.json](findings-clients.json); on the
 site each cell leads to it. The columns, over stdio where they do not say HTTP:
 
 - *limit*, *stop*, *interrupted*: what the client does with a call that reached its limit, that was stopped, or that was
@@ -76,23 +76,23 @@ llama-index-tools-mcp, and autogen-ext connect again for each call. For your own
 SURPRISES: Final = """\
 **What surprises.**
 
-- 5 of the packages tell the server nothing of a call that they give up: mcp 1.x, mcp-use, mcpadapt, semantic-kernel, and
+- 5 of the packages send the server nothing about a call that they abandon: mcp 1.x, mcp-use, mcpadapt, semantic-kernel, and
   @ai-sdk/mcp (K-01, K-02); over streamable HTTP in 2026-07-28 @ai-sdk/mcp closes the stream.
-- Every client leaves a server behind that ignores the end of its stdin and SIGTERM, mcp-tui apart: after SIGKILL at the
+- Every client leaves a server behind that ignores the end of its stdin and SIGTERM, except mcp-tui: after SIGKILL at the
   latest (K-15).
-- With @modelcontextprotocol/sdk, @modelcontextprotocol/client, @ai-sdk/mcp, and semantic-kernel a result that comes late
+- With @modelcontextprotocol/sdk, @modelcontextprotocol/client, @ai-sdk/mcp, and semantic-kernel a late result
   surfaces as an error in the program (K-07).
 - @modelcontextprotocol/sdk and @mastra/mcp cancel initialize at its limit, which is a broken MUST (K-05).
 - The reason that TypeScript clients send is the text of their exception (K-17).
 - Over HTTP in 2025-11-25 no client cancels its call at SIGTERM, mcp-tui neither (K-16); in 2026-07-28 the stream closes
   with the client, and that is the cancel.
 - openai-agents (PyPI) and @openai/agents (npm) have the same name, and differ in what they leave behind at SIGINT.
-- langchain-mcp-adapters (PyPI), llama-index-tools-mcp, and autogen-ext start their server anew for each call."""
+- langchain-mcp-adapters (PyPI), llama-index-tools-mcp, and autogen-ext start their server again for each call."""
 
 REPEAT: Final = """\
 ## Repeat it
 
-`make findings` installs the clients below `.real/` and judges each. A second call goes on where the first ended. The command
+`make findings` installs the clients below `.real/` and judges each. A second run resumes it. The command
 of each row is with its evidence. The same as JSON: [findings-clients.json](findings-clients.json).
 """
 
