@@ -136,7 +136,7 @@ _SERVER: Final = Option("--server", "NAME", "a server from a config file")
 _CONFIG: Final = Option("--config", "FILE", "read servers from this config file")
 _CLIENT_CERT: Final = (
     Option("--client-cert", "FILE", "TLS client certificate (PEM)"),
-    Option("--client-key", "FILE", "its private key (PEM), if that is in a file of its own"),
+    Option("--client-key", "FILE", "its private key (PEM), if it is in a separate file"),
 )
 _ARGS: Final = Option("--args", "JSON|@FILE|-", "all arguments as a JSON object, also from a file or stdin")
 _RECORD_OPTIONS: Final = (
@@ -213,7 +213,7 @@ _CALL_OPTIONS: Final = (
     ),
 )
 _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
-_LINT: Final = _own(Option("--strict", "", "check them: rule by rule, exit 9 if one is broken"))
+_LINT: Final = _own(Option("--strict", "", "check compatibility: rule by rule, exit 9 if one is broken"))
 _COUNT: Final = _own(Option("--count", "N", "number of round trips (4)", type=whole, default=4))
 
 REPORTS: Final = (
@@ -255,7 +255,7 @@ _PROBE_OPTIONS: Final = (
         ),
         Option("--http", "", "serve the client over HTTP; its command gets the URL"),
         Option("--each", "NAMES", "only these experiments, with commas (--client --list names them)"),
-        Option("--gave-up", "REGEX", "what the client writes when it gives a call up"),
+        Option("--gave-up", "REGEX", "what the client writes when it abandons a call"),
         Option("--by-hand", "", "a program with a window: says step by step what to do in it"),
         Option("--restart", "", "with --by-hand: start over instead of resuming an interrupted run"),
     ),
@@ -376,7 +376,7 @@ _MOCK: Final = _own(
         "--speed", "N|max", "N times as fast as recorded (1); max: without delays", type=speed, default=1.0
     ),
     Option("--any", "NAME", "any value matches that of NAME in a request (repeatable)", many="any_of"),
-    Option("--nearest", "", "answer a call that was not recorded as the nearest one of its tool"),
+    Option("--nearest", "", "answer unrecorded calls like the closest recorded one of the tool"),
     Option("--strict", "", "answer each recorded call once; exit 9 if any call was refused or is missing"),
     Option("--report", "FILE", "write to FILE, as JSON, what was refused and what was never asked"),
 )
@@ -399,7 +399,7 @@ _PS: Final = _own(Option("--watch", "", "list again every second, until ctrl+c")
 _TAP_CONFIG: Final = OptionGroup(
     "in a client's config file",
     Option("--install", "NAME", "put a tap in front of server NAME: shows the change and asks"),
-    Option("--uninstall", "NAME", "take it out again"),
+    Option("--uninstall", "NAME", "remove the tap from server NAME"),
     Option("--status", "", "list the servers of all config files, and which have a tap"),
     Option("--config", "FILE", "look at this file only"),
     Option("--yes", "", "write without asking (for scripts)"),
@@ -475,7 +475,7 @@ COMMANDS: Final = {
     ),
     "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _RESULT_OPTIONS, _own(_ARGS))),
     "tools": Spec(
-        "info", "list all tools, or check them against what clients break on", groups=(_LINT, _REPORTS)
+        "info", "list all tools; --strict checks compatibility with other clients", groups=(_LINT, _REPORTS)
     ),
     "resources": Spec("info", "list all resources"),
     "templates": Spec("info", "list all resource templates"),
