@@ -32,15 +32,11 @@ def notify(listeners: Iterable[Listener], event: ev.Event) -> None:
             tell({"message": "a listener raised", "exception": error})
 
 
-class Requester(Protocol):
-    """A client, as a command with a few requests sees it: on a connection of its own, or on that of another session.
+class AnyClient(Protocol):
+    """What a command and the parts of a client see alike. :class:`~mcp_tui.client.client.Client` describes all of it."""
 
-    :class:`~mcp_tui.client.client.Client` describes all of it; :class:`~mcp_tui.live.lending.BorrowedClient` is the other.
-    """
-
-    target: Target
-    settings: ClientSettings
     store: Store
+    settings: ClientSettings
     book: Book
     refusals: dict[RequestId, RefusedResponse]
     mirrors: dict[str, Mirrors]
@@ -51,13 +47,23 @@ class Requester(Protocol):
     def now(self) -> float: ...
     def listen(self, listener: Listener, /) -> Callable[[], None]: ...
     def tell(self, event: ev.Event, /) -> None: ...
+    async def wait(self, id: RequestId, /) -> ResponseFrame | None: ...
+
+
+class Requester(AnyClient, Protocol):
+    """A client, as a command with a few requests sees it: on a connection of its own, or on that of another session.
+
+    :class:`~mcp_tui.client.client.Client` describes all of it; :class:`~mcp_tui.live.lending.BorrowedClient` is the other.
+    """
+
+    target: Target
+
     async def connect(self) -> ServerInfo: ...
     async def close(self) -> None: ...
     def lost(self, detail: str, *, expected: bool = False) -> None: ...
     async def begin(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> Request: ...
-    async def wait(self, id: RequestId, /) -> ResponseFrame | None: ...
     def cancel(
         self, id: RequestId, cause: Cause = ..., reason: str = ..., *, leave: bool = False
     ) -> CancelOutcome: ...
@@ -65,27 +71,15 @@ class Requester(Protocol):
     def stop_watching(self, at: float) -> None: ...
 
 
-class Caller(Protocol):
+class Caller(AnyClient, Protocol):
     """A client, as its parts see it. :class:`~mcp_tui.client.client.Client` alone implements it, and describes all of it."""
 
-    store: Store
-    settings: ClientSettings
     ledger: Ledger
-    book: Book
     tokens: Authorization | None
-    refusals: dict[RequestId, RefusedResponse]
-    mirrors: dict[str, Mirrors]
-    task_support: dict[str, str]
 
-    @property
-    def info(self) -> ServerInfo | None: ...
-    def now(self) -> float: ...
-    def listen(self, listener: Listener, /) -> Callable[[], None]: ...
-    def tell(self, event: ev.Event, /) -> None: ...
     def note(self, text: str, /) -> None: ...
     def call(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> RequestId: ...
     def cancel(self, id: RequestId, cause: Cause = ..., reason: str = ...) -> CancelOutcome: ...
     def drain(self) -> None: ...
-    async def wait(self, id: RequestId, /) -> ResponseFrame | None: ...
