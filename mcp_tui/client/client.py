@@ -30,6 +30,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.errors import CallCancelled, CallEnded, CallFailed, CallLost, CallTimedOut
 from mcp_tui.protocol.events import Cause, RequestId, Signal
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import TERMINAL, Request, State
@@ -454,17 +455,11 @@ class Client:
         return self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=identity)
 
     def too_large(
-        self,
-        *,
-        head: bytes,
-        size: int,
-        stream: RequestId | None = None,
-        tail: bytes = b"",
-        at: float | None = None,
+        self, message: Oversized, *, stream: RequestId | None = None, at: float | None = None
     ) -> None:
         """Hands the start and the end of a message that was dropped to the ledger."""
         at = self._read_at(at)
-        self.ledger.responses.too_large(head, size, at=at, tail=tail, stream=stream)
+        self.ledger.responses.too_large(message, at=at, stream=stream)
         self.drain()
 
     def writing(self, *, message: base.Outgoing) -> None:

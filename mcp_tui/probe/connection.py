@@ -28,6 +28,7 @@ from mcp_tui.probe.tools import Choice
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.messages import Batch, Json, RequestFrame, ResponseFrame, as_object
 from mcp_tui.transport import base
 from mcp_tui.transport.standstill import Limit
@@ -296,24 +297,17 @@ class ProbeConnection(base.Silence):
         self._news.set()
 
     def too_large(
-        self,
-        *,
-        head: bytes,
-        size: int,
-        stream: RequestId | None = None,
-        tail: bytes = b"",
-        at: float | None = None,
+        self, message: Oversized, *, stream: RequestId | None = None, at: float | None = None
     ) -> None:
         """Keeps that a message above the cap came: a response if its start or its end says so."""
         at = self.now() if at is None else at
-        frame = messages.salvage(head + tail, "above the cap")
-        self.dropped(what=f"a message of {size:,} bytes, above the cap", stream=stream)
+        frame = messages.salvage(message.head + message.tail, "above the cap")
+        self.dropped(what=f"a message of {message.size:,} bytes, above the cap", stream=stream)
         id = frame.id if isinstance(frame, messages.MalformedFrame) and frame.method is None else None
         id = stream if id is None or id is messages.MISSING else id
         if id is not None:
-            self.heard.append(
-                Arrival(at, "oversize", messages.bytes_text(head[:EXCERPT_CHARACTERS]), id, stream)
-            )
+            begun = messages.bytes_text(message.head[:EXCERPT_CHARACTERS])
+            self.heard.append(Arrival(at, "oversize", begun, id, stream))
 
     def _answer(self, frame: RequestFrame) -> None:
         answer = messages.error(frame.id, -32601, "the probe answers no questions")

@@ -18,6 +18,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.core import Core
 from mcp_tui.protocol.events import Kind, RequestId
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.messages import (
     Batch,
     Frame,
@@ -170,14 +171,13 @@ class Responses:
         # one event of a stream may be anything; the response may still follow
         self._core.violation("malformed", f"no JSON-RPC message: {shown(frame.line)}", at, seq, row.id)
 
-    def too_large(
-        self, head: bytes, size: int, *, at: float, tail: bytes = b"", stream: RequestId | None = None
-    ) -> None:
-        """Handles a message of ``size`` bytes above the cap: its request ends.
+    def too_large(self, message: Oversized, *, at: float, stream: RequestId | None = None) -> None:
+        """Handles a message above the cap: its request ends.
 
         The request is found by the stream, or by the id in the head or the tail of the message.
         """
-        salvaged = messages.salvage(head + tail, "", whole=bool(tail))
+        size = message.size
+        salvaged = messages.salvage(message.head + message.tail, "", whole=bool(message.tail))
         broken = isinstance(salvaged, MalformedFrame)
         row = self._request_of_unreadable(salvaged, stream) if broken else self._stream_owner(stream)
         self._core.emit(ev.Oversize(at=at, bytes=size, id=None if row is None else row.id))

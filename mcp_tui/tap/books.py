@@ -118,7 +118,7 @@ class StdioBooks(Account):
             return
         if isinstance(line, Oversized):
             if kind == b"i":
-                self.ledger.responses.too_large(line.head, line.size, at=at, tail=line.tail)
+                self.ledger.responses.too_large(line, at=at)
                 return
             self.event(ev.Oversize(at=at, bytes=line.size))
             self._message(kind, at, b"", salvaged(line), 0)

@@ -264,7 +264,7 @@ class Record(Exchange):
         # C-43: the stream of a batch belongs to none of its requests alone.
         stream = self.wires[0] if len(self.wires) == 1 else None
         if isinstance(raw, Oversized):
-            session.ledger.responses.too_large(raw.head, raw.size, at=at, tail=raw.tail, stream=stream)
+            session.ledger.responses.too_large(raw, at=at, stream=stream)
         else:
             frame = messages.parse(raw)
             seq = session.frame("in", raw, frame, at=at, stream=stream)

@@ -13,6 +13,7 @@ from dataclasses import field
 from math import inf
 from typing import Any, ClassVar, Final, Protocol
 
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.large_messages import LARGE_BYTES, PIECE_BYTES, MessageOutline
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
@@ -162,19 +163,9 @@ class Sink(Protocol):
         """Reports what came before a pipe ended within a line: it may be only the start of a message."""
 
     def too_large(
-        self,
-        *,
-        head: bytes,
-        size: int,
-        stream: RequestId | None = None,
-        tail: bytes = b"",
-        at: float | None = None,
+        self, message: Oversized, *, stream: RequestId | None = None, at: float | None = None
     ) -> None:
-        """Reports a message that was dropped, as it is above the cap. ``size`` are the bytes counted.
-
-        ``head`` is its first 64 kB at most. ``tail`` is its last 512 bytes at most, if it was read to its end and they are
-        not in the head.
-        """
+        """Reports a message that was dropped, as it is above the cap."""
 
     def writing(self, *, message: Outgoing) -> None:
         """Reports that the first byte of a message is about to leave: it cannot be taken back."""

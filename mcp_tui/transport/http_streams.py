@@ -201,7 +201,7 @@ class HttpSession:
     ) -> None:
         """Reports a message that came on the own stream of a request, or on one that belongs to none."""
         if isinstance(message, Oversized):
-            self.sink.too_large(head=message.head, size=message.size, stream=stream, tail=message.tail, at=at)
+            self.sink.too_large(message, stream=stream, at=at)
         else:
             self.sink.received(raw=message, stream=stream, status=status, outline=outline, at=at)
 

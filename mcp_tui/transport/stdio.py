@@ -290,7 +290,7 @@ class StdioTransport(LineWriter, Transport):
 
     def _received(self, line: RawLine | Oversized, outline: bytes | None, at: float) -> None:
         if isinstance(line, Oversized):
-            self.sink.too_large(head=line.head, size=line.size, tail=line.tail, at=at)
+            self.sink.too_large(line, at=at)
         else:
             self.sink.received(raw=line, outline=outline, at=at)
 

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.requests import Request, State, fold
 from tests.protocol.playbook import EVERYWHERE, MODERN, Wire
 from tests.protocol.recorded import agrees_with_its_rows
@@ -344,7 +345,9 @@ class LedgerMachine(RuleBasedStateMachine):
             case "cut":
                 self.receive(head, stream)
             case "too large":
-                self.ledger.responses.too_large(head, 9_999_999, at=self.now, stream=stream)
+                self.ledger.responses.too_large(
+                    Oversized(head=head, size=9_999_999), at=self.now, stream=stream
+                )
                 self.heard()
             case "as text":
                 self.receive({**plain, "id": str(id_)}, stream)

@@ -30,6 +30,7 @@ from typing import Any
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, Limits, RequestId, Signal
+from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
@@ -278,7 +279,7 @@ class Moment:
     def too_large(self, head: bytes, size: int) -> Step:
         return self._step(
             f"too large: {head[:60]!r} {size}",
-            lambda on: on.responses.too_large(head, size, at=self.at),
+            lambda on: on.responses.too_large(Oversized(head=head, size=size), at=self.at),
         )
 
     # the server
