@@ -223,9 +223,13 @@ RECIPES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Recip
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.split("**")[0].strip("."))
 def test_a_recipe_names_what_the_files_that_it_names_have(recipe: str):
     names = re.findall(r"`(_?[A-Z][A-Z_]+|_[a-z_]+)`", recipe)
-    paths = [
-        folder / name for name in re.findall(r"[\w/]+\.py", recipe) for folder in (ROOT / "mcp_tui", ROOT)
-    ]
+    files = re.findall(r"[\w/]+\.py", recipe)
+    paths = [folder / name for name in files for folder in (ROOT / "mcp_tui", ROOT)]
+    assert [
+        name
+        for name in files
+        if "/" in name and not any((each / name).is_file() for each in (ROOT / "mcp_tui", ROOT))
+    ] == []
     code = "\n".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
     assert [name for name in names if not re.search(rf"\b{name}\b", code)] == []
 
