@@ -90,6 +90,8 @@ def test_the_commands_of_a_page_print_what_it_says(name: str, tmp_path: Path) ->
 
 def test_every_block_of_commands_is_run_or_says_why_not() -> None:
     assert sum(map(len, RUN.values())) > 30
+    commands = {name: page for name, page in PAGES.items() if "/commands/" in name}
+    assert [name for name, page in commands.items() if not BLOCK.search(page)] == []
     assert [
         name
         for name, page in PAGES.items()
