@@ -208,7 +208,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     if frame is not None and frame.error is None:
         broken = violation(row, entry.get("outputSchema"), result, client.now())
         if broken is not None:
-            client.tell(broken)
+            client.report(broken)
     await watch.linger()
     session.outcome = None
     return _end(session, row, frame, result)
@@ -298,7 +298,7 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
             for each in required_urls(frame.error.data):
                 for text in _url_lines(as_text(each.get("url")), as_text(each.get("message"))):
                     printer.say(text)
-    status = told_status(session, row)
+    status = report_status(session, row)
     strict = getattr(session.given.options, "strict", False) and status is Exit.COMPLETED
     return Exit.BROKEN_RULE if strict and printer.warned else status
 
@@ -316,7 +316,7 @@ def _url_lines(url: str, message: str) -> Iterator[str]:
         yield f"  The server says: {message[:URL_CHARACTERS]}"
 
 
-def told_status(session: HeadlessSession, row: Request) -> Exit:
+def report_status(session: HeadlessSession, row: Request) -> Exit:
     """Returns :func:`status_of`, and tells a person what to do about missing authorization."""
     status = status_of(session, row)
     if hint := sign_in_hint(session, row, status):

@@ -41,7 +41,7 @@ from mcp_tui.view.badges import badge, outcome_of, server_request_badge
 from mcp_tui.view.filters import Filter, Shown, is_open, json_state, parse, request_fields
 from mcp_tui.view.list_filters import broken_rules, is_beside, log, names_messages
 from mcp_tui.view.text import SafeText, brief, clean, join
-from mcp_tui.view.wire import told
+from mcp_tui.view.wire import event_pieces
 
 
 @frozen
@@ -123,13 +123,13 @@ class MatchedMessage:
 
     def cells(self) -> tuple[SafeText, ...]:
         """The event for people: session, time, request, source, and text."""
-        source, said, _ = told(self.event)
+        source, said, _ = event_pieces(self.event)
         named = clean("") if self.row is None else brief(f"{self.row.id} {self.row.label}", 120)
         return brief(self.session, 200), clean(clock.local_stamp(self.wall)), named, source, brief(said, 400)
 
     def fields(self) -> dict[str, Any]:
         """The event for programs."""
-        source, said, _ = told(self.event)
+        source, said, _ = event_pieces(self.event)
         return {
             "session": self.session,
             "file": self.file,

@@ -206,14 +206,16 @@ async def _probed(given: Words, where: Target, began: float, rows: list[Row]) ->
     command = Headless(given, where, began)
     shows = sys.stderr.isatty() and not given.options.json
 
-    def tell(news: str | Finding) -> None:
+    def report(news: str | Finding) -> None:
         if shows and isinstance(news, str):
             command.printer.status(f"{news} …")
 
     chosen = [each for each in EXPERIMENTS if each.name in ("cancelled mid-work", "stdin closed")]
     since = time.monotonic()
     try:
-        made = list(_of_probe(await probe_for(command, where, tell=tell, experiments=chosen).run(), rows))
+        made = list(
+            _of_probe(await probe_for(command, where, on_progress=report, experiments=chosen).run(), rows)
+        )
         share = (time.monotonic() - since) / len(made)
         rows += [replace(row, seconds=share) for row in made]
     except (TransportError, Unprepared, Unsuitable) as error:

@@ -113,13 +113,13 @@ class Printer:
         if self.streams.full:
             self._skipped += 1
         elif not self.json:
-            self.tell(event)
+            self.report(event)
         elif (made := as_json(event)) is not None:
             if isinstance(event, ev.Sent) and row is not None:
                 made["method"] = row.method
             self.line(made, event.at)
 
-    def tell(self, event: ev.Event) -> None:
+    def report(self, event: ev.Event) -> None:
         """Prints an event as a line for people to stderr, if it is one that they are told of."""
         if isinstance(event, ev.Progress):
             if event.at - self._progress_at < PROGRESS_EVERY:

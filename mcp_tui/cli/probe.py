@@ -109,7 +109,7 @@ async def _run(
         before=before,
         limit=options.time or 0.0,
         heartbeat=Path(options.heartbeat) if options.heartbeat else None,
-        tell=ProgressPrinter(command),
+        on_progress=ProgressPrinter(command),
     )
     try:
         return await reported(

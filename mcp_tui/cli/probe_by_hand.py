@@ -46,7 +46,7 @@ async def _run(given: Words, made: Reports, how: dict[str, Any]) -> int:
         ("by hand",),
         **how,
         say=lambda text: _say(command, text, dim=text.startswith("  ")),
-        tell=lambda news: _say(command, finding_line(news) if isinstance(news, Finding) else news),
+        on_progress=lambda news: _say(command, finding_line(news) if isinstance(news, Finding) else news),
         folder=state_folder() / "by-hand",
         server=[own_path(), "demo", "--judge"],
         restarts=given.options.restart,

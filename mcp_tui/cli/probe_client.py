@@ -89,7 +89,7 @@ def run(given: Words, made: Reports) -> int:
 
 async def _run(given: Words, made: Reports, judge: Judge) -> int:
     command = Headless(given, StdioTarget(command=tuple(judge.command)), time.monotonic())
-    judge.tell = ProgressPrinter(command)
+    judge.on_progress = ProgressPrinter(command)
     try:
         return await reported(command, made, judge.run(), "The client and its servers were ended.")
     except Unstartable as error:

@@ -193,7 +193,7 @@ class HeadlessSession(Headless):
                 newest = client.stderr.newest
                 self.printer.status(f"{said}: {newest}" if newest else said)
 
-    def tell(self, event: Event) -> None:
+    def report(self, event: Event) -> None:
         """Prints an event."""
         row = self.requester.book.get(event.id) if isinstance(event, RequestEvent) else None
         self.printer.event(event, row)
@@ -201,7 +201,7 @@ class HeadlessSession(Headless):
     def warn(self, event: Event) -> None:
         """Reports what a value in JSON does not have: that a list was cut, say."""
         if isinstance(event, Violation):
-            self.printer.tell(event)
+            self.printer.report(event)
 
     def ended(self, event: Event) -> None:
         """Reports processes that the server left running, also after the outcome: they are ended last."""
@@ -211,9 +211,9 @@ class HeadlessSession(Headless):
     def heard(self, event: Event) -> None:
         """Reports as soon as possible that the server does not read its stdin."""
         if isinstance(event, CancelDelayed):
-            self.tell_unread(waits_to_cancel)
+            self.report_unread(waits_to_cancel)
 
-    def tell_unread(self, waits: Callable[[Request], bool]) -> None:
+    def report_unread(self, waits: Callable[[Request], bool]) -> None:
         """Reports, once, that a cancel could not be written."""
         requester = self.requester
         rows = requester.book.unfinished.values() if isinstance(requester.target, StdioTarget) else ()
@@ -252,13 +252,13 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
     client.listen(session.ended)
     try:
         if printer.json and events:
-            client.listen(session.tell)
+            client.listen(session.report)
             # The last line of --json is an outcome, also where a signal comes before the call is made.
             session.outcome = session.uncalled
         await session.connect()
         # People see what comes after the connection is made. Events of connecting are for programs, which asked for all.
         if not printer.json:
-            client.listen(session.tell)
+            client.listen(session.report)
         elif not events:
             client.listen(session.warn)
         client.listen(session.heard)
@@ -273,7 +273,7 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
         # The order matters: from here on no signal cuts the closing short; the door goes before the connection on which it
         # acts; the store is closed behind the client, whose closing it still records, and knows its problems only then.
         await session.finish()
-        session.tell_unread(lambda row: _unwritten(row, client.now()))
+        session.report_unread(lambda row: _unwritten(row, client.now()))
         if door is not None:
             door.close()
         await client.close()
@@ -374,10 +374,10 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
     )
     if store is not None:
 
-        def tell(text: str) -> None:
+        def report(text: str) -> None:
             store.event(Note(at=time.monotonic(), text=f"authorization: {text}"))
 
-        made.listeners.append(tell)
+        made.listeners.append(report)
         made.share_secrets(store.learn)
     return made
 

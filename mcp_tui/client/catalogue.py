@@ -99,7 +99,7 @@ async def _read(client: Requester, what: str) -> tuple[list[dict[str, Json]], fl
 
 
 def _violation(client: Requester, rule: str, text: str, id_: ev.RequestId | None = None) -> None:
-    client.tell(ev.Violation(at=client.now(), rule=rule, detail=text, id=id_))
+    client.report(ev.Violation(at=client.now(), rule=rule, detail=text, id=id_))
 
 
 def _usable(client: Requester, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:

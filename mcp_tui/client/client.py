@@ -407,7 +407,7 @@ class Client:
             if row is not None and is_undelivered(row):
                 self._wake(event.id)
 
-    tell = event
+    report = event
     """The same, by the name that it has for what the ledger does not decide."""
 
     def _read_at(self, at: float | None) -> float:
@@ -532,10 +532,10 @@ class Client:
         at = self.now()
         if 200 <= status < 300:
             text = f"HTTP {status} with {detail} in answer to {method}, where 202 without a body is due"
-            self.tell(ev.Violation(at=at, rule="notification-body", detail=text))
+            self.report(ev.Violation(at=at, rule="notification-body", detail=text))
         elif status and self.connected:
             what = "an answer to the server" if method == "response" else method
-            self.tell(ev.Degraded(at=at, detail=f"{what} was refused: {detail}"))
+            self.report(ev.Degraded(at=at, detail=f"{what} was refused: {detail}"))
         elif not status:
             self.note(f"{method} was not delivered: {detail}")
 
@@ -551,7 +551,7 @@ class Client:
             self.store.event(line)
             return
         self.stderr.add(unpainted(text))
-        self.tell(line)
+        self.report(line)
 
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
         """Tells the ledger what was thrown away: it is said beside the silence of its request."""
@@ -564,11 +564,11 @@ class Client:
 
     def degraded(self, *, detail: str) -> None:
         """Logs what the connection cannot do any more."""
-        self.tell(ev.Degraded(at=self.now(), detail=detail))
+        self.report(ev.Degraded(at=self.now(), detail=detail))
 
     def processes_ended(self, *, count: int) -> None:
         """Logs that processes of the server were still running at its end."""
-        self.tell(ev.ProcessesEnded(at=self.now(), count=count))
+        self.report(ev.ProcessesEnded(at=self.now(), count=count))
 
     def secrets(self, *, values: Iterable[str]) -> None:
         """Masks secrets of the server from now on."""
@@ -605,7 +605,7 @@ class Client:
 
     def note(self, text: str) -> None:
         """Puts a line about the connection into the log."""
-        self.tell(ev.Note(at=self.now(), text=text))
+        self.report(ev.Note(at=self.now(), text=text))
 
     # -- the ledger's port (mcp_tui.protocol.ports.LedgerPort) -------------------------------------------------
 
@@ -737,7 +737,7 @@ class Client:
         due = self.ledger.deadlines.next()
         # a busy machine halts often: a short halt that touched no limit is not worth a line
         if stood >= (LONG_STANDSTILL_SECONDS if due is None or due > self.now() else STANDSTILL_SECONDS):
-            self.tell(ev.StoodStill(at=self.now(), seconds=round(stood, 1)))
+            self.report(ev.StoodStill(at=self.now(), seconds=round(stood, 1)))
 
     def _tick(self) -> None:
         self._alarm, self._alarm_at = None, math.inf
@@ -762,7 +762,7 @@ class Client:
             text = (
                 f"mcp-tui is {seconds:.1f} s behind the server; a limit waits until what was read is handled"
             )
-            self.tell(ev.Note(at=at, text=text))
+            self.report(ev.Note(at=at, text=text))
 
 
 def is_undelivered(row: Request) -> bool:

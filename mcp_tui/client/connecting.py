@@ -139,11 +139,11 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
     except NoCommonRevision:
         raise  # the server has answered: its stderr does not say more
     except TransportError as error:
-        error.tell(client.stderr)
+        error.add_stderr(client.stderr)
         raise
     except TimeoutError:
         late = ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else ""))
-        late.tell(client.stderr)  # without what its end adds
+        late.add_stderr(client.stderr)  # without what its end adds
         raise late from None
     finally:
         client.held.limit = None
@@ -408,7 +408,7 @@ class _Attempt:
         made = ev.Connected(
             at=client.now(), transport=self.kind, revision=revision.name, server=server, pid=info.pid
         )
-        client.tell(made)
+        client.report(made)
         return connection
 
     def _forgive(self) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
-from mcp_tui.client.schemas import Problem, told
+from mcp_tui.client.schemas import Problem, first_problems
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.revisions import REVISIONS
 
@@ -112,4 +112,4 @@ def _validator(revision: str, definition: str) -> jsonschema_rs.Validator:
 
 
 def _check(value: Json, revision: str, definition: str) -> list[Problem]:
-    return told(_validator(revision, definition), value)
+    return first_problems(_validator(revision, definition), value)

@@ -28,8 +28,8 @@ def notify(listeners: Iterable[Listener], event: ev.Event) -> None:
         try:
             listener(event)
         except Exception as error:  # noqa: BLE001 - one bad listener must hold up no cancel, and starve no other
-            tell = asyncio.get_running_loop().call_exception_handler
-            tell({"message": "a listener raised", "exception": error})
+            report = asyncio.get_running_loop().call_exception_handler
+            report({"message": "a listener raised", "exception": error})
 
 
 class AnyClient(Protocol):
@@ -46,7 +46,7 @@ class AnyClient(Protocol):
     def info(self) -> ServerInfo | None: ...
     def now(self) -> float: ...
     def listen(self, listener: Listener, /) -> Callable[[], None]: ...
-    def tell(self, event: ev.Event, /) -> None: ...
+    def report(self, event: ev.Event, /) -> None: ...
     async def wait(self, id: RequestId, /) -> ResponseFrame | None: ...
 
 

@@ -242,7 +242,7 @@ def check_results(client: Caller, schema: Callable[[str], Json]) -> None:
             return
         result = as_object(getattr(parse(raw), "result", None))
         if (broken := violation(row, promised, result, event.at)) is not None:
-            client.tell(broken)
+            client.report(broken)
 
     client.listen(take)
 

@@ -62,7 +62,7 @@ def written(path: Path) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def told(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
+def first_problems(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
     """Returns the first :data:`PROBLEMS` that a validator finds in a value, each once."""
     found = (each for error in validator.iter_errors(value) for each in _problems(error))
     # Many may be the same, so more are read than are told; but a hostile schema has no end of them.
@@ -359,7 +359,9 @@ class Schema:
         found: list[Problem] = []
         try:
             for formats, validator in self._validators.items():
-                found = found or [replace(each, advisory=formats) for each in told(validator, value)]
+                found = found or [
+                    replace(each, advisory=formats) for each in first_problems(validator, value)
+                ]
         except Exception:  # noqa: BLE001 - as above; a pattern may give up, say
             return []
         return found if not found or in_range(value) else []

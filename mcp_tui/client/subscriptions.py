@@ -125,13 +125,13 @@ class Subscriptions:
         if self._short == SHORT_LIVES:
             text = f"subscriptions do not hold: {SHORT_LIVES} in a row ended within {HELD_SECONDS:g} s, at last: {why}"
             pauses = "They are made again after growing pauses; changes in between are not notified"
-            client.tell(ev.Degraded(at=client.now(), detail=f"{text}. {pauses}"))
+            client.report(ev.Degraded(at=client.now(), detail=f"{text}. {pauses}"))
         spawn(self._again(pause), name="subscribe again")
 
     def _deafen(self, detail: str) -> None:
         """Gives the subscription up, and says so."""
         self.stream = None
-        self._client.tell(ev.Degraded(at=self._client.now(), detail=f"{detail}. {DEAF}"))
+        self._client.report(ev.Degraded(at=self._client.now(), detail=f"{detail}. {DEAF}"))
 
     async def _again(self, wait: float) -> None:
         """Renews all subscriptions."""

@@ -275,7 +275,7 @@ class Task(Call):
         }
         """The ``Task``, in the extension with its result or error."""
 
-    def _tell(self, message: str, **come: object) -> None:
+    def _set_status(self, message: str, **come: object) -> None:
         self.told |= {"statusMessage": message, "lastUpdatedAt": utc_stamp(wall()), **come}
 
     # -- from the tool -----------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class Task(Call):
     def progress(self, progress: float, total: float | None, message: str) -> None:
         """Sets the status message: tasks of 2026-07-28 have no progress notifications."""
         if not self.over.is_set():
-            self._tell(message)
+            self._set_status(message)
 
     def finish(self, result: Object) -> None:
         """Keeps the result. A tool error fails a task of 2025-11-25 and completes one of the extension."""
@@ -316,7 +316,7 @@ class Task(Call):
         """Sets the last status, in the extension with its result or error (`come`)."""
         if not self.over.is_set():
             self.result = outcome
-            self._tell(message, status=status, **(come if self.caller.modern else {}))
+            self._set_status(message, status=status, **(come if self.caller.modern else {}))
             self.over.set()
             self.log.event("task", id=self.id, status=status)
 

@@ -69,7 +69,7 @@ class DemoLog:
         if self._file is not None:
             os.write(self._file, line)
         if self.control is not None:
-            self.control.tell(line)
+            self.control.send(line)
 
 
 CONTROL_VARIABLE: Final = "MCP_TUI_DEMO_CONTROL"
@@ -110,7 +110,7 @@ class TestControl(asyncio.Protocol):
             await self._changed.wait()
         self._allowed[tool] -= 1
 
-    def tell(self, line: bytes) -> None:
+    def send(self, line: bytes) -> None:
         """Sends one line of the log to the test."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(line)

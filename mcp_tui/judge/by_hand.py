@@ -421,7 +421,7 @@ class HandJudge(Judge):
             trial.seen = ObservedRun(experiment="", transport=self.transport, stopped=True)
             await asyncio.shield(spawn(trial.close(), name="end a judge"))
         self.say("")
-        self.tell = lambda _: None  # the report says it all
+        self.on_progress = lambda _: None  # the report says it all
         chosen = {each.run_name: kept.runs[each.run_name] for each in wanted if each.run_name in kept.runs}
         report = self._report(chosen, [], kept.date, monotonic() - began)
         report.command = "by hand"
@@ -461,7 +461,7 @@ class HandJudge(Judge):
             if CLIENT_RULES[rule].experiment == experiment.name or (
                 changed and (finding.verdict in BAD or finding.verdict is Verdict.PASS)
             ):
-                self.tell(finding)
+                self.on_progress(finding)
 
     def _judged(self) -> dict[str, Finding]:
         return verdicts.judge(self.runs, verdicts.revision_of(self.runs), self.transport)

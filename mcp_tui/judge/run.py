@@ -86,12 +86,12 @@ class Judge:
     """One run against one client. ``command`` is its command line; ``gave_up`` what it writes when it gives a call up.
 
     ``limit`` and ``maximum`` are the limits that it is to set, 0 where the client says of none; ``time`` is the number of
-    seconds for everything. ``chosen`` are the names of the experiments. ``tell`` gets steps and findings.
+    seconds for everything. ``chosen`` are the names of the experiments. ``on_progress`` gets steps and findings.
     """
 
     command: Sequence[str]
     _: KW_ONLY
-    tell: Callable[[str | Finding], None] = lambda _: None
+    on_progress: Callable[[str | Finding], None] = lambda _: None
     chosen: Collection[str] = ()
     gave_up: re.Pattern[str] | None = None
     limit: float = LIMIT_SECONDS
@@ -148,7 +148,7 @@ class Judge:
     # -- one run -------------------------------------------------------------------------------------------------
 
     async def _make(self, experiment: ClientExperiment) -> None:
-        self.tell(f"{experiment.run_name}: the client {experiment.does}")
+        self.on_progress(f"{experiment.run_name}: the client {experiment.does}")
         began = monotonic()
         folder = _folder()
         seen = self._observed(experiment)
@@ -262,7 +262,7 @@ class Judge:
         report.notes = list(_notes(runs))
         for rule in CLIENT_RULES:
             if rule in report.findings:
-                self.tell(report.findings[rule])
+                self.on_progress(report.findings[rule])
         return report
 
     def _unable(

@@ -45,7 +45,7 @@ class Stub:
 
     def run(self) -> None:
         """Passes bytes until the judge closes its end."""
-        self.tell(b"b", b"%d" % os.getpid())
+        self.report(b"b", b"%d" % os.getpid())
         while self.is_judged or self.pending:
             looked = monotonic_ns()
             ready, writable, _ = select.select(self.reading, [1] if self.pending else [], [], BEAT_SECONDS)
@@ -54,13 +54,13 @@ class Stub:
             else:
                 self.since = looked
             if self.woken in ready:
-                self.tell(b"s", os.read(self.woken, READ_BYTES))
+                self.report(b"s", os.read(self.woken, READ_BYTES))
             if self.link.fileno() in ready:
                 self.obey()
             if writable:
                 self.write()
 
-    def tell(self, kind: bytes, data: bytes) -> None:
+    def report(self, kind: bytes, data: bytes) -> None:
         """Tells the judge, while there is one."""
         if self.is_judged:
             times = self.since.to_bytes(8, "big") + monotonic_ns().to_bytes(8, "big")
@@ -74,7 +74,7 @@ class Stub:
             data = b""
         if not data:
             self.reading.remove(0)
-        self.tell(b"o" if data else b"c", data)
+        self.report(b"o" if data else b"c", data)
 
     def obey(self) -> None:
         """Takes bytes of the judge."""

@@ -22,7 +22,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.live.control import LEND, REASON_CHARACTERS, VERSION
 from mcp_tui.live.doors import ANSWER_SECONDS, reachable
 from mcp_tui.live.running import Running
-from mcp_tui.live.serving import LINE_BYTES, tell
+from mcp_tui.live.serving import LINE_BYTES, write_line
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
@@ -45,13 +45,15 @@ async def lend(client: Client, reader: asyncio.StreamReader, writer: asyncio.Str
     """Lets a visitor call on the connection of a client. What is in flight when it hangs up is cancelled."""
     info = client.info
     if info is None:
-        tell(writer, {"refused": "It is not connected to its server"})
+        write_line(writer, {"refused": "It is not connected to its server"})
         return
     server = " ".join(filter(None, (info.name, info.version)))
     connected = ev.Connected(
         at=client.now(), transport=info.transport, revision=info.revision.name, server=server, pid=info.pid
     )
-    tell(writer, {"version": VERSION, "lent": encode_event(connected), "capabilities": info.capabilities})
+    write_line(
+        writer, {"version": VERSION, "lent": encode_event(connected), "capabilities": info.capabilities}
+    )
     borrower = _Borrower(client, writer)
     stop = client.listen(borrower.heard)
     try:
@@ -79,7 +81,7 @@ class _Borrower:
         elif isinstance(event, OF_THE_CONNECTION) or (
             isinstance(event, ev.RequestEvent | ev.Violation) and event.id in self._ids
         ):
-            self._tell({"told": encode_event(event)})
+            self._send({"told": encode_event(event)})
 
     def ask(self, asked: dict[str, Json]) -> None:
         """Does what the borrower asks for."""
@@ -116,7 +118,7 @@ class _Borrower:
         early, self._early = self._early, None
         for event in early:
             self.heard(event)
-        self._tell({"id": id_})
+        self._send({"id": id_})
         spawn(self._answer(id_), name="a call of another process")
 
     async def _answer(self, id_: RequestId) -> None:
@@ -129,13 +131,13 @@ class _Borrower:
                 error = {**code, "message": frame.error.message, "data": frame.error.data}
                 answer = {"jsonrpc": "2.0", "id": id_, "error": error}
         status = self._client.refusals.get(id_, NO_ANSWER).status
-        self._tell({"of": id_, "answer": answer, "status": status})
+        self._send({"of": id_, "answer": answer, "status": status})
 
-    def _tell(self, made: dict[str, Json]) -> None:
+    def _send(self, made: dict[str, Json]) -> None:
         if self._writer.transport.get_write_buffer_size() > UNREAD_BYTES:
             self._writer.transport.abort()
         elif not self._writer.is_closing():
-            tell(self._writer, made)
+            write_line(self._writer, made)
 
 
 # -- the side of the borrower ----------------------------------------------------------------------------------
@@ -260,14 +262,14 @@ class BorrowedClient:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def tell(self, event: ev.Event) -> None:
+    def report(self, event: ev.Event) -> None:
         """Stores an event and passes it to listeners."""
         self.store.event(event)
         notify(tuple(self._listeners), event)
 
     def _take(self, event: ev.Event) -> None:
         self.book.apply(event)
-        self.tell(event)
+        self.report(event)
 
     def _row(self, id_: RequestId) -> Request:
         row = self.book.get(id_)
@@ -286,7 +288,7 @@ class BorrowedClient:
 
     def _ask(self, wanted: dict[str, Json]) -> None:
         if self._writer is not None and not self._writer.is_closing():
-            tell(self._writer, wanted)
+            write_line(self._writer, wanted)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         with suppress(OSError, ValueError):  # a connection that breaks ends like one that is closed

@@ -362,6 +362,6 @@ class Doorkeeper:
             writer.close()
 
 
-def tell(writer: asyncio.StreamWriter, made: Json) -> None:
+def write_line(writer: asyncio.StreamWriter, made: Json) -> None:
     """Writes a line on a lent connection."""
     writer.write(encode(made) + b"\n")

@@ -8,7 +8,7 @@ judges. It works with:
 ``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
 ``trial.seen(trace)``     the observation of a cancelled call until its time and 0.5 s were over (``answers``, ``signs``, …),
                           for `judging.py`, which makes findings of it; ``connection.quiet()`` listens on.
-``trial.tell(words)``     notes what was seen. ``passed(rule, sentence, *evidence)``, ``warned()``, ``failed()``, and
+``trial.note(words)``     notes what was seen. ``passed(rule, sentence, *evidence)``, ``warned()``, ``failed()``, and
                           ``unseen()`` judge a rule by all that was noted and this evidence (``trace.evidence(arrival)``);
                           ``give_up(rule, why)`` ends the experiment with ``unseen()``.
 ``trial.survives(rule)``  asks for `tools/list` and calls the tool; if that is not answered as before any cancel, the rule is
@@ -65,7 +65,7 @@ async def mid_work(trial: Trial) -> None:
     trace, seen = await trial.cancelled_call(trial.mid)
     if trial.was_quicker(trace):
         trace, seen = await trial.cancelled_call(trial.mid)
-    trial.told += seen.quotes[:1]
+    trial.evidence += seen.quotes[:1]
     _post(trial, trace)
     _stream(trial, trace)
     following = await _next_call(trial, "P-04", seen)
@@ -227,8 +227,8 @@ async def at_completion(trial: Trial) -> None:
         crossed = "cancelled just after its answer" if trace.responses else "cancelled just before its answer"
         at = connection.cancel(trace)
         await connection.quiet(at + REACTION_SECONDS)
-        trial.tell(crossed, at - trace.sent_at)
-        trial.told += [trace.evidence(each) for each in trace.responses]
+        trial.note(crossed, at - trace.sent_at)
+        trial.evidence += [trace.evidence(each) for each in trace.responses]
         length = trace.responses[0].at - trace.sent_at if trace.responses else length
         next_call = await trial.survives("P-07")
     trial.passed("P-07", f"the cancel and the answer crossed; {next_call}")
@@ -251,7 +251,7 @@ async def id_zero(trial: Trial) -> None:
     if zero.seen.early:
         trial.give_up("P-23", f"the call with the id 0 was answered with {zero.seen.early}")
     await trial.survives("P-23")
-    trial.told += [each.evidence for each in zero.seen.answers] or zero.seen.quotes
+    trial.evidence += [each.evidence for each in zero.seen.answers] or zero.seen.quotes
     # what a server does now and then, the call of the first rules or one more shows with another id too
     worse = {rule: told for rule, told in zero.broken.items() if trial.server.verdict(rule) not in BAD}
     if worse:
@@ -304,10 +304,10 @@ async def two_in_flight(trial: Trial) -> None:
         trial.in_flight("P-14", *calls)
         await trial.cancel(cancelled, trial.mid)
         order = "first" if first else "second"
-        trial.tell(f"the {order} of two calls was cancelled", cancelled.cancel_at - other.sent_at)
+        trial.note(f"the {order} of two calls was cancelled", cancelled.cancel_at - other.sent_at)
         if how := await trial.spared("P-14", other, 2):
             what = "the call beside the cancelled one"
-            trial.findings.append(judging.harmed("P-14", what, how, trial.control, trial.told))
+            trial.findings.append(judging.harmed("P-14", what, how, trial.control, trial.evidence))
             return
         await trial.survives("P-14")
     trial.passed("P-14", "the other call was answered as the uncancelled run was")
@@ -326,7 +326,7 @@ async def _endless_pair(trial: Trial) -> NoReturn:
         trial.give_up("P-14", "the tool does not end by itself, so the other call proves nothing")
     how = other.waited() if not other.responses else other.responses[0].quoted
     what = "the call beside the cancelled one ended"
-    trial.findings.append(judging.harmed("P-14", what, f"too: {how}", trial.control, trial.told))
+    trial.findings.append(judging.harmed("P-14", what, f"too: {how}", trial.control, trial.evidence))
     raise Judged
 
 
@@ -338,7 +338,7 @@ async def disconnected(trial: Trial) -> None:
     await connection.quiet(trace.sent_at + trial.end(trial.mid))
     seen = trial.seen(trace)
     await trial.survives("P-17")
-    trial.tell("the client closed the call's stream without a cancel", at - trace.sent_at)
+    trial.note("the client closed the call's stream without a cancel", at - trace.sent_at)
     since = seen.cancel + judging.settling(control)
     on = [beat for beat in seen.times(judging.BEATS) if beat > since]
     # The heartbeat alone can show the work here: progress and log messages came on the stream that was closed.
@@ -354,9 +354,9 @@ async def notified_over_http(trial: Trial) -> None:
     """P-19: in 2026-07-28 over HTTP only the closing of the stream cancels."""
     trace, at = await trial.halfway("P-19")
     trial.connection.notify(CANCEL_METHOD, {"requestId": trace.id, "reason": PROBE_REASON})
-    trial.tell("notifications/cancelled was POSTed", at - trace.sent_at)
+    trial.note("notifications/cancelled was POSTed", at - trace.sent_at)
     how = await trial.untouched("P-19", trace)
-    trial.told += trial.connection.refused()[:1]
+    trial.evidence += trial.connection.refused()[:1]
     await trial.survives("P-19")
     if how:
         trial.warned("P-19", f"the cancel took effect: the call {how}")
@@ -380,7 +380,7 @@ async def session_deleted(trial: Trial) -> None:
         async with asyncio.timeout(5.0):
             status = await connection.transport.end_session()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - HTTP's alone
     text = "DELETE got no answer" if status is None else f"DELETE got HTTP {status}"
-    trial.tell(text, None if trace is None else at - trace.sent_at)
+    trial.note(text, None if trace is None else at - trace.sent_at)
     until = at if trace is None else trace.sent_at + trial.end(trial.mid)
     found, _ = await asyncio.gather(_in_a_new_session(trial), connection.until(lambda: False, until))
     if trace is not None:
@@ -391,7 +391,7 @@ async def session_deleted(trial: Trial) -> None:
     if how:
         found = judging.harmed("P-28", "the call in flight in another session", how, trial.control)
     if found.verdict is not Verdict.PASS:
-        told = (*trial.told, *found.evidence)
+        told = (*trial.evidence, *found.evidence)
         trial.findings.append(replace(found, sentence=f"{text}; {found.sentence}", evidence=told))
     elif status is None or status >= 500:
         trial.warned("P-28", text)
@@ -402,7 +402,7 @@ async def session_deleted(trial: Trial) -> None:
 def _of_the_deleted(trial: Trial, trace: Trace, at: float) -> str:
     """Returns what became of the call in flight in the session that was deleted ``at`` a time."""
     if trace.responses:
-        trial.told.append(trace.evidence(trace.responses[0]))
+        trial.evidence.append(trace.evidence(trace.responses[0]))
         return (
             f"the call was answered with {trace.responses[0].words} after {trace.responses[0].at - at:.2f} s"
         )

@@ -44,15 +44,15 @@ async def _ignored(trial: Trial, rule: str, since: float, *, valid: bool = True,
         Judged: it was not ignored, and ``rule`` is judged so, or it cannot be judged.
     """
     connection = trial.connection
-    trial.told += connection.refused()
+    trial.evidence += connection.refused()
     next_call = await trial.survives(rule)
     answered = connection.nameless(since)
-    trial.told += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
+    trial.evidence += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
     if len(answered) > cancels * trial.server.nameless:
         # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
         verdict, clause = (Verdict.FAIL, UNANSWERED) if valid else (Verdict.WARNING, None)
         text = f"the server answered a notification: {answered[0].words} without an id"
-        trial.findings.append(Finding(rule, verdict, text, tuple(trial.told), clause))
+        trial.findings.append(Finding(rule, verdict, text, tuple(trial.evidence), clause))
         raise Judged
     return f"ignored; {next_call}"
 
@@ -72,15 +72,15 @@ async def twice(trial: Trial) -> None:
     at, before = connection.now(), len(trace.responses)
     connection.notify(CANCEL_METHOD, {"requestId": trace.id, "reason": PROBE_REASON})
     await connection.quiet(at + max(REACTION_SECONDS, trace.sent_at + trial.end(trial.mid) - at))
-    trial.tell("cancelled for the second time", at - trace.sent_at)
-    told = [*trial.told]
+    trial.note("cancelled for the second time", at - trace.sent_at)
+    told = [*trial.evidence]
     again = [trace.evidence(each) for each in trace.responses[before:]]
     with contextlib.suppress(Judged):
         trial.passed("P-08", await _ignored(trial, "P-08", began, cancels=1))
-    trial.told = told
+    trial.evidence = told
     count = len(trace.responses)
     if any(len(each.responses) > 1 for each in traces):
-        trial.told = []
+        trial.evidence = []
         trial.unseen("P-26", "this server answers calls twice that are cancelled once")
     elif again and before + len(again) > 1:
         words = f"{before + len(again)} responses to one call: {before} before the second cancel, {len(again)} after it"
@@ -106,7 +106,7 @@ async def after_completion(trial: Trial) -> None:
     at = connection.now()
     connection.notify(CANCEL_METHOD, {"requestId": done.id, "reason": PROBE_REASON})
     await connection.quiet(at + REACTION_SECONDS)
-    trial.tell(f"{done.method} was answered, then cancelled", at - done.sent_at)
+    trial.note(f"{done.method} was answered, then cancelled", at - done.sent_at)
     how = await _hit_bystander(trial, "P-09", other)
     again = [done.evidence(each) for each in done.responses if each.at > at]
     ignored = await _ignored(trial, "P-09", at)
@@ -147,7 +147,7 @@ async def unknown(trial: Trial) -> None:
     connection.notify(CANCEL_METHOD, {"requestId": UNKNOWN_ID, "reason": PROBE_REASON})
     connection.notify(CANCEL_METHOD, {"requestId": "no-such-request"})
     await connection.quiet(at + REACTION_SECONDS)
-    trial.tell(f'cancelled {UNKNOWN_ID} and "no-such-request"')
+    trial.note(f'cancelled {UNKNOWN_ID} and "no-such-request"')
     how = await _hit_bystander(trial, "P-10", other)
     ignored = await _ignored(trial, "P-10", at)
     if how:
@@ -171,7 +171,7 @@ async def malformed(trial: Trial) -> None:
             calls[id_] = await trial.begin(id=id_)
             await connection.quiet(connection.now() + min(REACTION_SECONDS, trial.mid / 2))
         if id_ in calls and calls[id_].responses:
-            trial.tell(f"not sent, because request {id_} had been answered: {name}")
+            trial.note(f"not sent, because request {id_} had been answered: {name}")
             continue
         sent += 1
         at = connection.now()
@@ -180,24 +180,24 @@ async def malformed(trial: Trial) -> None:
         # Sent behind the cancel: once it is answered, the cancel was read, and a reaction to it is here or close behind.
         heard = await connection.echo().answered(at + REACTION_SECONDS)
         await connection.quiet(connection.now() + 0.02)  # an error may come behind it
-        trial.tell(f"cancelled with {name}", None, "" if params is None else messages.text(params))
-        trial.told += connection.refused()
+        trial.note(f"cancelled with {name}", None, "" if params is None else messages.text(params))
+        trial.evidence += connection.refused()
         answers = connection.nameless(at)
         for each in answers:
-            trial.tell(f"{each.words} without an id", None, each.frame)
+            trial.note(f"{each.words} without an id", None, each.frame)
         usual = server.nameless if id_ == EQUAL else 0
         if len(answers) > usual and worst is None:
             sentence = f"{name}: the server answered a notification: {answers[0].words} without an id"
             worst = Finding("P-11", Verdict.WARNING, sentence)
         if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
-            trial.tell(connection.lost)
+            trial.note(connection.lost)
         # Beside a call in flight, an echo without an answer is no sign: some servers do one thing at a time.
         elif connection.lost or (heard is None and not calls):
             found = await trial.next_call("P-11")
             if found.verdict is Verdict.FAIL:
                 # a server may die some time after the one that it took for valid
                 hit = "; ".join((*_taken(calls, trial), f"after {name}"))
-                evidence = (*trial.told, *found.evidence)
+                evidence = (*trial.evidence, *found.evidence)
                 trial.findings.append(replace(found, sentence=f"{hit}: {found.sentence}", evidence=evidence))
                 return
     found = await _hit(trial, calls, sent)
@@ -206,7 +206,7 @@ async def malformed(trial: Trial) -> None:
         found = following if following.verdict is Verdict.FAIL else found
     if worst is None or found.verdict is Verdict.FAIL:
         worst = found
-    trial.findings.append(replace(worst, evidence=(*trial.told, *found.evidence)))
+    trial.findings.append(replace(worst, evidence=(*trial.evidence, *found.evidence)))
 
 
 async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
@@ -241,11 +241,11 @@ def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
         if answer is None:
             how = "" if trial.connection.lost or usual is None else "no result"
         else:
-            how = answer.told() if usual is None else judging.harm(answer, usual)
+            how = answer.in_words() if usual is None else judging.harm(answer, usual)
         if not how:
             continue
         names = ", ".join(name for name, other, _ in MALFORMED if other == id_)
-        trial.tell(f"request {id_}: {how} ({names})", None, trace.responses[0].frame if answer else "")
+        trial.note(f"request {id_}: {how} ({names})", None, trace.responses[0].frame if answer else "")
         blamed = f"request 4 by one of: {names}" if id_ == 4 else f"request {id_} was cancelled by {names}"
         if id_ != EQUAL:
             hit.append(blamed)
@@ -272,12 +272,12 @@ async def odd_reasons(trial: Trial) -> None:
     if not connection.lost:
         for reason, trace in (("null", first), ("42", second)):
             came = trace.responses[0].words if trace.responses else "no response"
-            trial.tell(f"reason {reason}: {came}")
+            trial.note(f"reason {reason}: {came}")
     how = "" if other is None or connection.lost else await trial.spared("P-12", other, 3)
     ignored = await _ignored(trial, "P-12", at, valid=False, cancels=2)
     if how:
         what = "a call beside the cancelled ones"
-        trial.findings.append(judging.harmed("P-12", what, how, trial.control, trial.told))
+        trial.findings.append(judging.harmed("P-12", what, how, trial.control, trial.evidence))
     else:
         trial.passed("P-12", ignored.replace("ignored", "no harm"))
 
@@ -286,7 +286,7 @@ async def string_id(trial: Trial) -> None:
     """P-13: the id of the call, but as a string. It is another id."""
     trace, at = await trial.halfway("P-13")
     trial.connection.notify(CANCEL_METHOD, {"requestId": str(trace.id), "reason": PROBE_REASON})
-    trial.tell(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)
+    trial.note(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)
     how = await trial.untouched("P-13", trace)
     seen = trial.seen(trace)
     await _ignored(trial, "P-13", at)
@@ -308,20 +308,20 @@ async def initialize(trial: Trial) -> None:
     opening = connection.request(*server.hello(), id=HANDSHAKE_ID)
     connection.notify(CANCEL_METHOD, {"requestId": HANDSHAKE_ID, "reason": PROBE_REASON})
     patience = max(4.0, 4 * server.connecting + 2.0)
-    trial.tell("initialize was sent, and cancelled at once")
+    trial.note("initialize was sent, and cancelled at once")
     heard = await opening.answered(opening.sent_at + patience)
     if heard is None:
         text = f"initialize: {opening.trouble() or f'never answered within {patience:.1f} s'}"
         trial.warned("P-15", f"{text}; the session cannot be used")
         return
-    trial.told.append(opening.evidence(heard))
+    trial.evidence.append(opening.evidence(heard))
     if heard.fails:
         trial.warned("P-15", f"initialize was answered with {heard.words}")
         return
     await connection.greeted()
     await connection.prepare()
     found = await trial.next_call("P-15", "the first call")
-    trial.told += found.evidence
+    trial.evidence += found.evidence
     if found.verdict is not Verdict.PASS:
         verdict = Verdict.WARNING if found.verdict is Verdict.FAIL else found.verdict
         trial.found("P-15", verdict, f"initialize was answered, but {found.sentence}")

@@ -54,7 +54,7 @@ class Answer:
     is_filled: bool = True
     steps: int = 0
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Returns the answer in words: ``result after 1.20 s``."""
         return f"{self.words} after {self.took:.2f} s"
 
@@ -65,7 +65,7 @@ def harm(answer: Answer, usual: Answer) -> str:
     ``usual`` is the answer of a call like it, to which nothing was done: an error, or an end far from its length, is harm.
     """
     if answer.fails and not usual.fails:
-        return answer.told()
+        return answer.in_words()
     if answer.type != usual.type:
         return f"{answer.type or 'result'} after {answer.took:.2f} s"
     if usual.is_filled and not answer.is_filled and not answer.fails:
@@ -74,9 +74,9 @@ def harm(answer: Answer, usual: Answer) -> str:
     # A machine that is busy now and then makes calls differ. What reported every step was not cut short.
     is_whole = usual.steps > SOME and answer.steps >= usual.steps - 1
     if (early and not is_whole) or answer.took > LATE * usual.took + LATE_SECONDS:
-        return answer.told()
+        return answer.in_words()
     if usual.steps > SOME and 2 * answer.steps < usual.steps:
-        return f"{answer.told()}, with {_messages(answer.steps)} instead of {usual.steps}"
+        return f"{answer.in_words()}, with {_messages(answer.steps)} instead of {usual.steps}"
     return ""
 
 
@@ -98,7 +98,7 @@ def amiss(answer: Answer | None, usual: Answer, waited: str) -> str:
     if answer is None:
         return f"was not answered: {waited}"
     harmed = harm(answer, usual)
-    return f"was answered with {harmed} (before any cancel: {usual.told()})" if harmed else ""
+    return f"was answered with {harmed} (before any cancel: {usual.in_words()})" if harmed else ""
 
 
 @frozen

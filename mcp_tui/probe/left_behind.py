@@ -184,8 +184,8 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
     server = LoneServer(trial.server.client.target, through)
     await connection.open(server)
     left, unread = await _work(trial, connection, rule) if busy else (0.0, "")
-    trial.told = []
-    trial.tell(what + (" with a call in flight" if busy else " with nothing in flight"))
+    trial.evidence = []
+    trial.note(what + (" with a call in flight" if busy else " with nothing in flight"))
     if await server.gone():
         trial.give_up(rule, "the server had exited before")
     began = time.monotonic()
@@ -206,7 +206,7 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
     if gone:
         return
     pids = ", ".join(str(pid) for pid in running(server.process.get_pid()))
-    trial.tell(f"still running after {took:.1f} s: process {pids}")
+    trial.note(f"still running after {took:.1f} s: process {pids}")
     tool = f"; its tool would have ended after {left:.1f} s" if left else ""
     trial.warned(rule, f"it was still running {took:.1f} s later{tool}")
 
@@ -276,7 +276,7 @@ async def stderr_broken(trial: Trial) -> None:
     """P-30: a client may ignore what the server writes to stderr."""
     server, connection = trial.server, trial.connection
     process = LoneServer(server.client.target)
-    trial.tell("the client closed its end of stderr")
+    trial.note("the client closed its end of stderr")
     await connection.open(process)
     process.break_pipe(2)
     # asyncio closes it at the next turn of its loop, and the server may not be told anything before
@@ -287,5 +287,5 @@ async def stderr_broken(trial: Trial) -> None:
         trial.warned("P-30", f"a call {how}")
         return
     found = await trial.next_call("P-30")
-    trial.told += found.evidence
+    trial.evidence += found.evidence
     trial.found("P-30", Verdict.WARNING if found.verdict is Verdict.FAIL else found.verdict, found.sentence)

@@ -100,7 +100,7 @@ PASSED_OVER: Final = 3
 WAY_OUT: Final = "name a tool that works for a second or more: mcp-tui probe --tool NAME ARG=VALUE"
 
 
-Tell = Callable[[str | Finding], None]
+OnProgress = Callable[[str | Finding], None]
 """A callback for each step of the probe, in words, and for each finding."""
 
 
@@ -108,7 +108,7 @@ Tell = Callable[[str | Finding], None]
 class Probe:
     """One run against one server.
 
-    ``store`` makes the store of each connection, by the name of its experiment; ``tell`` gets steps and findings.
+    ``store`` makes the store of each connection, by the name of its experiment; ``on_progress`` gets steps and findings.
     ``before`` are tools to call on each connection first. ``patience`` is the number of seconds that a named tool may take
     uncancelled; ``limit`` the number of seconds for the whole run, 0 for ten times the tool's duration and 30 s.
     ``experiments`` are those to run. ``reuse``: an experiment gets the connection of the one before, if that was unharmed,
@@ -119,7 +119,7 @@ class Probe:
     settings: ClientSettings
     _: KW_ONLY
     store: Callable[[str], Store]
-    tell: Tell
+    on_progress: OnProgress
     wish: NamedTool = field(default_factory=NamedTool)
     before: Sequence[NamedTool] = ()
     heartbeat: Path | None = None
@@ -161,7 +161,7 @@ class Probe:
         try:
             await self._prepare()
             await self._experiments()
-            self.tell("ending the servers")
+            self.on_progress("ending the servers")
         except BaseException:
             for connection in self._open:
                 connection.cancel_all("interrupted")
@@ -193,7 +193,7 @@ class Probe:
     def _found(self, *findings: Finding) -> None:
         for finding in findings:
             self.report.findings[finding.rule] = finding
-            self.tell(finding)
+            self.on_progress(finding)
 
     # -- connections -----------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class Probe:
 
     async def _negotiate(self) -> None:
         """Connects once as every client does, to learn the revision, the transport, and the tools."""
-        self.tell("connecting")
+        self.on_progress("connecting")
         date = utc_stamp(wall())
         client = Client(self.target, self.settings, store=self.store("connect"), tokens=self.tokens)
         tools, lists, unlisted = list[dict[str, Any]](), False, ""
@@ -286,7 +286,7 @@ class Probe:
             if choice.destructive:
                 text = f"{choice.name} is marked as destructive; it was called because you named it"
                 self.report.notes.append(text)
-                self.tell(text)
+                self.on_progress(text)
         connection = await self._choose(wanted)
         server.task = task_choice(server.tools, server.choice, self.wish)
         server.no_tasks = no_tasks(self.report.info, server.task, server.unlisted)
@@ -313,12 +313,12 @@ class Probe:
                 connection = self._connection("control")
                 await connection.open()
             reasons = f" (chosen by {', '.join(choice.why)})" if choice.why else ""
-            self.tell(f"control run of {choice.name} {choice.shown()}{reasons}")
+            self.on_progress(f"control run of {choice.name} {choice.shown()}{reasons}")
             limit = min(self.patience if asked else FOUND_TOOL_SECONDS, max(1.0, self._left(0.0)))
             began = time.monotonic()
             control, heard = await _control_run(connection, choice, limit)
             if heard is not None and not heard.fails and any(at >= began for at, _ in self._lags):
-                self.tell(f"control run of {choice.name}, again: mcp-tui stood still")
+                self.on_progress(f"control run of {choice.name}, again: mcp-tui stood still")
                 control, heard = await _control_run(connection, choice, limit)
             why = _useless_because(control, heard, asked=asked)
             if why:
@@ -336,7 +336,7 @@ class Probe:
             report.no_tool = self._no_tool_reason(useless)
             server.useless = f"{useless[0].tool} {useless[0].why}" if asked and useless else ""
             report.passed_over = self._passed_over(useless)
-            self.tell(report.no_tool)
+            self.on_progress(report.no_tool)
             return connection
         choice, control = max(useful, key=lambda each: len(each[1].times(PROGRESS)) > 1)
         server.choice, server.control = choice, control
@@ -470,14 +470,14 @@ class Probe:
 
     async def _make(self, experiment: Experiment) -> str:
         """Runs one experiment, and again if this process came too late; returns the reason if it could not be run."""
-        self.tell(experiment.name)
+        self.on_progress(experiment.name)
         began = time.monotonic()
         why, findings = await self._attempt(experiment)
         late = max((late for at, late in self._lags if at >= began), default=0.0)
         busy = any(found.sentence.startswith(BUSY) for found in findings)
         if busy or late >= STANDSTILL_SECONDS or (late and any(found.verdict in BAD for found in findings)):
             why_again = f"mcp-tui stood still for {late:.1f} s" if late else BUSY
-            self.tell(f"{experiment.name}, again: {why_again}")
+            self.on_progress(f"{experiment.name}, again: {why_again}")
             again = await self._attempt(experiment)
             # What the first one did to the server may have made the second impossible.
             why, findings = (why, findings) if again[0] else again

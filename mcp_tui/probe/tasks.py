@@ -27,9 +27,9 @@ async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str,
     trace = trial.connection.request(method, params)
     heard = await trace.answered(trial.connection.now() + trial.server.patience)
     if heard is None:
-        trial.tell(f"{method}: no answer")
+        trial.note(f"{method}: no answer")
         return "no answer", {}
-    trial.tell(f"{method}: {heard.words}", None, heard.frame)
+    trial.note(f"{method}: {heard.words}", None, heard.frame)
     return heard.words if heard.kind == "error" else "", heard.result
 
 

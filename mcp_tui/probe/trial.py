@@ -62,7 +62,7 @@ class Trial:
     def __init__(self, connection: ProbeConnection) -> None:
         self.server = connection.server
         self.connection = connection
-        self.told: list[EvidenceItem] = []
+        self.evidence: list[EvidenceItem] = []
         self.findings: list[Finding] = []
 
     async def make(self, experiment: Callable[[Trial], Awaitable[None]]) -> list[Finding]:
@@ -104,13 +104,13 @@ class Trial:
         """Returns the level of a rule for this server."""
         return RULES[rule].clause(self.server.revision, self.server.transport).level
 
-    def tell(self, what: str, at: float | None = None, frame: str = "") -> None:
+    def note(self, what: str, at: float | None = None, frame: str = "") -> None:
         """Notes an observation as evidence for all findings from here on."""
-        self.told.append(EvidenceItem(what, at, frame))
+        self.evidence.append(EvidenceItem(what, at, frame))
 
     def found(self, rule: str, verdict: Verdict, sentence: str, *more: EvidenceItem) -> None:
         """Judges a rule, with the evidence noted so far and ``more``."""
-        self.findings.append(Finding(rule, verdict, sentence, (*self.told, *more)))
+        self.findings.append(Finding(rule, verdict, sentence, (*self.evidence, *more)))
 
     def passed(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
         """Notes that the server follows a rule."""
@@ -234,7 +234,7 @@ class Trial:
         assert usual is not None  # of a tool that never answers, no answer is awaited
         # A server that works on one thing at a time needs the time of all.
         await trace.answered(max(now, trace.sent_at + count * self.control.length) + self.server.patience)
-        self.told += [trace.evidence(each) for each in trace.responses[:1]]
+        self.evidence += [trace.evidence(each) for each in trace.responses[:1]]
         answer = trace.answer()
         how = judging.amiss(answer, usual, trace.waited())
         arguments = self.server.brief if is_short else self.choice.arguments
@@ -255,7 +255,7 @@ class Trial:
         if self.control.answer is not None:
             return await self.spared(rule, trace)
         await trace.answered(trace.sent_at + self.end(self.mid))
-        self.told += [trace.evidence(each) for each in trace.responses[:1]]
+        self.evidence += [trace.evidence(each) for each in trace.responses[:1]]
         return f"was answered with {trace.responses[0].quoted}" if trace.responses else ""
 
     async def are_usual(self, traces: Sequence[Trace], count: int) -> bool:
@@ -334,8 +334,8 @@ class Trial:
         found = await self.next_call(rule)
         if found.verdict is Verdict.PASS:
             return found.sentence
-        self.told += found.evidence
-        self.findings.append(replace(found, evidence=tuple(self.told)))
+        self.evidence += found.evidence
+        self.findings.append(replace(found, evidence=tuple(self.evidence)))
         raise Judged
 
     async def next_call(self, rule: str, what: str = "the next call", *, compares: bool = True) -> Finding:

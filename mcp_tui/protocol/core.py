@@ -137,13 +137,13 @@ class Core:
         if self.performing or not self._queue:
             return
         self.performing = True
-        queue, tell = self._queue, self.port.event
+        queue, report = self._queue, self.port.event
         try:
             while queue:
                 due = queue.popleft()
                 try:
                     if not isinstance(due, tuple):
-                        tell(due)
+                        report(due)
                         continue
                     action, args, more = due
                     if more:
@@ -151,8 +151,8 @@ class Core:
                     else:  # nearly always, and to unpack nothing takes time
                         action(*args)
                 except Exception as error:
-                    waiting = ", ".join(map(_told, islice(queue, 10)))
-                    error.add_note(f"in {_told(due)}; then: {waiting or 'nothing'}")
+                    waiting = ", ".join(map(_described, islice(queue, 10)))
+                    error.add_note(f"in {_described(due)}; then: {waiting or 'nothing'}")
                     raise
         finally:
             self.performing = False
@@ -208,7 +208,7 @@ def name_of(method: str, params: dict[str, Json]) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _told(due: ev.Event | Action) -> str:
+def _described(due: ev.Event | Action) -> str:
     """Returns an action and whose it is, without what was sent: ``signal 7``, ``event CancelRequested``."""
     action, args, _ = due if isinstance(due, tuple) else (LedgerPort.event, (due,), None)
     about = args[0] if args else None

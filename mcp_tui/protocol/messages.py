@@ -594,17 +594,17 @@ def summary(frame: ResponseFrame) -> str:
     An image that is all there is has its type and size: ``image/png 300 × 200``.
     """
     if frame.error is not None:
-        return _telling(frame.error.message)
+        return _telling_part(frame.error.message)
     result = as_object(frame.outline)
     for name in ("content", "contents", "messages"):
         if name in result and (blocks := as_list(result[name])):
             first = as_object(blocks[0])
             text = first["text"] if "text" in first else as_object(first.get("content")).get("text")
-            return _telling(as_text(text)) or (_pictured(first) if len(blocks) == 1 else "")
+            return _telling_part(as_text(text)) or (_pictured(first) if len(blocks) == 1 else "")
     return ""
 
 
-def _telling(text: str) -> str:
+def _telling_part(text: str) -> str:
     start = text[:200]
     if "Traceback (most recent call last):" not in start:
         return start

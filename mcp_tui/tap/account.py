@@ -196,7 +196,7 @@ class Account(Onlooker, ABC):
                 return live.row
         return None
 
-    def told(self, frame: Frame | Batch, at: float, data: bytes, number: int = 0) -> None:
+    def answered_by_tap(self, frame: Frame | Batch, at: float, data: bytes, number: int = 0) -> None:
         """Notes that the client got a message of the tap's own."""
         if isinstance(frame, messages.ResponseFrame):
             if self.desk.restoring:

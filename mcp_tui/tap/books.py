@@ -175,7 +175,7 @@ class StdioBooks(Account):
         self.ledger.perform()
         self.checkpoint.taken(kind, at, data, frame)
         if not out:
-            self.told(frame, at, data)
+            self.answered_by_tap(frame, at, data)
 
     def _done(self, frame: Frame | Batch) -> None:
         """Notes that the recorder before had a message written, or tried to: that is not done again."""
@@ -273,7 +273,7 @@ class StdioBooks(Account):
         token = self.observer.token_of(row)
         # One order for both: between two, the late answer could pass.
         line, id_ = messages.encode(told).decode() + "\n", told["id"]
-        self.desk.tell(about=[0, id_], keep=id_, token=token, tell=line)
+        self.desk.report(about=[0, id_], keep=id_, token=token, report=line)
 
     def event(self, event: ev.Event) -> None:
         """Keeps an event. An answer that comes before the client was told of the cancel has passed, and stands for it."""

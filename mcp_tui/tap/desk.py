@@ -317,7 +317,7 @@ class Desk:
         """Orders to say something to the server, in a hold."""
         self._said.append(order)
 
-    def tell(self, **order: Any) -> None:
+    def report(self, **order: Any) -> None:
         """Orders to tell the client something, once the server was told."""
         self._told.append(order)
 

@@ -42,7 +42,7 @@ from mcp_tui.tap.event_pipe import EventPipe, as_event, with_data
 from mcp_tui.tap.http_addresses import ServerAddresses
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.pipes import tell
+from mcp_tui.tap.pipes import warn
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH
@@ -486,7 +486,7 @@ class HttpTap:
         """Says once on stderr why a request was refused: few clients show the body of a 403."""
         if not self._refused:
             self._refused = True
-            tell(f"a request was refused. {why}")
+            warn(f"a request was refused. {why}")
 
     async def renewed(self, response: Any, headers: Headers) -> bool:
         """Whether a request was refused that may now be sent again, with a new token of a stored sign-in."""
@@ -497,7 +497,7 @@ class HttpTap:
         renewed = await self._tokens.renew(Challenge(response.status_code, said, response.extensions[TOKEN]))
         if not renewed and response.status_code == 401 and not self._advised:
             self._advised = True
-            tell("the server requires sign-in. Use mcp-tui login URL, or have the client send Authorization.")
+            warn("the server requires sign-in. Use mcp-tui login URL, or have the client send Authorization.")
         return renewed
 
     # -- orders of the books -----------------------------------------------------------------------------------
@@ -535,8 +535,8 @@ class HttpTap:
         exchange = self.exchanges.get(order.get("exchange", 0))
         if exchange is not None and "close" in order:
             exchange.close()
-        elif exchange is not None and "tell" in order:
-            exchange.answer(order["tell"].encode(), last=order["last"])
+        elif exchange is not None and "report" in order:
+            exchange.answer(order["report"].encode(), last=order["last"])
 
     def _keep_back(self, order: dict[str, Any]) -> None:
         """Keeps back the answer to a request of a session, in the exchanges that are of it."""
@@ -650,7 +650,7 @@ class HttpTap:
         loop, over = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, over.set)
-        tell(f"the URL for the client is {await self.open(port)}")
+        warn(f"the URL for the client is {await self.open(port)}")
         await over.wait()
         await self.close()
         return 0

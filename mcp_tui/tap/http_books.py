@@ -72,7 +72,7 @@ class HttpBooks:
             case b"I":
                 record = self._records.get(number)
                 if record is not None and record.session is not None:
-                    record.session.told(messages.parse(data), at, data, number)
+                    record.session.answered_by_tap(messages.parse(data), at, data, number)
             case b"f" if self.desk.restoring:
                 self._has_left_before(number, at, data)
             case b"s":
@@ -83,7 +83,7 @@ class HttpBooks:
                 record = self._records.get(number)
                 if record is None:
                     return
-                record.told(kind, at, data)
+                record.take(kind, at, data)
                 if record.session is not None:
                     record.session.ledger.perform()
                 if kind == b"n":

@@ -101,7 +101,7 @@ class Record(Exchange):
         self._encoded = BodyCopy()
         """The response as it came, if it is compressed."""
 
-    def told(self, kind: bytes, at: float, data: bytes) -> None:
+    def take(self, kind: bytes, at: float, data: bytes) -> None:
         """Takes what the relay tells of it."""
         match kind:
             case b"o":

@@ -141,7 +141,7 @@ class TappedSession(Account):
         """Notes a stream that belongs to no request."""
         self.streams.append(stream)
         for about, each in self._untold:
-            self.desk.tell(about=about, exchange=stream.number, tell=each, last=False)
+            self.desk.report(about=about, exchange=stream.number, report=each, last=False)
         self._untold.clear()
 
     # -- another recorder --------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class TappedSession(Account):
         if exchange is None:
             self._untold.append((about, raw.decode()))
         number = 0 if exchange is None else exchange.number
-        self.desk.tell(**kept, about=about, exchange=number, tell=raw.decode(), last=last)
+        self.desk.report(**kept, about=about, exchange=number, report=raw.decode(), last=last)
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 
@@ -275,4 +275,4 @@ class TappedSession(Account):
         """Closes the connection to the server that a request has for itself."""
         exchange = self.exchanges.get(id)
         if exchange is not None:
-            self.desk.tell(exchange=exchange.number, close=True)
+            self.desk.report(exchange=exchange.number, close=True)

@@ -16,7 +16,7 @@ PIPE_BYTES = 1 << 20
 """Bytes that our own pipes hold, where the system permits it."""
 
 
-def tell(text: str) -> None:
+def warn(text: str) -> None:
     """Says something on stderr in one line; nobody may be reading it."""
     try:
         os.write(2, f"mcp-tui tap: {text}\n".encode(errors="backslashreplace"))

@@ -27,7 +27,7 @@ from struct import Struct
 from threading import Condition, Event, Lock, Thread
 from time import monotonic, sleep
 
-from mcp_tui.tap.pipes import outlive_client, ready, tell, widen
+from mcp_tui.tap.pipes import outlive_client, ready, warn, widen
 from mcp_tui.tap.recorder_process import RecorderProcess
 
 TYPE_CHECKING = False
@@ -113,13 +113,13 @@ class Queue:
             if self._waiting_bytes > QUEUE_BYTES and kind in MOVED:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
-            self._tell_gap()  # where it was: in front of the first record behind it
+            self._report_gap()  # where it was: in front of the first record behind it
             self._waiting.append((kind, monotonic(), number, data))
             self._waiting_bytes += len(data)
         if kind not in TOLD_LATER:
             self.hurry()
 
-    def _tell_gap(self) -> None:
+    def _report_gap(self) -> None:
         for (kind, number), size in self._missed.items():
             self._waiting.append((b"g", monotonic(), number, kind + size.to_bytes(8, "big")))
         self._missed.clear()
@@ -145,7 +145,7 @@ class Queue:
         with self._lock:
             self._urgent = False
             if not self._waiting:  # nothing may come behind it for long
-                self._tell_gap()
+                self._report_gap()
             while self._waiting and size < BUNDLE_BYTES and (self.closed or self._sent_bytes < SENT_BYTES):
                 kind, at, number, data = record = self._waiting.popleft()
                 pieces += (RECORD.pack(kind, at, number, len(data)), data)
@@ -319,10 +319,10 @@ class RecorderLink:
             return False
         why = self._ended(old.pid)
         if self._replaced:
-            tell(f"{why} again. {GONE}")
+            warn(f"{why} again. {GONE}")
             queue.abandon()
         else:
-            tell(f"{why}. {AWAY}")
+            warn(f"{why}. {AWAY}")
             self._process = RecorderProcess(old.kind, old.session)
             widen(self._process.records)
             queue.rewind(why)
@@ -378,7 +378,7 @@ class RecorderLink:
                     self.queue.settle(order["taken"])
             elif "warn" in order:
                 self._heard_warning = True
-                tell(order["warn"])
+                warn(order["warn"])
             elif "failed" in order:
                 self._why = order["failed"]
             elif "decided" in order:
@@ -480,4 +480,4 @@ def warn_of_full_disk() -> None:
     except (OSError, StopIteration):
         return  # what cannot be seen is left to the recorder
     if disk.f_bavail * disk.f_frsize < FULL_BYTES:
-        tell(f"No journal: the disk of {folder} is full. The traffic continues.")
+        warn(f"No journal: the disk of {folder} is full. The traffic continues.")

@@ -28,7 +28,7 @@ from threading import Condition, RLock, Thread
 from time import monotonic, sleep
 
 from mcp_tui.tap.kept_back import KeptBack
-from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, tell, widen, write
+from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, warn, widen, write
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.started_server import StartedServer
@@ -268,7 +268,7 @@ class Relay:
         word, _, value = first.partition(b" ")
         if word != b"started":
             why = os.strerror(int(value)) if value else "its guard process ended"
-            tell(f"cannot start {server.command[0]}: {why}.")
+            warn(f"cannot start {server.command[0]}: {why}.")
             return 127
         self.pid = self.begin["pid"] = int(value)
         for each in (server.stdin, server.stdout):
@@ -427,8 +427,8 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
         down.kept_back.add(order["keep"], order.get("token"))
     if "end_line" in order:
         down.end_line(order["end_line"].encode("latin-1"))
-    if "tell" in order:
-        down.say(order["tell"].encode())
+    if "report" in order:
+        down.say(order["report"].encode())
 
 
 def leave(code: int) -> NoReturn:

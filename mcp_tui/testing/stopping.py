@@ -54,7 +54,7 @@ def assert_stops_when_cancelled(
         experiments=MID_WORK,
         reuse=True,
         store=lambda _: Store(),
-        tell=lambda _: None,
+        on_progress=lambda _: None,
     )
     thread = LoopThread("mcp probe")  # where no event loop is running, whatever the test itself is
     try:

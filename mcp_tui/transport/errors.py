@@ -22,7 +22,7 @@ class TransportError(McpError):
     def __init__(self, text: str) -> None:
         super().__init__(sentence(text))
 
-    def tell(self, stderr: Iterable[str]) -> None:
+    def add_stderr(self, stderr: Iterable[str]) -> None:
         """Adds lines of the server's stderr."""
         self.stderr = tuple(stderr)
         for line in self.stderr:

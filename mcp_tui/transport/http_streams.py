@@ -345,13 +345,13 @@ async def read_events(
                     ignored = ignored or f"events named {name}"
                 await session.turn.breathe()
     except EXPECTED:
-        _tell_half(session, source, stream)
+        _report_half(session, source, stream)
         raise
-    _tell_half(session, source, stream)
+    _report_half(session, source, stream)
     return INCOMPLETE if source.cut else ignored
 
 
-def _tell_half(session: HttpSession, source: EventStream, stream: RequestId | None) -> None:
+def _report_half(session: HttpSession, source: EventStream, stream: RequestId | None) -> None:
     if source.half:
         session.sink.dropped(what=f"half an event ({source.half:,} bytes)", stream=stream)
 

@@ -401,8 +401,8 @@ async def _read(
             try:
                 take(line, outline, at)
             except Exception as error:  # noqa: BLE001 - a listener raises anything; the reading goes on
-                tell = asyncio.get_running_loop().call_exception_handler
-                tell({"message": "a message could not be read", "exception": error})
+                report = asyncio.get_running_loop().call_exception_handler
+                report({"message": "a message could not be read", "exception": error})
             if turn.is_spent():  # asked here: a coroutine for each line costs more than the question
                 await turn.give_way()
             outline = None

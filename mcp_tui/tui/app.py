@@ -178,7 +178,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self._ahead.append(event)
         elif event.is_forwarded:
             if isinstance(event, events.Paste):
-                self._tell(words("Pasted text ignored. No text field has the focus."))
+                self._show_message(words("Pasted text ignored. No text field has the focus."))
             elif all(screen is self.screen for aimed, screen in self._aimed if aimed is event):
                 await self._handle(event)  # otherwise it comes up from a screen that is gone
         # A key must not reach a screen before its widgets are there, nor the app through one that is gone meanwhile: both
@@ -206,7 +206,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
                 benches[-1].keys.hush()  # its message was about something before this key
             return False
         way = words("press it again, or pause") if cancels else words("pause for a second")
-        self._tell(safe("Keys ignored: {} · {}", way, self.guard.reason))
+        self._show_message(safe("Keys ignored: {} · {}", way, self.guard.reason))
         return True
 
     @property
@@ -214,10 +214,10 @@ class WorkbenchApp(Host, inherit_bindings=False):
         """The screens with a bar of keys, the last one perhaps below a dialog."""
         return [screen for screen in self.screen_stack if isinstance(screen, LayoutScreen)]
 
-    def _tell(self, text: SafeText) -> None:
+    def _show_message(self, text: SafeText) -> None:
         """Says in the bar of keys why input does nothing."""
         for screen in self._layouts[-1:]:
-            screen.keys.tell(text)
+            screen.keys.show_message(text)
 
     def _use_keys(self) -> list[str]:
         """Applies the person's own keys; returns a sentence for each that cannot be used."""
@@ -451,7 +451,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         self.switch_mode(server.mode)
         self.benches[server].look()
         if self._watch is None and len(self.servers.all) > 1:
-            self._watch = self.set_interval(0.25, self._tell_news)
+            self._watch = self.set_interval(0.25, self._show_news)
 
     def action_next_server(self) -> None:
         """Goes to the next server in the list."""
@@ -459,7 +459,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if server is not None:
             self.show(server)
         elif isinstance(self.screen, LayoutScreen):
-            self.screen.keys.tell(hint("No other server. {server.list} adds one."))
+            self.screen.keys.show_message(hint("No other server. {server.list} adds one."))
 
     async def action_servers(self) -> None:
         """Opens the list of servers."""
@@ -481,7 +481,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if self._bench is not None:
             await self._bench.ask(ServersScreen(self.servers), chosen)
 
-    def _tell_news(self) -> None:
+    def _show_news(self) -> None:
         """Reports the news of the servers that are not on the screen."""
         for said in self.servers.news():
             self.notify(said, severity="warning", markup=False)
@@ -624,7 +624,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.exit(status, return_code=status)
             return
         if isinstance(self.screen, LayoutScreen):
-            self.screen.keys.tell(words("leaving …"), "muted", seconds=60)
+            self.screen.keys.show_message(words("leaving …"), "muted", seconds=60)
         self.run_worker(self._leave(status, patience), group="leaving", exit_on_error=False)
 
     async def _leave(self, status: int, patience: float | None) -> None:

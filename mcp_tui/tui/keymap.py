@@ -56,14 +56,14 @@ def keymap(
     problems: list[str] = []
     chosen: Chosen = {}
 
-    def tell(id_: str, said: str) -> None:
+    def note_problem(id_: str, said: str) -> None:
         place = (origins or {}).get(f"keys.{id_}")
         problems.append(f"{place}: {said}" if place else said)
 
     for id_, text in wanted.items():
         if id_ not in FIRST_KEYS:
             close = closest(id_, FIRST_KEYS)
-            tell(id_, f"unknown action {id_}" + (f"; did you mean {close}?" if close else ""))
+            note_problem(id_, f"unknown action {id_}" + (f"; did you mean {close}?" if close else ""))
             continue
         names = names_of(text)
         usual = {name for _, key in _places(id_) for name in names_of(key.keys)}
@@ -72,16 +72,18 @@ def keymap(
         new = [name for name in names if name not in usual]
         wrong = [problem for problem in (*map(_problem, new), _unheard(id_, names, usual)) if problem]
         if wrong:
-            tell(id_, f"{id_} = {text!r}: {wrong[0]}")
+            note_problem(id_, f"{id_} = {text!r}: {wrong[0]}")
             continue
         chosen[id_] = names
         for name in new:
             if _seldom(name):
-                tell(id_, f"{id_} = {text!r}: many terminals cannot send {name}")
+                note_problem(id_, f"{id_} = {text!r}: many terminals cannot send {name}")
     while (clash := _clash(chosen)) is not None:
         id_, name, other = clash
         chosen.pop(id_)
-        tell(id_, f"{id_} = {wanted[id_]!r}: {shown_as(name)} already means {other.label} ({other.id})")
+        note_problem(
+            id_, f"{id_} = {wanted[id_]!r}: {shown_as(name)} already means {other.label} ({other.id})"
+        )
     return {id_: ",".join(names) for id_, names in chosen.items()}, problems
 
 

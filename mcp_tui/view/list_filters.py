@@ -38,7 +38,7 @@ from mcp_tui.view.filters import (
     read,
     start,
 )
-from mcp_tui.view.wire import told
+from mcp_tui.view.wire import event_pieces
 
 if TYPE_CHECKING:
     from mcp_tui.journal.index import Logged, LoggedCall, RecordedSession
@@ -123,7 +123,7 @@ def log(
     own: dict[str, FieldTest[ev.Event]] = {
         "level": _level,
         "logger": part(lambda event: event.logger if isinstance(event, ev.Log) else ""),
-        "source": start(lambda event: told(event)[0]),
+        "source": start(lambda event: event_pieces(event)[0]),
         "violation": part_of_any(broken_rules),
         "id": lambda value: lambda event: str(getattr(event, "id", None)).casefold() == value,
         "server": part(lambda _: server()),
@@ -169,7 +169,7 @@ def _said_of_message(event: ev.Event) -> Iterable[str]:
     if type(event) in _RULES:
         yield "violation"
     whole = (event.line,) if isinstance(event, (ev.Stderr, ev.Pollution)) else ()
-    yield from (*told(event)[:2], *((event.data,) if isinstance(event, ev.Log) else whole))
+    yield from (*event_pieces(event)[:2], *((event.data,) if isinstance(event, ev.Log) else whole))
 
 
 def _level(value: str) -> Test[ev.Event]:

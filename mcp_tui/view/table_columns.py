@@ -22,7 +22,7 @@ _ARROW_OUT: Final = words("→")
 class TableLine(NamedTuple):
     """A line of the table at a moment.
 
-    ``wide`` asks for longer texts, ``still`` for none that count down; ``told`` is why the connection was lost, as the bar
+    ``wide`` asks for longer texts, ``still`` for none that count down; ``loss`` is why the connection was lost, as the bar
     says it, ``logged_at`` has the times of all log messages. The subject of ``item`` is a request, a later round
     of one (``item.round_``), a child of one (``item.after``), or a request of the server's.
     """
@@ -31,7 +31,7 @@ class TableLine(NamedTuple):
     now: float
     wide: bool = False
     still: bool = False
-    told: str = ""
+    loss: str = ""
     logged_at: Sequence[float] = ()
 
     @property
@@ -126,7 +126,7 @@ def _info(line: TableLine) -> StyledPiece:
         said = brief(item.round_.why, 80) if item.round_ is not None else NOTHING
     elif line.still and item.after is None and row.overdue_until is not None:
         said = words("overdue")
-    elif row.state is State.LOST and _repeats(line.told, row.error) and not row.late:
+    elif row.state is State.LOST and _repeats(line.loss, row.error) and not row.late:
         said = NOTHING
     else:
         said = rows.info(row, line.now, wide=line.wide)
@@ -134,9 +134,9 @@ def _info(line: TableLine) -> StyledPiece:
     return join((since, said), " "), "muted" if style in _MUTED_STYLES else style if style in _TELLING else ""
 
 
-def _repeats(told: str, error: str) -> bool:
+def _repeats(loss: str, error: str) -> bool:
     """Whether a sentence begins with an error, which it may say more about: ``Exited with code 7 (1 s after …)``."""
-    begins, end = told.casefold().startswith(error.casefold()), told[len(error) :]
+    begins, end = loss.casefold().startswith(error.casefold()), loss[len(error) :]
     return bool(error) and begins and not end[:1].isalnum()
 
 

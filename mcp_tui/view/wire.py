@@ -186,12 +186,12 @@ def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
 
 def log_line(event: ev.Event, *, origin: float) -> Line:
     """Returns the line of an event: its time, its source, and its text."""
-    source, said, tone = told(event)
+    source, said, tone = event_pieces(event)
     time, whose = durations.moment(event.at, origin), safe("{} ", fit(source, 9))
     return line((time, "muted"), words("  "), (whose, tone or "muted"), (said, tone), key=event)
 
 
-def told(event: ev.Event) -> tuple[SafeText, SafeText, str]:
+def event_pieces(event: ev.Event) -> tuple[SafeText, SafeText, str]:
     """Returns the source of an event, its text with the id of its request, and its tone."""
     known = describe(event)
     id_ = about(event)

@@ -23,7 +23,7 @@ ONE = "2023-11-14T221320-everything-1"
 TWO = "2023-11-15T091500-example.com-2"
 
 
-def tell(capfd: pytest.CaptureFixture[str], *words: str) -> Ran:
+def report(capfd: pytest.CaptureFixture[str], *words: str) -> Ran:
     """Run a command in this process."""
     capfd.readouterr()
     status = main(list(words))

@@ -20,7 +20,7 @@ from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.evidence import LATE_OUTCOMES, Outcome
 from mcp_tui.protocol.states import State
 from mcp_tui.view.badges import BADGES, SERVER_BADGES
-from tests.cli.keeping import ONE, called, cancelled, connected, keep, late, tell
+from tests.cli.keeping import ONE, called, cancelled, connected, keep, late, report
 from tests.cli.running import SERVERS, Ran, run
 
 Capture = pytest.CaptureFixture[str]
@@ -228,7 +228,7 @@ def _may_show(row: dict[str, Any], field: str, word: str) -> bool:
 
 def test_a_late_answer_exits_with_9_and_is_named_in_every_report(path: Path, tmp_path: Path, capfd: Capture):
     files = ("--junit", str(tmp_path / "c.xml"), "--sarif", str(tmp_path / "c.sarif"))
-    ran = tell(capfd, "check", str(path), "--fail-on", "state:late", "--expect", "state:completed", *files)
+    ran = report(capfd, "check", str(path), "--fail-on", "state:late", "--expect", "state:completed", *files)
     assert (ran.status, ran.err) == (Exit.BROKEN_RULE, "")
     first, row, last = ran.out.splitlines()
     assert first == "broken  --fail-on state:late  (1 of 4 requests matches)"
@@ -248,7 +248,7 @@ def test_a_late_answer_exits_with_9_and_is_named_in_every_report(path: Path, tmp
     line: int = result["locations"][0]["physicalLocation"]["region"]["startLine"]
     record = json.loads(path.read_text().splitlines()[line - 1])
     assert (record["record"], record["seq"]) == ("frame", 1)
-    told = json.loads(tell(capfd, "check", str(path), "--fail-on", "state:late", "--json").out)
+    told = json.loads(report(capfd, "check", str(path), "--fail-on", "state:late", "--json").out)
     assert (told["holds"], told["requests"]) == (False, 4)
     assert [each["late"][0]["after"] for each in told["assertions"][0]["rows"]] == [0.412]
 
@@ -257,17 +257,17 @@ def test_a_recording_without_its_end_is_never_a_pass(tmp_path: Path, capfd: Capt
     whole = [connected(), called(1), ev.Completed(at=101.0, id=1), called(2)]
     path = keep(ONE, *whole, path=tmp_path / "open.jsonl")
     check = ("check", "--expect", "state:completed", str(path))
-    ran = tell(capfd, *check)
+    ran = report(capfd, *check)
     assert (ran.status, ran.out[:5]) == (Exit.USAGE, "holds")
     assert "open.jsonl has no end: 1 request is open" in ran.err
-    assert tell(capfd, "check", "--fail-on", "state:open", str(path)).status == Exit.BROKEN_RULE
+    assert report(capfd, "check", "--fail-on", "state:open", str(path)).status == Exit.BROKEN_RULE
     path = keep(ONE, *whole, cancelled(2), path=tmp_path / "watched.jsonl")
-    assert "has no end" in tell(capfd, "check", "--fail-on", "state:late", str(path)).err
+    assert "has no end" in report(capfd, "check", "--fail-on", "state:late", str(path)).err
     ended = ev.Failed(at=103.0, id=2, message="no")
     path = keep(ONE, *whole, ended, path=tmp_path / "ended.jsonl")
-    assert tell(capfd, "check", "--expect", "state:completed", str(path)).status == Exit.COMPLETED
+    assert report(capfd, "check", "--expect", "state:completed", str(path)).status == Exit.COMPLETED
     path.write_bytes(path.read_bytes() + b'{"record":"event","ev')
-    assert "1 record is unreadable" in tell(capfd, "check", "--expect", "state:completed", str(path)).err
+    assert "1 record is unreadable" in report(capfd, "check", "--expect", "state:completed", str(path)).err
 
 
 @pytest.mark.parametrize(
@@ -347,27 +347,27 @@ def test_whole_messages_are_searched(tmp_path: Path, capfd: Capture):
         "-answer": [],
     }.items():
         assert judged(path, fail_on=[text]) == [[not names, *names]], text
-    assert tell(capfd, "check", str(path), "--fail-on", "secret").err == ""
+    assert report(capfd, "check", str(path), "--fail-on", "secret").err == ""
     path.write_bytes(path.read_bytes().replace(b"answer", "‹redacted:ab12cd›".encode()))
-    ran = tell(capfd, "check", str(path), "--fail-on", "secret")
+    ran = report(capfd, "check", str(path), "--fail-on", "secret")
     assert (ran.status, ran.err.count("is redacted. A text that was removed as a secret cannot")) == (0, 1)
-    assert tell(capfd, "check", str(path), "--fail-on", "state:failed").err == ""
+    assert report(capfd, "check", str(path), "--fail-on", "state:failed").err == ""
 
 
 def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: Capture):
     holds = ("--expect", "state:late", str(path))
-    assert tell(capfd, "check", *holds).status == Exit.COMPLETED
+    assert report(capfd, "check", *holds).status == Exit.COMPLETED
     (tmp_path / "empty.jsonl").touch()
-    tell(capfd, "check", "--fail-on", "x", str(tmp_path / "empty.jsonl")).sentence(
+    report(capfd, "check", "--fail-on", "x", str(tmp_path / "empty.jsonl")).sentence(
         Exit.USAGE, "not a recording"
     )
-    ran = tell(capfd, "check", "--expect", "state:late", str(tmp_path))
+    ran = report(capfd, "check", "--expect", "state:late", str(tmp_path))
     assert (ran.status, ran.out[:5]) == (Exit.USAGE, "holds")
     assert "empty.jsonl is not a recording" in ran.err
-    assert tell(capfd, "check", "--fail-on", "state:late", str(tmp_path)).status == Exit.BROKEN_RULE
+    assert report(capfd, "check", "--fail-on", "state:late", str(tmp_path)).status == Exit.BROKEN_RULE
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join((*lines[:3], b"not a record\n", *lines[3:])))
-    ran = tell(capfd, "check", *holds)
+    ran = report(capfd, "check", *holds)
     assert ran.status == Exit.USAGE
     assert "1 record is unreadable or missing in" in ran.err
 
@@ -403,13 +403,13 @@ def test_words_that_check_nothing_are_refused(
 ):
     (tmp_path / "folder").mkdir()
     places = {"FILE": str(path), "FOLDER": str(tmp_path / "folder")}
-    tell(capfd, "check", *(places.get(word, word) for word in words)).sentence(Exit.USAGE, said)
+    report(capfd, "check", *(places.get(word, word) for word in words)).sentence(Exit.USAGE, said)
 
 
 def test_a_recording_without_requests_has_nothing_to_check(tmp_path: Path, capfd: Capture):
     internal = ev.Called(at=100.0, id=1, method="tools/list", internal=True)
     path = keep(ONE, connected(), internal, path=tmp_path / "none.jsonl")
-    ran = tell(capfd, "check", str(path), "--fail-on", "state:failed")
+    ran = report(capfd, "check", str(path), "--fail-on", "state:failed")
     ran.sentence(Exit.USAGE, "No requests to check. --internal checks those")
     with pytest.raises(Failure, match="Invalid --expect"):
         assertions((), ["/(/"])
@@ -490,7 +490,7 @@ def test_a_broken_assertion_is_told_where_the_server_cannot_be_asked(
     lock, xml = tmp_path / "tools.lock", tmp_path / "c.xml"
     lock.write_text(with_tools("snapshot", tools=[SEARCH]).out)
     both = ("check", "--fail-on", "state:late", "--catalogue", str(lock), "--junit", str(xml), str(path))
-    told = tell(capfd, *both, "--", "/no/such/server")
+    told = report(capfd, *both, "--", "/no/such/server")
     assert told.status == Exit.BROKEN_RULE
     assert "broken  --fail-on state:late" in told.out
     assert "/no/such/server" in told.err
@@ -509,6 +509,8 @@ def test_a_lock_file_without_descriptions_compares_none(tmp_path: Path):
 
 def test_what_is_no_lock_file_is_refused_before_the_server_is_started(path: Path, capfd: Capture):
     demo = ("check", "--demo", "--catalogue")
-    tell(capfd, *demo, str(path)).sentence(Exit.USAGE, "is not a lock file of this version.")
-    tell(capfd, *demo, "/no/where").sentence(Exit.USAGE, "Cannot read '/no/where' (--catalogue)")
-    tell(capfd, "check", "--demo", "--fail-on", "x", str(path)).sentence(Exit.USAGE, "Add --catalogue LOCK.")
+    report(capfd, *demo, str(path)).sentence(Exit.USAGE, "is not a lock file of this version.")
+    report(capfd, *demo, "/no/where").sentence(Exit.USAGE, "Cannot read '/no/where' (--catalogue)")
+    report(capfd, "check", "--demo", "--fail-on", "x", str(path)).sentence(
+        Exit.USAGE, "Add --catalogue LOCK."
+    )

@@ -19,7 +19,7 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind
-from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, tell
+from tests.cli.keeping import ONE, TWO, called, cancelled, connected, keep, late, report
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
 Capture = pytest.CaptureFixture[str]
@@ -46,7 +46,7 @@ def session(*, transport: str = "stdio", target: str = "npx everything") -> Path
 
 
 def export(capfd: Capture, form: str, *words: str, which: str = "last") -> str:
-    ran = tell(capfd, "export", which, "--format", form, *words)
+    ran = report(capfd, "export", which, "--format", form, *words)
     assert (ran.status, ran.err) == (0, ""), ran
     return ran.out
 
@@ -63,7 +63,7 @@ def test_of_several_sessions_each_piece_names_its_file(form: str, capfd: Capture
     )
     second.write_bytes(first.read_bytes())
     bad.write_text("not a recording\n")
-    ran = tell(capfd, "export", str(first), str(bad), str(second), "--format", form)
+    ran = report(capfd, "export", str(first), str(bad), str(second), "--format", form)
     assert ran.status == Exit.USAGE
     assert "bad.jsonl is not a recording" in ran.err
     names = [ONE, str(second)]
@@ -142,7 +142,7 @@ def test_one_request_as_an_issue_with_the_command_that_does_the_same(capfd: Capt
     assert "answer to 2" in shown.partition("#### Late, ignored")[2]
     assert "+2.000 → cancel sent via notifications/cancelled" in shown.partition("#### Timeline")[2]
     assert "s3cr3t" not in shown
-    tell(capfd, "export", "last", "--format", "issue").sentence(Exit.USAGE, "Give its --id.")
+    report(capfd, "export", "last", "--format", "issue").sentence(Exit.USAGE, "Give its --id.")
 
 
 def test_one_cancelled_request_says_for_how_long_it_was_watched(capfd: Capture):
@@ -255,7 +255,7 @@ def test_what_is_exported_is_not_written_over(capfd: Capture, tmp_path: Path):
         (link, "Choose another file."),
         (symlink, "symbolic link"),
     ):
-        tell(capfd, "export", "last", "--format", "csv", "-o", str(out)).sentence(Exit.USAGE, said)
+        report(capfd, "export", "last", "--format", "csv", "-o", str(out)).sentence(Exit.USAGE, said)
     assert path.read_bytes() == before
     assert not (tmp_path / "precious").exists()
 

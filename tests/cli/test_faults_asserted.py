@@ -14,7 +14,7 @@ from mcp_tui.cli.output import Exit
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from tests.cases import cases
-from tests.cli.keeping import ONE, called, cancelled, connected, keep, tell
+from tests.cli.keeping import ONE, called, cancelled, connected, keep, report
 from tests.cli.running import SERVERS, run
 
 SOUND = "good"
@@ -90,7 +90,7 @@ def test_what_one_would_assert_finds_each_fault_and_none_in_a_sound_session(
         for way in map(str.strip, ways.split(" | ")):
             given = ("--fail-on", way.strip("'"))
             found = [
-                tell(capfd, "check", str(recordings / f"{name}.jsonl"), *given).status
+                report(capfd, "check", str(recordings / f"{name}.jsonl"), *given).status
                 for name in (fault, SOUND)
             ]
             if found != [Exit.BROKEN_RULE, Exit.COMPLETED]:
@@ -153,6 +153,6 @@ def test_what_many_calls_do_wrong_is_counted(tmp_path: Path, capfd: pytest.Captu
         ("too many calls", session("many", 1, 2, 3), ("--at-most", "2", "name:slow_sql")),
         ("one is slow", session("within", 1, 2), ("--expect", "name:slow_sql", "--within", "0.4")),
     ]:
-        assert tell(capfd, "check", path, *given).status == Exit.BROKEN_RULE, name
+        assert report(capfd, "check", path, *given).status == Exit.BROKEN_RULE, name
         if "--within" not in given:
-            assert tell(capfd, "check", sound, *given).status == Exit.COMPLETED, name
+            assert report(capfd, "check", sound, *given).status == Exit.COMPLETED, name

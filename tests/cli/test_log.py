@@ -17,7 +17,7 @@ from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.shortening import shorten
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
-from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, tell
+from tests.cli.keeping import ONE, TWO, WALL, called, cancelled, connected, keep, kept, late, report
 from tests.cli.running import run
 from tests.tui.hostile import PAYLOADS, assert_harmless
 
@@ -25,7 +25,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def array(capfd: Capture, *words: str) -> list[dict[str, Any]]:
-    ran = tell(capfd, "log", "--json", *words)
+    ran = report(capfd, "log", "--json", *words)
     assert ran.status == 0, ran
     return json.loads(ran.out)
 
@@ -35,7 +35,7 @@ def array(capfd: Capture, *words: str) -> list[dict[str, Any]]:
 
 def test_the_log_says_what_the_screen_says(capfd: Capture):
     kept()
-    ran = tell(capfd, "log")
+    ran = report(capfd, "log")
     assert (ran.status, ran.err) == (0, "")
     at = clock.local_stamp(WALL + 2.0)
     assert ran.out.splitlines() == [
@@ -62,7 +62,7 @@ def test_a_recording_with_a_bom_is_read_as_without_it(capfd: Capture, tmp_path: 
         ["export", "--format", "jsonl"],
         ["check", "--expect", "name:count"],
     ):
-        ran, same = (tell(capfd, words[0], str(path), *words[1:]) for path in (marked, plain))
+        ran, same = (report(capfd, words[0], str(path), *words[1:]) for path in (marked, plain))
         told = (text.replace("marked", "plain") for text in (ran.err, ran.out))
         assert ran.out
         assert (ran.status, *told) == (same.status, same.err, same.out)
@@ -70,7 +70,7 @@ def test_a_recording_with_a_bom_is_read_as_without_it(capfd: Capture, tmp_path: 
 
 def test_sums_by_tool(capfd: Capture):
     kept()
-    assert tell(capfd, "log", "--sums").out.splitlines() == [
+    assert report(capfd, "log", "--sums").out.splitlines() == [
         "slow_sql  6 calls  p50 4.0 s  p95 4.0 s  max 4.0 s  no reply 3, late result 1 (worst 2.4 s), stream closed 1",
         "count     1 call                                    still progressing 1 (worst 1.5 s)",
     ]
@@ -82,7 +82,7 @@ def test_sums_by_tool(capfd: Capture):
     }  # fmt: skip
     assert (count["calls"], count["answers"], count["p95"], count["total"]) == (1, 0, None, 1)
     assert count["outcomes"] == {"still_progressing": {"count": 1, "worst": 1.5}}
-    table = list(csv.reader(io.StringIO(tell(capfd, "log", "--sums", "--csv").out)))
+    table = list(csv.reader(io.StringIO(report(capfd, "log", "--sums", "--csv").out)))
     assert table[0] == ["tool", "outcome", "count", "worst", "calls", "answers", "p50", "p95", "max"]
     assert ["slow_sql", "late_result", "1", "2.4", "6", "1", "4.0", "4.0", "4.0"] in table
 
@@ -98,7 +98,7 @@ def test_sums_are_of_the_calls_of_a_tool_cancelled_or_not(capfd: Capture):
         "slow_sql  22 calls  p50 11.0 s  p95 20.0 s  max 21.0 s",
         "add       1 call",
     ]
-    assert tell(capfd, "log", "--sums").out.splitlines() == shown
+    assert report(capfd, "log", "--sums").out.splitlines() == shown
     assert [each["tool"] for each in array(capfd, "--sums", "--internal")] == [
         "slow_sql",
         "add",
@@ -112,11 +112,11 @@ def test_sums_are_of_the_calls_of_a_tool_cancelled_or_not(capfd: Capture):
         ("--cause", "user"): [],
     }.items():
         assert [each["tool"] for each in array(capfd, "--sums", *words)] == tools, words
-    rows = list(csv.DictReader(io.StringIO(tell(capfd, "log", "--sums", "--csv").out)))
+    rows = list(csv.DictReader(io.StringIO(report(capfd, "log", "--sums", "--csv").out)))
     assert [(row["tool"], row["outcome"], row["count"], row["answers"]) for row in rows] == [
         ("slow_sql", "", "0", "21"), ("add", "", "0", "0")
     ]  # fmt: skip
-    assert tell(capfd, "log", "--sums", "--tool", "no").out == "No matching requests in 1 session.\n"
+    assert report(capfd, "log", "--sums", "--tool", "no").out == "No matching requests in 1 session.\n"
 
 
 def broken(rule: str, id: ev.RequestId | None, detail: str, at: float = 105.0) -> ev.Event:
@@ -130,7 +130,7 @@ def test_what_a_client_broke_has_a_line_and_counts_as_no_cancel(capfd: Capture):
     done = ev.Completed(at=102.0, id=1)
     keep(ONE, connected(), called(1), [done, over, servers], called(2), cancelled(2, at=107.0), unknown)
     clause = "(MUST: Cancellation, Behavior Requirements)"
-    lines = [each.split("  ", 2)[2].strip() for each in tell(capfd, "log").out.splitlines()[1:]]
+    lines = [each.split("  ", 2)[2].strip() for each in report(capfd, "log").out.splitlines()[1:]]
     assert lines[0].split("  ") == [
         "1",
         "slow_sql",
@@ -148,9 +148,9 @@ def test_what_a_client_broke_has_a_line_and_counts_as_no_cancel(capfd: Capture):
         (2, None, found[2]["outcome"]),
     ]
     assert found[0]["details"] == "a cancel of 1, which was over 3.000 s before"
-    table = list(csv.DictReader(io.StringIO(tell(capfd, "log", "--csv").out)))
+    table = list(csv.DictReader(io.StringIO(report(capfd, "log", "--csv").out)))
     assert [table[0][name] for name in ("id", "cause", "violation")] == ["1", "client", "cancel-over"]
-    assert "slow_sql" in tell(capfd, "log", "--sums").out
+    assert "slow_sql" in report(capfd, "log", "--sums").out
     sums = {each["tool"]: (each["total"], each["violations"]) for each in array(capfd, "--sums")}
     assert sums == {"slow_sql": (1, 1), None: (0, 1)}
     assert [each["violation"] for each in array(capfd, "--cause", "client")] == [
@@ -160,7 +160,7 @@ def test_what_a_client_broke_has_a_line_and_counts_as_no_cancel(capfd: Capture):
     assert [each["violation"] for each in array(capfd, "--outcome", found[2]["outcome"])] == [None]
     assert (
         "- `violation by the client: a cancel of 9"
-        in tell(capfd, "export", "last", "--format", "markdown", "--cancellations").out
+        in report(capfd, "export", "last", "--format", "markdown", "--cancellations").out
     )
 
 
@@ -173,7 +173,7 @@ def test_the_cancels_of_the_client_itself_are_told_only_when_they_are_asked_for(
 
 @pytest.mark.parametrize("words", [(), ("--sums",), ("--sessions",)])
 def test_where_nothing_was_kept_one_sentence_says_so(capfd: Capture, words: tuple[str, ...]):
-    ran = tell(capfd, "log", *words)
+    ran = report(capfd, "log", *words)
     assert (ran.status, ran.err) == (0, "")
     assert ran.out == f"No recorded sessions in {journal_folder()}.\n"
     assert array(capfd, *words) == []
@@ -246,7 +246,7 @@ def test_which_are_wanted(capfd: Capture, words: tuple[str, ...], ids: list[obje
 )
 def test_what_cannot_be_is_said_in_one_sentence(capfd: Capture, words: tuple[str, ...], said: str):
     kept()
-    tell(capfd, "log", *words).sentence(Exit.USAGE, said)
+    report(capfd, "log", *words).sentence(Exit.USAGE, said)
 
 
 def test_several_files_are_read_and_each_line_of_json_names_its_own(capfd: Capture, tmp_path: Path):
@@ -259,7 +259,7 @@ def test_several_files_are_read_and_each_line_of_json_names_its_own(capfd: Captu
     assert files == {str(other): str(other), TWO: str(journal_folder() / f"{TWO}.jsonl")}
     ids = [each["id"] for name in (str(other), TWO) for each in array(capfd, name)]
     assert sorted(map(str, ids)) == sorted(str(each["id"]) for each in found)
-    ran = tell(capfd, "log", str(other), str(bad), TWO)
+    ran = report(capfd, "log", str(other), str(bad), TWO)
     assert ran.status == Exit.USAGE
     assert [line.split(" · ")[0] for line in ran.out.splitlines() if line[0] != " "] == [str(other), TWO]
     assert "Skipped 1 session" in ran.err
@@ -272,14 +272,14 @@ def test_a_format_of_another_version_is_refused_with_a_sentence(capfd: Capture, 
     kept()
     path = journal_folder() / f"{ONE}.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":7'))
-    ran = tell(capfd, "log", "--json")
+    ran = report(capfd, "log", "--json")
     assert [each["id"] for each in json.loads(ran.out)] == ["a"]
     refused = f"{path} is a recording of format 7; mcp-tui {__version__} reads format 1."
     assert ran.err == f"mcp-tui: Skipped 1 session. {refused}\n"
-    tell(capfd, "log", ONE).sentence(Exit.USAGE, refused)
+    report(capfd, "log", ONE).sentence(Exit.USAGE, refused)
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(path.read_bytes())
-    tell(capfd, "log", str(copy)).sentence(Exit.USAGE, "is a recording of format 7")
+    report(capfd, "log", str(copy)).sentence(Exit.USAGE, "is a recording of format 7")
 
 
 # -- hostile text ----------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str):
     events = [connected(text, text, text), *called(text, name=text), *cancelled(text, reason=text)]
     keep(ONE, *events, ev.Settled(at=104.0, id=text, detail=text), target=text)
     for words in ((), ("--csv",), ("--json",), ("--sums",), ("--sessions",)):
-        ran = tell(capfd, "log", *words)
+        ran = report(capfd, "log", *words)
         assert ran.status == 0
         assert len(ran.out) > 15
         for line in ran.out.splitlines():
@@ -303,7 +303,7 @@ def test_hostile_text_does_not_reach_the_terminal(capfd: Capture, name: str):
 
 def test_the_csv_is_one_that_others_read(capfd: Capture):
     keep(ONE, called(1, name='a,b"c'), cancelled(1, reason="line one\nline two"), late(1, 0.25))
-    ran = tell(capfd, "log", "--csv")
+    ran = report(capfd, "log", "--csv")
     head, row = csv.reader(io.StringIO(ran.out, newline=""), strict=True)
     made = dict(zip(head, row, strict=True))
     assert made["name"] == 'a,b"c'
@@ -334,6 +334,6 @@ def test_that_messages_were_removed_is_told_by_log_export_and_check(capfd: Captu
         pass
     at = clock.local_stamp(WALL + 2.0)
     for words in (("log",), ("export", "--format", "csv", ONE), ("check", "--fail-on", "state:late", ONE)):
-        ran = tell(capfd, *words)
+        ran = report(capfd, *words)
         assert f"messages before {at} were removed: the journal reached its size." in ran.err
         assert ran.status == (Exit.USAGE if words[0] == "check" else 0), "it holds, as far as that is known"

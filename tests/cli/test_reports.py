@@ -17,7 +17,7 @@ from mcp_tui.cli.catalogue import line_of
 from mcp_tui.cli.output import Exit, defused
 from mcp_tui.cli.reports import ReportCase, ReportFinding, ReportRule
 from tests.cases import cases
-from tests.cli.keeping import ONE, connected, keep, tell
+from tests.cli.keeping import ONE, connected, keep, report
 from tests.cli.running import SERVERS, Command, Ran, run
 from tests.servers.stdio_scripted import processes
 from tests.waiting import wait
@@ -126,7 +126,7 @@ def test_what_judges_nothing_replaces_the_reports_of_an_earlier_run(
 ):
     Path("empty.jsonl").touch()
     first, *others = words.split()
-    ran = tell(capfd, first, *asked(files), *others)
+    ran = report(capfd, first, *asked(files), *others)
     assert ran.status in (Exit.USAGE, Exit.UNREACHABLE), ran
     assert why in ran.err
     assert_not_judged(files, why)
@@ -156,11 +156,11 @@ def test_a_report_that_cannot_be_written_or_is_read_is_refused_before_the_run(
     path = keep(ONE, connected(), path=Path("one.jsonl"))
     before = path.read_bytes()
     for words in (("--junit", str(path)), ("--junit", "a.xml", "--sarif", "./a.xml")):
-        tell(capfd, "check", str(path), "--fail-on", "x", *words).sentence(Exit.USAGE, "is named twice (--")
+        report(capfd, "check", str(path), "--fail-on", "x", *words).sentence(Exit.USAGE, "is named twice (--")
     assert path.read_bytes() == before
     del files["markdown"]
     words = (*asked(files), "--markdown", "/no/where")
-    tell(capfd, "check", str(path), "--fail-on", "x", *words).sentence(
+    report(capfd, "check", str(path), "--fail-on", "x", *words).sentence(
         Exit.USAGE, "Cannot write '/no/where' (--markdown)."
     )
     suite_of(files["junit"].read_bytes())

@@ -47,10 +47,10 @@ async def asking(mode: str, revision: str = "2025-11-25") -> AsyncGenerator[Serv
     async with connected(target, ClientSettings(protocol=revision)) as (client, told):
         found: list[tuple[str, Sequence[str]]] = []
 
-        def tell(name: str, values: Sequence[str]) -> None:
+        def report(name: str, values: Sequence[str]) -> None:
             found.append((name, values))
 
-        completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, tell)
+        completer = Completer(client, {"type": "ref/prompt", "name": "visit"}, report)
         yield ServerRequestReceived(client, told, completer, found)
 
 

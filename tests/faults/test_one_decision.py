@@ -18,7 +18,7 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.sources.recorded import RecordedScene
 from mcp_tui.view.badges import GOING_ON, badge
-from tests.cli.keeping import tell
+from tests.cli.keeping import report
 from tests.journal.making import Session
 from tests.slow import slow
 
@@ -77,15 +77,15 @@ def test_a_server_that_works_on_is_still_progressing_in_every_view(
         assert isinstance(replayed, Request)
         assert badge(replayed, scene.now()) is GOING_ON
         assert evidence.summary_words(replayed, scene.now()) == words
-    logged = json.loads(tell(capfd, "log", "--json").out)
+    logged = json.loads(report(capfd, "log", "--json").out)
     assert [each["outcomes"] for each in logged] == [["still_progressing"]] * RUNS
     assert {each["watched"] for each in logged} == {LINGERED}
-    assert len(json.loads(tell(capfd, "log", "--json", "--outcome", "still_progressing").out)) == RUNS
-    (sums,) = json.loads(tell(capfd, "log", "--sums", "--json").out)
+    assert len(json.loads(report(capfd, "log", "--json", "--outcome", "still_progressing").out)) == RUNS
+    (sums,) = json.loads(report(capfd, "log", "--sums", "--json").out)
     assert {name: each["count"] for name, each in sums["outcomes"].items()} == {"still_progressing": RUNS}
     for path in paths[:5]:
-        (exported,) = csv.DictReader(io.StringIO(tell(capfd, "export", str(path), "--format", "csv").out))
+        (exported,) = csv.DictReader(io.StringIO(report(capfd, "export", str(path), "--format", "csv").out))
         assert exported["outcomes"] == "still_progressing"
-        told = tell(capfd, "export", str(path), "--format", "markdown", "--cancellations").out
+        told = report(capfd, "export", str(path), "--format", "markdown", "--cancellations").out
         assert "still progressing: " in told
         assert " at +3.2 s, after the end of watching" in told

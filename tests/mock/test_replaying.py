@@ -50,7 +50,7 @@ class Clock(demo_log.TestControl):
     async def step(self, tool: str) -> None:
         await asyncio.sleep(0)
 
-    def tell(self, line: bytes) -> None:
+    def send(self, line: bytes) -> None:
         pass
 
 

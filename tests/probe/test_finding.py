@@ -43,11 +43,11 @@ def test_a_destructive_tool_is_never_called_unless_it_is_named():
     assert report.calls == ()
     told: list[str] = []
 
-    def tell(news: str | Finding) -> None:
+    def on_progress(news: str | Finding) -> None:
         if isinstance(news, str):
             told.append(news)
 
-    named = probed(scripted("harmful"), "wipe_slowly", tell=tell)
+    named = probed(scripted("harmful"), "wipe_slowly", on_progress=on_progress)
     assert named.calls[0].tool == "wipe_slowly"
     assert any("marked as destructive" in text for text in told)
     assert any("marked as destructive" in note for note in named.notes)

@@ -397,7 +397,7 @@ class LedgerMachine(RuleBasedStateMachine):
         what=st.sampled_from(["subscriptions/acknowledged", "resources/updated", "odd"]),
         foreign=SELDOM,
     )
-    def tell(self, which: int, what: str, foreign: bool) -> None:
+    def report(self, which: int, what: str, foreign: bool) -> None:
         about = {"io.modelcontextprotocol/subscriptionId": "nobody's" if foreign else self.pick(which)}
         params = {"_meta": about, "uri": "a:b"}
         self.receive({"jsonrpc": "2.0", "method": f"notifications/{what}", "params": params})

@@ -221,7 +221,7 @@ def recorder(note: Callable[[Item], None]) -> Sink:
     return cast("Sink", _Recorder(note))
 
 
-def tell(sink: object, item: Item) -> None:
+def report(sink: object, item: Item) -> None:
     """Call the method of a sink that a value stands for."""
     name = next(name for name, kind in KINDS.items() if type(item) in {kind, CANCELS.get(kind)})
     getattr(sink, name)(**{each.name: getattr(item, each.name) for each in fields(item)})

@@ -51,7 +51,7 @@ class Wire:
         self.transport = transport
         self.items: list[Item] = []
         self.lines: list[bytes] = []
-        self.tell = self.note
+        self.report = self.note
         self._told = asyncio.Event()
 
     async def __aenter__(self) -> Wire:
@@ -64,7 +64,7 @@ class Wire:
         await self.transport.terminate()
 
     async def open(self) -> None:
-        await self.transport.open(recorder(lambda item: self.tell(item)))  # noqa: PLW0108 - tests replace it
+        await self.transport.open(recorder(lambda item: self.report(item)))  # noqa: PLW0108 - tests replace it
 
     def note(self, item: Item) -> None:
         self.items.append(item)

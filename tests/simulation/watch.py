@@ -188,7 +188,7 @@ class Watch:
         outer: list[ev.Event] = self._during if self._nested else []
         self._during = []
         self._nested += 1
-        recorder.tell(_Methods(self.client), item)
+        recorder.report(_Methods(self.client), item)
         self._nested -= 1
         self._progress, self._notified = None, False
         if isinstance(item, recorder.SignalLeaving | recorder.SignalFailed):

@@ -89,7 +89,7 @@ async def test_a_flood_leaves_turns_to_others_however_slow_its_reader_is() -> No
                 turns.append(len(it.lines))
                 await asyncio.sleep(0)
 
-        it.tell = slow
+        it.report = slow
         it.transport.send(request(1))
         async with asyncio.timeout(HANG):
             await others()
@@ -231,7 +231,7 @@ async def test_a_server_that_exits_is_read_to_its_last_byte_by_a_slow_reader_too
         time.sleep(0.001)
         it.note(item)
 
-    it.tell = slow
+    it.report = slow
     async with it:
         await it.closed()
         assert len(it.lines) == 1700

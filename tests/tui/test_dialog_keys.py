@@ -86,10 +86,10 @@ class Dialog(Host):
 def timeout() -> TimeoutScreen:
     clock = Clock(60.0)
 
-    def tell(_id: object, what: object, *_: object) -> None:
+    def show_message(_id: object, what: object, *_: object) -> None:
         cast("Dialog", screen.app).chosen.append(what)
 
-    client = SimpleNamespace(book=book(overdue(1)), now=clock, cancel=tell, extend=tell)
+    client = SimpleNamespace(book=book(overdue(1)), now=clock, cancel=show_message, extend=show_message)
     screen = TimeoutScreen(cast("Client", client))
     clock.now += SEEN_SECONDS
     return screen

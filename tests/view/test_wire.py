@@ -4,7 +4,7 @@ from mcp_tui.client.schemas import Problem
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import describe
-from mcp_tui.view.wire import frame_sections, told, wire_line
+from mcp_tui.view.wire import event_pieces, frame_sections, wire_line
 
 HEAD = FrameHead(seq=7, at=1.0, direction="in", method="", id=3, size=20, stream=None)
 
@@ -45,13 +45,17 @@ def test_a_line_of_the_wire_is_marked_after_its_arrow():
 
 
 def test_a_change_of_a_resource_is_told_with_its_uri() -> None:
-    source, said, _ = told(ev.Notified(at=1.0, method="notifications/resources/updated", about="demo://a"))
+    source, said, _ = event_pieces(
+        ev.Notified(at=1.0, method="notifications/resources/updated", about="demo://a")
+    )
     assert source == "server"
     assert said == "notifications/resources/updated demo://a"
 
 
 def test_a_change_of_a_list_is_told_by_its_name_alone() -> None:
-    assert told(ev.Notified(at=1.0, method="notifications/tools/list_changed"))[1].endswith("list_changed")
+    assert event_pieces(ev.Notified(at=1.0, method="notifications/tools/list_changed"))[1].endswith(
+        "list_changed"
+    )
 
 
 def test_codes_that_colour_a_line_are_dropped_and_all_others_stay_in_sight() -> None:
@@ -61,8 +65,8 @@ def test_codes_that_colour_a_line_are_dropped_and_all_others_stay_in_sight() -> 
         ev.Log(at=1.0, level="", data=painted),
         ev.Pollution(at=1.0, line=painted),
     ):
-        assert told(event)[1].endswith("WARN disk 90%")
-    assert told(ev.Stderr(at=1.0, line="\x1b[2J\x1b]0;title\x07"))[1] == "␛[2J␛]0;title␇"
+        assert event_pieces(event)[1].endswith("WARN disk 90%")
+    assert event_pieces(ev.Stderr(at=1.0, line="\x1b[2J\x1b]0;title\x07"))[1] == "␛[2J␛]0;title␇"
 
 
 def test_a_progress_message_that_repeats_the_numbers_is_not_said_twice() -> None:

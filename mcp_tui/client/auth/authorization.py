@@ -106,7 +106,7 @@ class Authorization:
         self._scopes = scopes
         self._redirect_uri = redirect_uri
         self._usual_redirect_uri = usual_redirect_uri
-        self._discovery = Discovery(parse(url), self._tell, tls=tls)
+        self._discovery = Discovery(parse(url), self._report, tls=tls)
         self.credentials = Credentials()
         """The stored sign-in of this server."""
         self.issued = 0
@@ -235,7 +235,7 @@ class Authorization:
                     await self._obtain(found, ask=ask)
             except AuthorizationError as error:
                 self._failed = failed = self._with_header_option(error)
-                self._tell(str(failed))
+                self._report(str(failed))
                 raise failed from None
             finally:
                 self.signing_in = False
@@ -329,7 +329,7 @@ class Authorization:
         kept, resource = self.credentials, await self._discovery.resource(challenge)
         if not resource.named(kept.issuer):
             issuer = shown(kept.issuer)
-            self._tell(f"The server changed its authorization server: {issuer} is not named any more")
+            self._report(f"The server changed its authorization server: {issuer} is not named any more")
         # A refresh token goes to nobody but its issuer, and for nothing but its resource: else a server could choose who
         # gets it.
         if not resource.named(kept.issuer) or kept.resource != resource.identifier:
@@ -349,7 +349,7 @@ class Authorization:
                 # What may pass by itself is no reason to give the refresh token up.
                 if not error.refused:
                     raise
-                self._tell(str(error))
+                self._report(str(error))
                 # Given up at once: a server may take a refused refresh token that comes again for a theft.
                 token = replace(kept.token, refresh="", refused=error.refused)
                 stale = error.unknown_client and not kept.registration.given
@@ -365,7 +365,7 @@ class Authorization:
         known = (self._client.issuer, self.credentials.issuer)  # else the first that the server names
         issuer = next((each for each in map(resource.named, known) if each), resource.issuers[0])
         server = await self._discovery.authorization_server(issuer, legacy=resource.legacy)
-        self._tell(f"Authorization server: {shown(issuer)}")
+        self._report(f"Authorization server: {shown(issuer)}")
         scopes = self._wanted_scopes(challenge, server, resource)
         endpoint = TokenEndpoint(self._discovery, server, resource, scopes, _drawn(server, resource))
         try:
@@ -400,7 +400,7 @@ class Authorization:
         """Returns the grant of the identity provider that a person named."""
         issuer, id_, secret = client.idp_issuer, client.idp_client_id, client.idp_client_secret
         # One of its own: a person named this issuer, so it is not bound to the addresses that the MCP server may name.
-        discovery = Discovery(parse(issuer), self._tell)
+        discovery = Discovery(parse(issuer), self._report)
         idp = await discovery.authorization_server(issuer, legacy=False)
         there = TokenEndpoint(discovery, idp, endpoint.resource, endpoint.scopes)
         at_idp = ClientRegistration(client_id=id_, client_secret=secret, issuer=issuer)
@@ -418,7 +418,7 @@ class Authorization:
                 raise
             # Some authorization servers forget clients that registered themselves. Once: the next refusal has another
             # reason.
-            self._tell(f"{error} Registering again")
+            self._report(f"{error} Registering again")
         return await self._visited(endpoint, None, browser)
 
     async def _visited(
@@ -432,7 +432,7 @@ class Authorization:
             redirect_uri = listener.redirect_uri
             if len(wanted) > 1 and redirect_uri != wanted[0]:
                 taken = f"The port of {wanted[0]} is taken"
-                self._tell(f"{taken}: the redirect URI of this sign-in is {redirect_uri}")
+                self._report(f"{taken}: the redirect URI of this sign-in is {redirect_uri}")
             if known is None or (not known.given and known.redirect_uri != redirect_uri):
                 known = await self._registered(endpoint, redirect_uri)
                 self._learn(known.client_secret)
@@ -440,13 +440,13 @@ class Authorization:
                 known = replace(known, redirect_uri=wanted[0] if len(wanted) == 1 else "")
                 check = f"check that {redirect_uri} is registered for {self._given_client}"
                 other = "or give the one that is with mcp-tui login --redirect-uri"
-                self._tell(f"If the page of {page} refuses the client, {check}, {other}")
+                self._report(f"If the page of {page} refuses the client, {check}, {other}")
             else:
                 again = "stop and sign in again: mcp-tui then registers again"
-                self._tell(f"If the page of {page} does not know mcp-tui, {again}")
+                self._report(f"If the page of {page} does not know mcp-tui, {again}")
             request = authorization_request(endpoint, known, redirect_uri)
             self._learn(request.state, request.verifier)
-            self._tell(f"Waiting for the sign-in at {request.host}")
+            self._report(f"Waiting for the sign-in at {request.host}")
             try:
                 redirected = await listener.redirect(request, browser)
             except (AuthorizationError, asyncio.CancelledError):
@@ -486,9 +486,9 @@ class Authorization:
         if client.given:
             return self._bound(client, server)
         if issuer_id(client.issuer) != issuer_id(server.issuer):
-            self._tell(f"Registering again: the earlier client belongs to {shown(client.issuer)}")
+            self._report(f"Registering again: the earlier client belongs to {shown(client.issuer)}")
         elif client.stale:
-            self._tell("Registering again: the last sign-in with the earlier client did not work")
+            self._report("Registering again: the last sign-in with the earlier client did not work")
         else:
             return client
         return None
@@ -537,7 +537,7 @@ class Authorization:
         """Returns a new client: by URL, else by dynamic registration, else tells how to register by hand (2025-11-25)."""
         server = endpoint.server
         if self._client_url and server.metadata.get("client_id_metadata_document_supported") is True:
-            self._tell(
+            self._report(
                 f"If its page refuses the client, check that {shown(self._client_url)} has {redirect_uri}"
             )
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
@@ -554,7 +554,7 @@ class Authorization:
             secret = credentials.token.proof_key
             self._proof_key = ProofKey(secret) if secret else None
         except AuthorizationError as error:
-            self._tell(str(error))
+            self._report(str(error))
             self._proof_key, credentials = None, Credentials()
         self.credentials = credentials
 
@@ -563,7 +563,7 @@ class Authorization:
         self._fresh = fresh
         self.issued += 1
         until = credentials.token.expires_at
-        self._tell(f"Token issued{f', valid until {clock.local_stamp(until)}' if until else ''}")
+        self._report(f"Token issued{f', valid until {clock.local_stamp(until)}' if until else ''}")
         await self._save(credentials)
 
     async def _save(self, credentials: Credentials) -> None:
@@ -573,9 +573,9 @@ class Authorization:
                 self.storage_problem = ""
             except StorageError as error:
                 self.stored, self.storage_problem = "", str(error)
-                self._tell(str(error))
+                self._report(str(error))
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         for listener in self.listeners:
             listener(text)
 

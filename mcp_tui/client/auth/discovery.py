@@ -248,15 +248,15 @@ class AuthorizationServer:
 
 
 class Discovery:
-    """Reads metadata, in the order that MCP prescribes. ``tell`` is called with each request and its answer.
+    """Reads metadata, in the order that MCP prescribes. ``report`` is called with each request and its answer.
 
     ``tls`` is that of the server at ``server``.
     """
 
-    def __init__(self, server: Address, tell: StepListener, *, tls: Tls = VERIFIED) -> None:
+    def __init__(self, server: Address, report: StepListener, *, tls: Tls = VERIFIED) -> None:
         self._server = server
         self._fetcher = Fetcher(replace(server, authorization=None), tls=tls)
-        self._tell = tell
+        self._report = report
         self.bound = False
         """Whether the server takes only tokens that are bound to a key, as far as it has said so."""
 
@@ -290,7 +290,9 @@ class Discovery:
             # Named, or hidden by a fault, it exists: the defaults of 2025-03-26 could send a person to the wrong place.
             if named or hidden:
                 raise AuthorizationError(f"the server's metadata cannot be read: {problem}")
-            self._tell(f"The server publishes no metadata ({problem}): treating it as a server of 2025-03-26")
+            self._report(
+                f"The server publishes no metadata ({problem}): treating it as a server of 2025-03-26"
+            )
             url = str(self._server.url.copy_with(query=None))
             return ProtectedResource(url, (self._server.origin,), legacy=True, bound=challenge.bound)
         identifier = resource_names_the_server(found.get("resource"), self._server)
@@ -311,7 +313,7 @@ class Discovery:
         urls = authorization_server_urls(parse(issuer), legacy=legacy)
         found, problem, hidden = await self._first(urls)
         if found is None and legacy and not hidden:
-            self._tell("It publishes no authorization metadata: using /authorize, /token and /register")
+            self._report("It publishes no authorization metadata: using /authorize, /token and /register")
             found = _default_metadata(issuer)
         if found is None:
             text = (
@@ -347,9 +349,9 @@ class Discovery:
         try:
             answer = await self._fetcher.fetch(url, body, headers)
         except TransportError as error:
-            self._tell(f"{said}: {error}")
+            self._report(f"{said}: {error}")
             raise AuthorizationError(str(error)) from None
-        self._tell(f"{said}: {answer.status}")
+        self._report(f"{said}: {answer.status}")
         return answer
 
 

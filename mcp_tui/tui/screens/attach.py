@@ -20,7 +20,7 @@ class AttachScreen(ReplayScreen):
     def __init__(self, session: Running, recording: Recording) -> None:
         super().__init__(recording)
         self.whose = brief(f"{session.whose} ({session.name})", 40)
-        self.cancelling = Cancelling(self, Attached(session, self.recorded, self.tell), self.table)
+        self.cancelling = Cancelling(self, Attached(session, self.recorded, self.show_message), self.table)
         self._where = session.summary.where
         self._ended = False
 
@@ -29,13 +29,17 @@ class AttachScreen(ReplayScreen):
 
     def on_mount(self) -> None:
         where = self._where and safe(", process {}", brief(self._where, 60))
-        self.tell(safe("Attached to {}{}. Leaving keeps it running.", self.whose, where), "muted", seconds=3)
+        self.show_message(
+            safe("Attached to {}{}. Leaving keeps it running.", self.whose, where), "muted", seconds=3
+        )
 
     def look(self, *, lists: bool = True) -> None:
         super().look(lists=lists)
         if self.recorded.book.over and self.playback.read is None and not self._ended:
             self._ended = True
-            self.tell(safe("The session of {} has ended. You can still read it.", self.whose), seconds=60)
+            self.show_message(
+                safe("The session of {} has ended. You can still read it.", self.whose), seconds=60
+            )
 
     def idle(self) -> frozenset[str]:
         row, idle = self.table.selected, super().idle()
@@ -44,7 +48,7 @@ class AttachScreen(ReplayScreen):
         return idle | {"request.cancel", "request.cancel-now"} if row is None or not row.open else idle
 
     def action_read_only(self) -> None:
-        self.tell(words("Not from here: the session belongs to another process"))
+        self.show_message(words("Not from here: the session belongs to another process"))
 
     def _refuses(self) -> bool:
         if self._ended:

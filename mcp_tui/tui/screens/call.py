@@ -109,7 +109,7 @@ class ToolList(Vertical):
         self._options.add_options(self._options_of(shown))
         if shown:
             self._options.highlighted = shown.index(chosen) if chosen in shown else 0
-        self._tell()
+        self._describe()
         said = counted(len(self._found), len(self.tools), "tool")
         self.post_message(self.Counted(said if self._search.done else safe("{} …", said)))
         self._shown_at = perf_counter()
@@ -129,7 +129,7 @@ class ToolList(Vertical):
             options.append(Option(Content.styled(more, "$text-muted"), disabled=True))
         return options
 
-    def _tell(self) -> None:
+    def _describe(self) -> None:
         """Describes the tool under the cursor."""
         tool = self.highlighted
         if tool is None:
@@ -147,7 +147,7 @@ class ToolList(Vertical):
         claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
         self._about.update(Content.assemble(said, (claims, "italic")))
 
-    on_option_list_option_highlighted = _tell
+    on_option_list_option_highlighted = _describe
 
     @property
     def highlighted(self) -> Entry | None:

@@ -143,7 +143,7 @@ class InteractionScreen(Dialog[Answer | None]):
             answers.append(KeyButton("question.cancel", words("Dismiss"), "cancel"))
         return answers
 
-    def told(self) -> Sequence[Piece]:
+    def server_words(self) -> Sequence[Piece]:
         """Returns the server's words."""
         return []
 
@@ -169,7 +169,7 @@ class InteractionScreen(Dialog[Answer | None]):
             self._control.focus_first()
         elif self._control is not None:
             self.set_focus(self._control)
-        told, about = self.told(), self.question.about
+        told, about = self.server_words(), self.question.about
         whose = safe("for {}\n" if told else "for {}", about) if about else words("")
         self.say(self._words, (whose, "$text-muted"), *told)
 
@@ -256,7 +256,7 @@ class FormScreen(InteractionScreen):
         self.form = Form(schema, filled=filled, formats=True, masks=True, vacant=way)
         super().__init__(question, self.form)
 
-    def told(self) -> Sequence[Piece]:
+    def server_words(self) -> Sequence[Piece]:
         message = lines(self.question.inquiry.params.get("message"))
         secret = [brief(each.name, 40) for each in self.form.layout_.fields if each.secret]
         warning = safe(
@@ -286,7 +286,7 @@ class LinkScreen(InteractionScreen):
         self.link = link_parts(self.url)
         self._opening = False
 
-    def told(self) -> Sequence[Piece]:
+    def server_words(self) -> Sequence[Piece]:
         return [lines(self.question.inquiry.params.get("message")), words("\n\n"), *self.link.pieces]
 
     def buttons(self) -> Sequence[KeyButton]:
@@ -424,7 +424,7 @@ class RootsScreen(InteractionScreen):
         self._told: list[str] = []
         super().__init__(question, self.editor)
 
-    def told(self) -> Sequence[Piece]:
+    def server_words(self) -> Sequence[Piece]:
         said = "Folders or file:// URIs, one per line. Only these paths are sent, never file contents."
         return [words(said)]
 

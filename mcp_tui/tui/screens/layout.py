@@ -91,16 +91,16 @@ class LayoutScreen(Screen[None]):
         """Whether no other screen covers this one."""
         return self.app.screen is self
 
-    def tell(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
+    def show_message(self, text: SafeText, tone: str = "warning", *, seconds: float = 6.0) -> None:
         """Shows a sentence in place of the keys for a while."""
-        self.keys.tell(text, tone, seconds=seconds)
+        self.keys.show_message(text, tone, seconds=seconds)
 
     def refuse(self, text: SafeText, tone: str = "warning", *, again: str = "") -> None:
         """Says why a key did nothing, and ignores what is typed right after it.
 
         Not ignored are keys that open a prompt to cancel, and those of the id ``again``.
         """
-        self.tell(text, tone)
+        self.show_message(text, tone)
         self.app.guard.hold(text, names_in((*CANCEL_PROMPTS, again) if again else CANCEL_PROMPTS))
 
     def steady(self) -> bool:
@@ -201,7 +201,7 @@ class LayoutScreen(Screen[None]):
             lines = self.query_one("#requests").outer_size.height
             self.share_out(self.shares.moved("requests", (lines - steps * _step(height)) / height))
         elif not self.beside:
-            self.tell(words("No border to move: at this width all panes are tabs of one place."))
+            self.show_message(words("No border to move: at this width all panes are tabs of one place."))
         else:
             focused = "" if self.focused is None else str(self.focused.id)
             moved: Border = "catalogue" if self.wide and focused == "catalogue" else "tabs"

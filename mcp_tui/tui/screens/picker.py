@@ -280,7 +280,7 @@ class PickerScreen(Dialog[Target | None]):
         self._marked = at
         if at == 1:  # the title above it cannot be chosen, and would stay out of sight
             self._list.scroll_home(animate=False)
-        self._tell()
+        self._describe()
 
     on_option_list_option_highlighted = _mark
 
@@ -305,7 +305,7 @@ class PickerScreen(Dialog[Target | None]):
         at = self._list.highlighted
         return self._rows[at] if at is not None and at < len(self._rows) else None
 
-    def _tell(self) -> None:
+    def _describe(self) -> None:
         """Says what enter would do."""
         text, chosen = self._line.value, self._chosen
         if not self._all:

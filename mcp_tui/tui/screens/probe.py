@@ -21,7 +21,7 @@ from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.results import free, save
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Report
 from mcp_tui.probe.rules import RULES, Rule
-from mcp_tui.probe.run import Probe, Tell
+from mcp_tui.probe.run import OnProgress, Probe
 from mcp_tui.probe.tools import Choice, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
@@ -61,7 +61,7 @@ class ProbeScreen(ModalScreen[None]):
     app = getters.app(Host)
     BINDINGS = bindings(PROBE)
 
-    def __init__(self, made: Callable[[Tell], Probe], choices: Sequence[Choice] | None) -> None:
+    def __init__(self, made: Callable[[OnProgress], Probe], choices: Sequence[Choice] | None) -> None:
         super().__init__()
         self._made = made
         self._choices = choices
@@ -164,7 +164,7 @@ class ProbeScreen(ModalScreen[None]):
         known, evidence = [source, line(words("not judged yet"))], list[Line]()
         if finding is not None:
             known = [line(_verdict(finding), clean(finding.sentence)), source]
-            evidence += map(_told, finding.evidence)
+            evidence += map(_evidence_line, finding.evidence)
         key, pane = (rule.id, finding and finding.verdict), safe("{} {}", rule.id, rule.title)
         self._show(key, known, Section(words("Evidence"), evidence), pane=pane)
 
@@ -188,22 +188,22 @@ class ProbeScreen(ModalScreen[None]):
     def action_start(self) -> None:
         """Start the probe, the first time."""
         if self.report is not None:
-            self.keys.tell(hint("The probe is finished. {probe.again} runs it again."))
+            self.keys.show_message(hint("The probe is finished. {probe.again} runs it again."))
         elif self.app.guard.stood(self._strayed):
             self._start()
         else:
-            self.keys.tell(words("Text was typed here: press again."))
+            self.keys.show_message(words("Text was typed here: press again."))
 
     def action_again(self) -> None:
         """Start the probe after another run."""
         if self.findings:
             self._start()
         else:
-            self.keys.tell(hint("No run yet. {probe.start} starts the probe."))
+            self.keys.show_message(hint("No run yet. {probe.start} starts the probe."))
 
     def _start(self) -> None:
         if self.running:
-            self.keys.tell(hint("The probe is running. {app.interrupt} stops it."))
+            self.keys.show_message(hint("The probe is running. {app.interrupt} stops it."))
             return
         self.report, self.trouble, self._warned = None, NOTHING, False
         self.findings.clear()
@@ -215,7 +215,7 @@ class ProbeScreen(ModalScreen[None]):
 
     async def _probe(self) -> None:
         try:
-            self.report = await self._made(self._tell).run()
+            self.report = await self._made(self._note_step).run()
         except (TransportError, Unsuitable) as error:
             self.trouble = brief(str(error), 400)
             stderr = error.stderr if isinstance(error, TransportError) else ()
@@ -228,7 +228,7 @@ class ProbeScreen(ModalScreen[None]):
             raise
         self._conclude(self.report)
 
-    def _tell(self, news: str | Finding) -> None:
+    def _note_step(self, news: str | Finding) -> None:
         """Note a step or a finding of the probe. Until a rule is selected, all of them are shown, the newest first."""
         at = (safe("{:6.1f} s  ", time.monotonic() - self._began), "muted")
         if isinstance(news, str):
@@ -258,24 +258,26 @@ class ProbeScreen(ModalScreen[None]):
     def action_copy(self) -> None:
         """Copy the report as Markdown."""
         if self.report is None:
-            self.keys.tell(words("No report yet"))
+            self.keys.show_message(words("No report yet"))
         else:
             self.app.copy_to_clipboard(view.markdown(self.report))
-            self.keys.tell(words("Report copied (if your terminal supports OSC 52)"), "muted", seconds=3)
+            self.keys.show_message(
+                words("Report copied (if your terminal supports OSC 52)"), "muted", seconds=3
+            )
 
     def action_save(self) -> None:
         """Write the report as Markdown into the folder where mcp-tui was started."""
         if self.report is None:
-            self.keys.tell(words("No report yet"))
+            self.keys.show_message(words("No report yet"))
             return
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.report.server_named).strip("-.")[:48] or "server"
         path = free(Path(), f"probe-{name}.md")
         try:
             save(path, symbols(view.markdown(self.report)).encode())
         except OSError as error:
-            self.keys.tell(brief(f"{path}: {error.strerror}"), "error")
+            self.keys.show_message(brief(f"{path}: {error.strerror}"), "error")
         else:
-            self.keys.tell(brief(f"written to {path.absolute()}", 300), "muted")
+            self.keys.show_message(brief(f"written to {path.absolute()}", 300), "muted")
 
     def action_other_pane(self) -> None:
         self.set_focus(self.evidence if self.focused is self.list else self.list)
@@ -283,7 +285,7 @@ class ProbeScreen(ModalScreen[None]):
     def action_interrupt(self) -> None:
         """Copy the selected text, else stop the probe, else go back (ctrl+c)."""
         if copied(self):
-            self.keys.tell(words("copied"), "muted", seconds=2)
+            self.keys.show_message(words("copied"), "muted", seconds=2)
         elif self.running and self._worker is not None:
             self._worker.cancel()
         else:
@@ -293,7 +295,9 @@ class ProbeScreen(ModalScreen[None]):
         """Go back, which ends the probe. While it is running, the first press only says so."""
         if self.running and not self._warned:
             self._warned = True
-            self.keys.tell(hint("The probe is running. Press {app.back} again to stop it and go back."))
+            self.keys.show_message(
+                hint("The probe is running. Press {app.back} again to stop it and go back.")
+            )
             return
         self.dismiss(None)
 
@@ -302,6 +306,6 @@ def _verdict(finding: Finding) -> tuple[SafeText, str]:
     return safe("{}: ", view.word(finding.verdict)), view.VERDICT_GLYPHS[finding.verdict][1]
 
 
-def _told(evidence: EvidenceItem) -> Line:
+def _evidence_line(evidence: EvidenceItem) -> Line:
     at, what, frame = view.evidence_pieces(evidence, 400)
     return line((at, "muted"), what, (frame, "muted"))

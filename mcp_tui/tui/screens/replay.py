@@ -256,7 +256,7 @@ class Playback:
     def change_speed(self, step: int) -> None:
         """Plays faster or slower."""
         self.speed = max(SLOWEST_SPEED, min(FASTEST_SPEED, self.speed * 2.0**step))
-        self._screen.tell(safe("speed {:g}×", self.speed), "muted", seconds=2)
+        self._screen.show_message(safe("speed {:g}×", self.speed), "muted", seconds=2)
         self._screen.look()
 
     def to_cancellation(self, step: int) -> None:
@@ -268,7 +268,7 @@ class Playback:
             self._move_to_event(cancels[at])
             return
         none = words("No later cancellation") if step > 0 else words("No earlier cancellation")
-        self._screen.tell(none, "muted", seconds=3)
+        self._screen.show_message(none, "muted", seconds=3)
 
     # -- finding ---------------------------------------------------------------------------------------------
 
@@ -291,13 +291,13 @@ class Playback:
                 if found is not None:
                     self._show_match(found, note)
                     return
-                self._screen.tell(words("searching …"), "muted", seconds=2)
+                self._screen.show_message(words("searching …"), "muted", seconds=2)
                 await asyncio.sleep(0)
-        self._screen.tell(safe("Not found in this recording: {}", brief(text, 60)))
+        self._screen.show_message(safe("Not found in this recording: {}", brief(text, 60)))
 
     def _show_match(self, offset: int, note: SafeText) -> None:
         if note:
-            self._screen.tell(note, "muted", seconds=2)
+            self._screen.show_message(note, "muted", seconds=2)
         self.move_to(self.replay.position_of(offset))
         number = self.replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
         if number != NONE:
@@ -429,7 +429,7 @@ class ReplayScreen(SessionScreen):
 
     def action_read_only(self) -> None:
         """Reports that a key does nothing here because it would act on a server."""
-        self.tell(words("read-only: a recording"))
+        self.show_message(words("read-only: a recording"))
 
     async def activate(self, entry: Entry) -> None:
         self.action_read_only()
@@ -437,6 +437,6 @@ class ReplayScreen(SessionScreen):
     async def action_interrupt(self) -> None:
         """Copies the selected text, or quits if none is selected (ctrl+c)."""
         if copied(self):
-            self.tell(words("copied"), "muted", seconds=2)
+            self.show_message(words("copied"), "muted", seconds=2)
         else:
             await self.app.run_action("quit")

@@ -93,7 +93,7 @@ class ResultScreen(Dialog[str | None]):
     async def _read(self) -> None:
         self._parts, self._page = await self._reading(partial(_paged, self._raw, self._pager.inner.width))
         self._pager.show(self._title_, self._page)
-        self._tell()
+        self._describe()
 
     async def _reading(self, read: Callable[[], Made]) -> Made:
         """Reads a small answer before the next key, a large one, which takes seconds, in a thread."""
@@ -110,7 +110,7 @@ class ResultScreen(Dialog[str | None]):
         self._pager.put_cursor(start if part == number else start + at)
         self._pager.refresh()
 
-    def _tell(self) -> None:
+    def _describe(self) -> None:
         """Shows above the page which part the cursor is in."""
         if self._parts:
             part, count = self._parts[self._at], len(self._parts)
@@ -118,7 +118,7 @@ class ResultScreen(Dialog[str | None]):
             self._pager.retitle(join((where, label(part)), "  "))
         self.tick()
 
-    on_list_canvas_selected = _tell
+    on_list_canvas_selected = _describe
 
     def hints(self) -> Sequence[Hint | None]:
         if self._path.display:
@@ -154,7 +154,7 @@ class ResultScreen(Dialog[str | None]):
         if self._parts and _foldable(self._parts[at]):
             self._flat ^= {at}
             self._put(at, await self._reading(partial(_unlaid, self._parts[at], at in self._flat)))
-            self._tell()
+            self._describe()
 
     def on_list_canvas_activated(self) -> None:
         if self._link and self._link.uri:

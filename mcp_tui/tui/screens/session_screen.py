@@ -215,7 +215,7 @@ class SessionScreen(LayoutScreen):
     def _draw(self, now: float) -> None:
         facts = self.scene.facts(now)
         self.bar.show(facts)
-        self.table.tell(facts.detail if facts.link is Link.LOST else NOTHING)
+        self.table.set_loss(facts.detail if facts.link is Link.LOST else NOTHING)
         empty = self.scene.empty_text()
         if empty != self.table.empty:
             self.table.empty = empty
@@ -230,7 +230,7 @@ class SessionScreen(LayoutScreen):
         self._show_detail(now)
         for problem in self.scene.problems[self._problems :]:
             self._problems += 1
-            self.tell(brief(problem, 400), "error")
+            self.show_message(brief(problem, 400), "error")
 
     def drawing(self) -> None:
         """Called before the panes are drawn again."""
@@ -374,7 +374,9 @@ class SessionScreen(LayoutScreen):
         target.follow = not target.follow
         if target is self.table:
             self.app.preferences.look.follow = target.follow
-        self.tell(words("Follow newest on" if target.follow else "Follow newest off"), "muted", seconds=2)
+        self.show_message(
+            words("Follow newest on" if target.follow else "Follow newest off"), "muted", seconds=2
+        )
 
     def action_timeline(self, steps: int) -> None:
         """Zooms the timeline; opens it if it is hidden."""
@@ -387,7 +389,7 @@ class SessionScreen(LayoutScreen):
         """Shows or hides internal requests."""
         self.table.refilter(show_internal=not self.table.outline.show_internal)
         shown = "Internal requests shown" if self.table.outline.show_internal else "Internal requests hidden"
-        self.tell(words(shown), "muted", seconds=2)
+        self.show_message(words(shown), "muted", seconds=2)
 
     def action_unfold(self, way: str = "") -> None:
         """Expands (``open``), collapses (``close``), or toggles the related messages of the selected row."""
@@ -395,7 +397,7 @@ class SessionScreen(LayoutScreen):
             return
         expanded = None if not way else way == "open"
         if not self.table.unfold(expanded=expanded) and not way:
-            self.tell(words("No related messages (rounds, polls, server requests)"))
+            self.show_message(words("No related messages (rounds, polls, server requests)"))
         self.forget()
 
     def action_back(self) -> None:

@@ -49,7 +49,7 @@ class Workbench(SessionScreen):
 
     def before_key(self) -> None:
         # First, because it may hold the keys back: what was typed for a connection that is lost must not act.
-        self.connection.tell_troubles()
+        self.connection.show_troubles()
         super().before_key()
 
     def look(self, *, lists: bool = True) -> None:
@@ -59,7 +59,7 @@ class Workbench(SessionScreen):
             self.questions.put_new()
             self.calling.sum_up()
             self.watching.look()
-            self.connection.tell_troubles()
+            self.connection.show_troubles()
 
     def drawing(self) -> None:
         session = self.session

@@ -16,12 +16,14 @@ from mcp_tui.view.text import SafeText, brief, safe, words
 
 
 class Attached:
-    """Session and client in one, as far as the keys that cancel need them. ``tell`` shows what came of a cancel."""
+    """Session and client in one, as far as the keys that cancel need them. ``show_message`` shows what came of a cancel."""
 
-    def __init__(self, session: Running, scene: RecordedScene, tell: Callable[[SafeText], None]) -> None:
+    def __init__(
+        self, session: Running, scene: RecordedScene, show_message: Callable[[SafeText], None]
+    ) -> None:
         self._session = session
         self._scene = scene
-        self._tell = tell
+        self._show_message = show_message
         self.book = scene.book
 
     @property
@@ -68,12 +70,12 @@ class Attached:
         came = await asyncio.to_thread(cancel, name, door, id_, reason)
         request = brief(str(id_), 40)
         if came is None:
-            self._tell(words("The session has ended"))
+            self._show_message(words("The session has ended"))
         elif isinstance(came, Unknown):
-            self._tell(safe("Session {} {}", name, came.why))
+            self._show_message(safe("Session {} {}", name, came.why))
         elif came.over:
-            self._tell(safe("Request {} was over already – nothing was sent", request))
+            self._show_message(safe("Request {} was over already – nothing was sent", request))
         elif came.unknown:
-            self._tell(safe("Request {} is not known there", request))
+            self._show_message(safe("Request {} is not known there", request))
         elif came.refused or came.unsent:
-            self._tell(safe("Request {}: {}", request, brief(came.refused or came.unsent, 200)))
+            self._show_message(safe("Request {}: {}", request, brief(came.refused or came.unsent, 200)))

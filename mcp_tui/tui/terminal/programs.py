@@ -58,7 +58,7 @@ class Programs:
                 await self._run(*EDITORS, [str(file)])
                 edited = _read(file)
             except ProgramError as error:
-                self._tell(safe("{} The arguments are unchanged.", str(error)))
+                self._show_error(safe("{} The arguments are unchanged.", str(error)))
                 return None
         return edited.decode("utf-8", "backslashreplace").removesuffix("\n")
 
@@ -69,7 +69,7 @@ class Programs:
         try:
             await self._run(*PAGERS, (), given=f"{shown}\n".encode(encoding, "backslashreplace"))
         except ProgramError as error:
-            self._tell(clean(str(error)))
+            self._show_error(clean(str(error)))
 
     async def end(self) -> None:
         """Ends the program that runs, if there is one."""
@@ -84,7 +84,7 @@ class Programs:
                     return
             process.kill()
 
-    def _tell(self, text: SafeText) -> None:
+    def _show_error(self, text: SafeText) -> None:
         self._app.notify(text, severity="error", markup=False)
 
     async def _run(

@@ -33,7 +33,7 @@ class KeyBar(Bar, can_focus=False):
         self._keys: list[Key] = []
         self.show(keys())
 
-    def tell(
+    def show_message(
         self,
         text: SafeText,
         tone: str = "warning",

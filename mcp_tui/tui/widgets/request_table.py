@@ -48,7 +48,7 @@ class RowPainter:
         self._measured: set[object] = set()
         self._width = 0
         self._running = True
-        self.told = ""
+        self.loss = ""
         """Why the connection was lost, as the bar says it: no row repeats it."""
         self.layout: Layout[TableLine] = Layout()
 
@@ -84,7 +84,7 @@ class RowPainter:
         return moved
 
     def _line(self, item: Item, now: float, *, wide: bool, still: bool = False) -> TableLine:
-        return TableLine(item, now, wide, still, self.told, self._logged_at)
+        return TableLine(item, now, wide, still, self.loss, self._logged_at)
 
     def header(self) -> Strip:
         """Returns the titles of the columns."""
@@ -185,10 +185,10 @@ class RequestTable(ListCanvas):
         """Returns all lines from the top."""
         return map(self.outline.item, range(len(self.outline)))
 
-    def tell(self, told: str) -> None:
+    def set_loss(self, loss: str) -> None:
         """Takes why the connection was lost, as the bar says it; no row repeats that."""
-        if told != self._painter.told:
-            self._painter.told = told
+        if loss != self._painter.loss:
+            self._painter.loss = loss
             self._painter.reset()
             self.strips.clear()
             self.settle(self.anchored())

@@ -114,13 +114,13 @@ async def test_no_and_no_decision_are_two_answers(
     revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    tell = KeyBar.tell
+    show_message = KeyBar.show_message
 
     def heard(bar: KeyBar, text: SafeText, tone: str = "warning", **more: Any) -> None:
         told.append(text)
-        tell(bar, text, tone, **more)
+        show_message(bar, text, tone, **more)
 
-    monkeypatch.setattr(KeyBar, "tell", heard)
+    monkeypatch.setattr(KeyBar, "show_message", heard)
     async with asking(revision, tmp_path / "heard") as driven:
         for key in ("ctrl+x", "ctrl+d"):
             id_ = driven.call("ask")

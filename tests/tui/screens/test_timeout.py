@@ -39,10 +39,10 @@ class Case:
         self.clock = Clock(60.0)
         self.chosen: list[tuple[object, ...]] = []
 
-        def tell(*what: object) -> None:
+        def show_message(*what: object) -> None:
             self.chosen.append(what)
 
-        client = SimpleNamespace(book=told, now=self.clock, cancel=tell, extend=tell)
+        client = SimpleNamespace(book=told, now=self.clock, cancel=show_message, extend=show_message)
         self.screen = TimeoutScreen(cast("Client", client))
         self.host = Host(self.screen, timers=timers)
         self.host.guard.now = self.clock

@@ -106,7 +106,7 @@ class Stage(Driven):
             last, now = now, drawn(self.app)
         return now
 
-    async def tell(self) -> None:
+    async def show_message(self) -> None:
         """Play the story to its end."""
         with patch.object(self.bench, "look"):
             self.rows = await story(self.play, self.session.connect)
@@ -142,7 +142,7 @@ async def staged(
             if target is not None and not silent:
                 await stage.until(lambda: "prompts" in stage.session.catalogue.entries)
             if told and target is not None and not silent:
-                await stage.tell()
+                await stage.show_message()
             try:
                 yield stage
             finally:

@@ -22,7 +22,7 @@ async def test_every_key_stands_whole_and_the_way_to_all_others_among_them(cells
         assert text.rstrip().endswith("? Help  q Quit")
         assert ("0-6 Pane" in text) == (cells >= 80)
         assert len(shown) >= 5
-        bar.tell(words("Server exited with code 3. Press S to restart it."))
+        bar.show_message(words("Server exited with code 3. Press S to restart it."))
         text = bar.render_line(0).text
         assert text.startswith(" Server exited with code 3.")
         assert text.rstrip().endswith("? Help  q Quit")

@@ -30,7 +30,7 @@ def many(count: int) -> Book:
     return book(*(started(number) for number in range(1, count + 1)))
 
 
-def tell(shown: RequestTable, *events: ev.Event | Sequence[ev.Event]) -> None:
+def show_message(shown: RequestTable, *events: ev.Event | Sequence[ev.Event]) -> None:
     """Events, and then the screen's timer."""
     for event in events:
         for each in [event] if isinstance(event, ev.Event) else event:
@@ -92,10 +92,10 @@ async def test_the_timeout_leaves_a_name_that_is_cut_its_room_once_nothing_runs(
         await pilot.pause()
         assert "Timeout" in inside(shown)[0]
         assert f"{LONG}_again" not in widget_text(shown)
-        tell(shown, completed(id=2))
+        show_message(shown, completed(id=2))
         assert "Timeout" not in inside(shown)[0]
         assert f"{LONG}_again" in widget_text(shown)
-        tell(shown, *started(3))
+        show_message(shown, *started(3))
         assert "Timeout" in inside(shown)[0]
 
 
@@ -112,7 +112,7 @@ async def test_a_lost_row_repeats_nothing_that_the_bar_says_until_that_changes()
             ("Server exited with code 34.", True),
             ("", True),
         ):
-            shown.tell(told)
+            shown.set_loss(told)
             text = widget_text(shown)
             assert (why in text, "HTTP 502" in text) == (seen, True), told
 
@@ -142,7 +142,7 @@ async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
         clock.now = 20.5
         shown.refresh_rows()
         assert len(drawn) == 2
-        tell(shown, completed(id=1))
+        show_message(shown, completed(id=1))
         drawn.clear()
         clock.now = 99.0
         shown.refresh_rows()
@@ -155,11 +155,11 @@ async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
 async def test_following_never_pushes_the_cursor_out_of_sight():
     shown, _ = table(many(3))
     async with Host(shown).run_test(size=(80, 12)):
-        tell(shown, *(started(number) for number in range(4, 40)))
+        show_message(shown, *(started(number) for number in range(4, 40)))
         assert shown.follow
         assert ids(shown)[-1] == "›3"
         shown.select(39)
-        tell(shown, started(40))
+        show_message(shown, started(40))
         shown.follow = True
         assert ids(shown)[:2] == ["40", "›39"]
 
@@ -205,7 +205,7 @@ async def test_a_row_that_leaves_the_filter_leaves_no_other_under_the_cursor():
     async with Host(shown).run_test(size=(80, 12)):
         shown.refilter("state:flight")
         assert shown.selected is shown.book.get(2)
-        tell(shown, completed(id=2))
+        show_message(shown, completed(id=2))
         assert ids(shown) == ["1"]
         assert shown.selected is None
 
@@ -269,7 +269,7 @@ async def test_hostile_text_is_harmless():
 async def test_what_belongs_to_a_row_stands_under_it_once_it_is_opened():
     shown, _ = table(family(), 6.0)
     async with Host(shown).run_test(size=(80, 12)) as pilot:
-        tell(shown, ev.ServerRequestReceived(at=5.5, request_id="r-1", method="roots/list"))
+        show_message(shown, ev.ServerRequestReceived(at=5.5, request_id="r-1", method="roots/list"))
         await pilot.pause()
         assert inside(shown)[1].split()[:4] == ["◂", "asks", "r-1", "roots/list"]
         assert inside(shown)[4].startswith(" ▸ in flight          1  slow_sql")

@@ -161,7 +161,7 @@ class Calling:
             return
         if not self._screen.app.guard.may_repeat():
             said = "Not repeated: faster than 4 a second. {request.repeat} repeats n times."
-            self._screen.tell(hint(said))
+            self._screen.show_message(hint(said))
             return
         # A key that is held down may repeat what it has just sent itself.
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
@@ -201,7 +201,7 @@ class Calling:
             self._counted = frozenset()
             said = repetitions(rows)
             self._session.client.note(said)
-            self._screen.tell(said, "accent", seconds=20)
+            self._screen.show_message(said, "accent", seconds=20)
 
     def _send(self, rows: list[Request]) -> set[RequestId]:
         """Sends requests again, the last first; says why if one cannot be sent. Returns the new ids."""
@@ -312,7 +312,7 @@ class Calling:
             asked = ConfirmScreen("Save secrets?", lines, yes="Save", no="No")
             self._screen.app.push_screen(asked, lambda yes: self._save(call, secrets=True) if yes else None)
         except ConfigError as error:
-            self._screen.tell(brief(str(error), 300), "error")
+            self._screen.show_message(brief(str(error), 300), "error")
         else:
             said = "Saved. Run it with: mcp-tui call --saved {}"
-            self._screen.tell(safe(said, brief(call.name, 64)), "success")
+            self._screen.show_message(safe(said, brief(call.name, 64)), "success")

@@ -105,7 +105,7 @@ class Cancelling:
             self.cancel_id(row.id, DEFAULT_REASON)
             if row is not selected:
                 said = "Cancelled {} {}, the row you were on"
-                screen.tell(safe(said, row.id, request(row)))
+                screen.show_message(safe(said, row.id, request(row)))
 
     def _aimed(self) -> Request | None:
         """Returns the request that the person's keys are aimed at; ``None`` if that is something else, or gone."""
@@ -122,14 +122,14 @@ class Cancelling:
         outcome = client.cancel(id, Cause.USER, reason)
         row = client.book.get(id)
         if outcome is CancelOutcome.ALREADY_DONE and row is not None:
-            self._screen.tell(safe("Request {} already {} – nothing was sent", id, badge(row).word))
+            self._screen.show_message(safe("Request {} already {} – nothing was sent", id, badge(row).word))
         elif outcome is CancelOutcome.REFUSED:
             why = hint("initialize cannot be cancelled. Press {server.menu} to stop the server.")
             if row is not None and row.method not in UNCANCELLABLE:
                 why = hint("This server cannot cancel tasks. {app.palette} can stop waiting for it.")
-            self._screen.tell(safe("{}: {}", id, why))
+            self._screen.show_message(safe("{}: {}", id, why))
         elif outcome in _OUTCOME_SENTENCES:
-            self._screen.tell(safe(_OUTCOME_SENTENCES[outcome], id))
+            self._screen.show_message(safe(_OUTCOME_SENTENCES[outcome], id))
         self._screen.look()
 
     def remember(self, reason: str) -> None:

@@ -103,7 +103,7 @@ class ConnectionKeys:
     async def probe(self, entry: Entry | None) -> None:
         """Opens the probe on this server, for the tool under the cursor of the catalogue if there is one."""
         # When first opened: the probe takes time to load.
-        from mcp_tui.probe.run import Probe, Tell
+        from mcp_tui.probe.run import OnProgress, Probe
         from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates
         from mcp_tui.tui.screens.probe import ProbeScreen
 
@@ -121,13 +121,13 @@ class ConnectionKeys:
             self._screen.refuse(safe("{}. mcp-tui probe --tool takes arguments.", brief(str(error), 200)))
             return
 
-        def made(tell: Tell) -> Probe:
+        def made(on_progress: OnProgress) -> Probe:
             return Probe(
                 client.target,
                 client.settings,
                 wish=wish,
                 store=lambda _: open_store(client.target, journal=journal, purpose="probe"),
-                tell=tell,
+                on_progress=on_progress,
                 tokens=client.tokens,
             )
 
@@ -153,7 +153,7 @@ class ConnectionKeys:
             return safe("{}; then {}", start, retry) if gone else safe("{} (never automatic)", retry)
         return start if gone and (row.state is State.LOST or is_disconnected(row)) else words("")
 
-    def tell_troubles(self) -> None:
+    def show_troubles(self) -> None:
         """Says once that the server does not read, or which key helps where the connection is lost; the bar says why.
 
         A toast tells of processes that the server left running.
@@ -173,7 +173,7 @@ class ConnectionKeys:
             self._screen.keys.hush()
         else:
             if session.unwritten or session.has_calls():  # the empty table says it as well
-                self._screen.tell(trouble, "error", seconds=15)
+                self._screen.show_message(trouble, "error", seconds=15)
             if session.broke and self._screen.on_top and not isinstance(self._screen.focused, Input):
                 self._screen.app.guard.hold(trouble)
 
@@ -182,7 +182,9 @@ class ConnectionKeys:
     def stop_waiting(self, id: RequestId) -> None:
         """Stops watching a task, which keeps running."""
         if self._session.client.stop_waiting(id):
-            self._screen.tell(safe("Stopped waiting for {}; its task keeps running on the server", id))
+            self._screen.show_message(
+                safe("Stopped waiting for {}; its task keeps running on the server", id)
+            )
         self._screen.look()
 
     def subscribe(self, uri: str, *, wanted: bool) -> None:
@@ -191,11 +193,11 @@ class ConnectionKeys:
         id_ = subscriptions.subscribe(uri) if wanted else subscriptions.unsubscribe(uri)
         word = words("subscribed to") if wanted else words("unsubscribed from")
         by = words("") if id_ is None else safe(" by request {}", id_)
-        self._screen.tell(safe("{} {}{}", word, brief(uri, 80), by), "muted")
+        self._screen.show_message(safe("{} {}{}", word, brief(uri, 80), by), "muted")
         self._screen.look()
 
     def set_log_level(self, level: str) -> None:
         """Sets the log level of the server."""
         self._session.client.set_log_level(level)
-        self._screen.tell(safe("Log level set to {}", level), "muted")
+        self._screen.show_message(safe("Log level set to {}", level), "muted")
         self._screen.look()

@@ -55,7 +55,7 @@ class Copying:
             self._table.action_cursor_down()
             self._count_marks()
         else:
-            screen.tell(words("Requests of the server cannot be marked"))
+            screen.show_message(words("Requests of the server cannot be marked"))
         screen.forget()
 
     def mark_all(self) -> None:
@@ -70,7 +70,7 @@ class Copying:
             "{request.cancel} cancel, {request.again} repeat, {request.export} export, {app.back} clear"
         )
         said = safe("{} marked: {}", plural(count), keys) if count else words("No marks left")
-        self._screen.tell(said, "muted", seconds=4)
+        self._screen.show_message(said, "muted", seconds=4)
 
     def requests(self) -> list[Request]:
         """Returns the marked requests on the screen, or else the selected one; says so if there is none."""
@@ -117,7 +117,7 @@ class Copying:
                 said = safe(
                     "Copied {} (if your terminal supports OSC 52).", plural(len(lines), "cancellation")
                 )
-                screen.tell(said, "muted", seconds=3)
+                screen.show_message(said, "muted", seconds=3)
         elif (row := self._table.selected) is None:
             screen.refuse(words("No request selected"))
         else:
@@ -128,20 +128,20 @@ class Copying:
         id_ = brief(str(row.id), 40)
         if kind in ("result", "raw", "both") and row.response_size > COPIED_BYTES:
             said = "The answer to request {} is too large to copy ({}). {} saves it to a file."
-            self._screen.tell(safe(said, id_, size(row.response_size), key_of("request.save")))
+            self._screen.show_message(safe(said, id_, size(row.response_size), key_of("request.save")))
         elif copied := self._payloads.copied(row, kind, most=COPIED_BYTES):
             self.copy_text(copied, safe("of request {}: {}", id_, COPIES[kind]), raw=kind == "raw")
         elif kind in ("result", "raw"):
             said = "Request {} has no answer yet. {} copies something else of it."
-            self._screen.tell(safe(said, id_, key_of("request.copy")))
+            self._screen.show_message(safe(said, id_, key_of("request.copy")))
         else:
-            self._screen.tell(safe("The message of request {} is not available", id_))
+            self._screen.show_message(safe("The message of request {} is not available", id_))
 
     def copy_text(self, text: str, what: SafeText, *, raw: bool = False) -> None:
         """Copies a text by OSC 52. Not every terminal takes it, so the message names the other way, too."""
         self._screen.app.copy_to_clipboard(text, raw=raw)
         said = "Copied {} (if your terminal supports OSC 52). {} saves to a file."
-        self._screen.tell(safe(said, what, key_of("request.save")), "muted", seconds=4)
+        self._screen.show_message(safe(said, what, key_of("request.save")), "muted", seconds=4)
 
     def save(self) -> None:
         """Writes what :meth:`copy` would copy to a file in the current folder."""
@@ -227,4 +227,4 @@ class Copying:
             why = brief(error.strerror or str(error))
             self._screen.refuse(safe("Cannot write {}: {}", str(place), why), "error")
         else:
-            self._screen.tell(safe("Written to {}", str(place)), "success")
+            self._screen.show_message(safe("Written to {}", str(place)), "success")

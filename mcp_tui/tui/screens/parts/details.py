@@ -460,7 +460,7 @@ class Details:
         head = self._scene.frame(seq)
         broken = None if head is None else self._messages.broken(head)
         if broken:
-            self._screen.tell(safe("Schema violation: {}", reason(broken)), "error", seconds=8)
+            self._screen.show_message(safe("Schema violation: {}", reason(broken)), "error", seconds=8)
         if self.message is not None and self._screen.beside:
             self.message = seq
             self._screen.forget()

@@ -227,13 +227,15 @@ class FilterLine(Horizontal):
             self._cancel_sort = after(self._cancel_sort, CANCELLATION_SORTS)
             self._apply("cancellations")
             screen.forget()
-            screen.tell(safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3)
+            screen.show_message(
+                safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3
+            )
             return
         wanted = after(self._table.outline.sort, table_columns.SORTS)
         if self._table.resort(wanted):
-            screen.tell(safe("sorted by {}", wanted.value), "muted", seconds=3)
+            screen.show_message(safe("sorted by {}", wanted.value), "muted", seconds=3)
         else:
-            screen.tell(words("Too many requests to sort. Filter them first."))
+            screen.show_message(words("Too many requests to sort. Filter them first."))
         screen.forget()
 
     # -- messages of one request -----------------------------------------------------------------------------
@@ -244,7 +246,7 @@ class FilterLine(Horizontal):
         row, wire = self._table.selected, self._lists["wire"]
         if self._only is not None and (row is None or row is self._only or screen.focused is wire):
             self._only = None
-            screen.tell(words("Messages of all requests"), "muted", seconds=3)
+            screen.show_message(words("Messages of all requests"), "muted", seconds=3)
         elif row is None:
             screen.refuse(words("No request selected"))
             return
@@ -252,7 +254,7 @@ class FilterLine(Horizontal):
             self._only = row
             said = "Messages of {} {} only; {} shows all"
             told = safe(said, brief(str(row.id), 40), request(row), key_of("wire.request"))
-            screen.tell(told, "muted", seconds=4)
+            screen.show_message(told, "muted", seconds=4)
         self._apply("wire")
         screen.choose_pane("wire")
         screen.set_focus(wire)

@@ -30,7 +30,7 @@ class OverdueRequests:
         """Gives the selected request 30 seconds more."""
         row = self._table.selected
         if row is not None and self._session.client.extend(row.id, MORE_SECONDS):
-            self._screen.tell(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
+            self._screen.show_message(safe("Request {} has 30 s more", row.id), "muted", seconds=3)
         else:
             self._screen.refuse(words("Only a running request can get more time"))
         self._screen.look()

@@ -46,7 +46,7 @@ class QuestionPrompts:
             name = self._session.around.whose or self._session.name
             said = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))
             if screen.on_top:
-                screen.tell(said, seconds=10)
+                screen.show_message(said, seconds=10)
             else:
                 screen.app.notify(said, severity="warning", markup=False)
 
@@ -78,7 +78,7 @@ class QuestionPrompts:
             if answer is None:
                 if not question.over:
                     session.questions.sort(key=lambda each: each is question)  # it goes behind the others
-                    screen.tell(hint("Postponed – press {question.answer} to answer"), "muted")
+                    screen.show_message(hint("Postponed – press {question.answer} to answer"), "muted")
             elif not question.answer(answer):
                 screen.refuse(safe("Not sent: {}", brief(question.over)))
             elif isinstance(answer, dict) and answer.get("action") == "cancel" and running():
@@ -87,7 +87,7 @@ class QuestionPrompts:
                     parent,
                     key_of("request.cancel"),
                 )
-                screen.keys.tell(told, holds=running)
+                screen.keys.show_message(told, holds=running)
             screen.look()
 
         self._open = True

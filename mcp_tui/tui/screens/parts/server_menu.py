@@ -105,7 +105,7 @@ class ServerMenu:
         self._screen.app.push_screen(InputsScreen(title, asked, does=does), answered)
 
     def _restart(self, said: SafeText) -> None:
-        self._screen.tell(safe("Reconnecting: {}", said), "muted")
+        self._screen.show_message(safe("Reconnecting: {}", said), "muted")
         self._connection.connect()
 
     def _reconnects(self) -> SafeText:
@@ -190,7 +190,7 @@ class ServerMenu:
             self._screen.refuse(words("A timeout is a number of seconds, 0 or more. Nothing changed."))
             return
         self._session.limit(timeout or None, longest or None)
-        self._screen.tell(words("The timeouts hold for further requests"), "muted")
+        self._screen.show_message(words("The timeouts hold for further requests"), "muted")
 
     def _roots(self) -> None:
         roots = self._session.settings.roots
@@ -219,7 +219,7 @@ class ServerMenu:
         # From 2026-07-28 on a client sends no notification of it: the server asks each time.
         if session.link is Link.CONNECTED and revision is not None and not revision.modern:
             session.client.notify("notifications/roots/list_changed")
-        self._screen.tell(safe("Roots: {}", plural(len(roots), "folder")), "muted")
+        self._screen.show_message(safe("Roots: {}", plural(len(roots), "folder")), "muted")
 
 
 def _marked(text: SafeText, current: object) -> SafeText:

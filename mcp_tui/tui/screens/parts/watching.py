@@ -84,12 +84,12 @@ class Watching:
         elif row.id == self._newest or row.id in self._earlier:
             self._newest = None
             self._earlier.clear()
-            screen.tell(words("Nothing is repeated after a change"), "muted")
+            screen.show_message(words("Nothing is repeated after a change"), "muted")
         else:
             self._newest = row.id
             self._earlier.clear()
             said = "{} is repeated after each change; {} stops that"
-            screen.tell(safe(said, _named(row), hint("{watch.pin}")), "accent")
+            screen.show_message(safe(said, _named(row), hint("{watch.pin}")), "accent")
 
     async def run(self) -> None:
         """Waits for changes until it is cancelled."""
@@ -112,7 +112,7 @@ class Watching:
             async for found in awatch(*watched.paths, watch_filter=lambda _, path: counts(path)):
                 await self._changed({path for _, path in found})
         except (OSError, RuntimeError) as error:
-            self._tell(safe("Not watching any more: {}. Start mcp-tui again.", str(error)), "error")
+            self._show_message(safe("Not watching any more: {}. Start mcp-tui again.", str(error)), "error")
 
     async def _changed(self, paths: Collection[str]) -> None:
         """Restarts the server, unless these files have the same content, or the server wrote them at its start."""
@@ -148,7 +148,7 @@ class Watching:
         self._stopped |= names
         self._stopped_at, self._times = now, 0
         said = "{} changed after {} starts in a row, probably by the server: not restarted. {} restarts it."
-        self._tell(safe(said, _files(changed), IN_A_ROW, hint("{server.menu}")), "warning")
+        self._show_message(safe(said, _files(changed), IN_A_ROW, hint("{server.menu}")), "warning")
         return True
 
     async def restart(self, changed: list[str]) -> list[str]:
@@ -159,7 +159,7 @@ class Watching:
         session, files = self._session, _files(changed)
         if session.link is Link.CONNECTED:
             self._known = _lists(session)
-        self._tell(safe("{} changed: restarting the server", files), "muted")
+        self._show_message(safe("{} changed: restarting the server", files), "muted")
         try:
             await self._connection.connect().wait()
         except WorkerCancelled:
@@ -169,7 +169,7 @@ class Watching:
         self._written.update(set(started) - set(again))
         if session.link is not Link.CONNECTED:
             said = safe("{} changed, and the server does not start. The next change tries again.", files)
-            self._tell(said, "error")
+            self._show_message(said, "error")
             return again
         now = _lists(session)
         self._said = safe("{} changed: {}", files, list_changes(self._known or now, now))
@@ -179,7 +179,7 @@ class Watching:
         row = self._row(self._newest)
         params = None if row is None else self._payloads.params(row)
         if row is None or params is None or again:
-            self._tell(self._said, "accent")
+            self._show_message(self._said, "accent")
         else:
             self._repeated = session.call(row.method, params or None)
         return again
@@ -203,11 +203,11 @@ class Watching:
         else:
             sides = (Side(each, self._payloads.export(each, most=COPIED_BYTES)) for each in (before, row))
             said = answer_changes(*sides)
-        self._tell(join((self._said, said), " · "), "accent")
+        self._show_message(join((self._said, said), " · "), "accent")
 
-    def _tell(self, text: SafeText, tone: str) -> None:
+    def _show_message(self, text: SafeText, tone: str) -> None:
         self._session.client.note(text)
-        self._screen.tell(text, tone, seconds=60)
+        self._screen.show_message(text, tone, seconds=60)
 
 
 def _lists(session: Session) -> ListedEntries:
