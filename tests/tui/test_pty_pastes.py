@@ -61,7 +61,10 @@ def paste(terminal: Terminal, keys: str, *, field: bool) -> None:
     if field:
         terminal.until(lambda: re.search(b"zaf|Not pasted", terminal.raw[before:]))
     walk.wait(0.3)
-    if not field:
+    if field:
+        # It would go while the next screen is compared.
+        terminal.until(lambda: "Not pasted" not in terminal.text())
+    else:
         assert still(terminal) == stood
 
 
