@@ -134,7 +134,7 @@ GOALS = (
     Goal("… over HTTP, median", "ours tap http", "µs", "≤ 200"),
     Goal("… added to the server's first byte", "ours tap first", "ms", "≤ 30"),
     Goal("… added to the exit behind a flood", "ours tap exit", "ms", "≤ 500"),
-    Goal("… processor of its books, a frame", "ours tap cpu", "µs", "≤ 50"),
+    Goal("… processor of its recorder, a frame", "ours tap cpu", "µs", "≤ 50"),
 )  # fmt: skip
 
 TITLES = {

@@ -2,10 +2,10 @@
 
 A server is called directly and through each way in turns, a call every 5 ms, so that a noisy machine is noisy for all.
 Printed is what a way adds: to the median and the p99 of a call (µs), to the time until the server's first byte and to its
-exit after 100,000 notifications (ms); how many of those it passes on a second; and the processor time of the books for each
-frame (µs). ``http`` is the median of a call over HTTP on one connection (µs). ``relay`` copies bytes between pipes, or
-between sockets, in Python and does nothing else; ``supergateway`` is a bridge from HTTP to a server on stdio. On two cores
-a relay is the third process that wants one in a flood: what ``relay`` and ``socat`` reach is what can be reached.
+exit after 100,000 notifications (ms); how many of those it passes on a second; and the processor time of the recorder for
+each frame (µs). ``http`` is the median of a call over HTTP on one connection (µs). ``relay`` copies bytes between pipes, or
+between sockets, in Python and does nothing else; ``supergateway`` is a bridge from HTTP to a server on stdio. On two cores a
+relay is the third process that wants one in a flood: what ``relay`` and ``socat`` reach is what can be reached.
 """
 
 from __future__ import annotations
@@ -231,15 +231,19 @@ class Peer:
         return time.monotonic() - float(self.rest)
 
     def keeper(self) -> str:
-        """The process with the books of a tap; empty if there is none."""
+        """The recorder of a tap; empty if there is none."""
         found = (each.name for each in Path("/proc").iterdir() if each.name.isdigit())
         return next(
-            (each for each in found if b"mcp_tui.tap.books" in said(each, "cmdline") and self.is_above(each)),
+            (
+                each
+                for each in found
+                if b"mcp_tui.tap.recorder" in said(each, "cmdline") and self.is_above(each)
+            ),
             "",
         )
 
-    def books(self) -> float:
-        """Wait until the books of a tap are idle; the seconds of the processor that they took."""
+    def recorder(self) -> float:
+        """Wait until the recorder of a tap is idle; the seconds of the processor that it took."""
         pid = self.keeper()
         before, now = -1.0, 0.0
         while now > before:
@@ -261,7 +265,7 @@ def said(pid: str, what: str) -> bytes:
 
 
 def end(pid: str) -> None:
-    """End the books of a tap, if there are any: what they still have to do would slow the next way down."""
+    """End the recorder of a tap, if there is one: what it still has to do would slow the next way down."""
     if pid:
         with suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)
@@ -284,7 +288,7 @@ def latency(wanted: dict[str, list[str]]) -> dict[str, list[float]]:
     with open_peers(wanted) as peers:
         for each in peers.values():
             each.call(0)
-        time.sleep(2)  # the books are loaded
+        time.sleep(2)  # the recorder is loaded
         for number in range(1, CALLS + 1):
             for name, each in peers.items():
                 time.sleep(EVERY)
@@ -352,10 +356,10 @@ def measure(names: list[str]) -> dict[str, dict[str, float]]:
         with open_peers({"ours": wanted["ours"]}) as peers:
             peer = peers["ours"]
             peer.call(0)
-            before = peer.books()
+            before = peer.recorder()
             for number in range(1, 5001):
                 peer.call(number)
-            found["ours"]["cpu"] = (peer.books() - before) / 10_000 * 1e6
+            found["ours"]["cpu"] = (peer.recorder() - before) / 10_000 * 1e6
     found["none"] = {"per_second": found["none"]["per_second"]}  # it adds nothing to itself
     return found
 
@@ -374,7 +378,7 @@ def main() -> int:
                 print(
                     f"{goal.figure:10} {own:8.2f} {goal.goal:18} {'holds' if goal.holds(own) else 'MISSED'}"
                 )
-        time.sleep(1)  # for the last of the books
+        time.sleep(1)  # for the last of the records
     print(json.dumps(found))
     return 0
 

@@ -1,4 +1,4 @@
-"""The books of one session of a foreign client: a ledger that observes, a store, and a door."""
+"""One session of a foreign client, as the recorder observes it: a ledger, a store, and a door."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ class Account(Onlooker, ABC):
         self.report()
         self.close_door()
 
-    def runs_out(self, booked: float, now: float) -> bool:
+    def runs_out(self, read_until: float, now: float) -> bool:
         """Whether a limit of a request has: the idle one at the time of what was read last, or the maximum."""
         clocks = [each.row.deadlines() for each in self.ledger.live.values()]
-        return any((idle or now + 1) <= booked or (most or now + 1) <= now for idle, most in clocks)
+        return any((idle or now + 1) <= read_until or (most or now + 1) <= now for idle, most in clocks)
 
     def tick(self, now: float) -> None:
         """Does what is due."""

@@ -1,10 +1,10 @@
-"""The desk: the process in which the books of a tap are kept, with the pipes from and to its relay.
+"""The desk: the process in which a tap is recorded, with the pipes from and to its relay.
 
 It may lag behind the bytes. What must not be decided on old news (has this request run out, or was it answered meanwhile?)
 is decided in a hold, for which the relay stops the answers for a moment. So is whatever the tap itself says.
 
-Books that are behind ask for the hold all the same, or a flood would put off every limit and cancel until it ends. They keep
-it until they have read what came before it.
+A recorder that is behind asks for the hold all the same, or a flood would put off every limit and cancel until it ends. It
+keeps it until it has read what came before.
 
 A server may stop within a line, and the hold is then there. It is decided all the same, and the server is told; the client
 is told once the line is over, or is ended for it because nothing more comes. If the line was the answer, it is told nothing.
@@ -66,13 +66,13 @@ class ObservedSession(Protocol):
 
     def end(self) -> None: ...
     def report(self) -> None: ...
-    def runs_out(self, booked: float, now: float) -> bool: ...
+    def runs_out(self, read_until: float, now: float) -> bool: ...
     def tick(self, now: float) -> None: ...
     def line_ended(self, at: float) -> bytes: ...
 
 
-class Books(Protocol):
-    """The books of a tap: :class:`~mcp_tui.tap.books.StdioBooks` or :class:`~mcp_tui.tap.http_books.HttpBooks`."""
+class Recorder(Protocol):
+    """The recorder of a tap, over stdio (:mod:`mcp_tui.tap.stdio_recorder`) or HTTP (:mod:`mcp_tui.tap.http_recorder`)."""
 
     over: bool
 
@@ -99,13 +99,13 @@ class Books(Protocol):
 
 
 class Desk:
-    """Keeps the books that ``begun`` returns for the options of a tap."""
+    """Runs the recorder that ``begun`` returns for the options of a tap."""
 
     def __init__(
         self,
         records: int,
         orders: int,
-        begun: Callable[[Desk, dict[str, Json], float], Books],
+        begun: Callable[[Desk, dict[str, Json], float], Recorder],
         *,
         door: doors.Door | None = None,
         caught_up: Callable[[], object] = lambda: None,
@@ -117,7 +117,7 @@ class Desk:
         """That of a tap over stdio, open since the start of this process."""
         self._caught_up: Callable[[], object] | None = caught_up
         """Called when all is read for the first time."""
-        self._books: Books | None = None
+        self._recorder: Recorder | None = None
         self._over = False
         self._data = bytearray()
         self._more = False
@@ -130,7 +130,7 @@ class Desk:
         """It was never long without a word."""
         self._asked = 0.0
         """When the last word of it left."""
-        self._booked = 0.0
+        self._read_until = 0.0
         """When the last record was made that was read."""
         self._resumed = 0.0
         """When limits are looked at again."""
@@ -150,7 +150,7 @@ class Desk:
         self._report_at = 0.0
 
     def run(self) -> bool:
-        """Keeps the books until the relay is gone and everything is written; whether that went well."""
+        """Works until the relay is gone and everything is written; whether that went well."""
         try:
             self._selector.register(self._records, selectors.EVENT_READ, self._read)
             self.call_later(TENDED_SECONDS, self._tend)
@@ -158,7 +158,7 @@ class Desk:
                 ready = self._selector.select(self._wait())
                 for key, _ in ready:
                     key.data()
-                if self._caught_up and self._books is not None and not (ready or self._more):
+                if self._caught_up and self._recorder is not None and not (ready or self._more):
                     self._caught_up()
                     self._caught_up = None
                 self._work(monotonic() + SLICE_SECONDS)
@@ -182,10 +182,10 @@ class Desk:
 
     @property
     def _accounts(self) -> Collection[ObservedSession]:
-        return () if self._books is None else self._books.accounts
+        return () if self._recorder is None else self._recorder.accounts
 
     def _wait(self) -> float | None:
-        if self._more or self._turns or (self._caught_up and self._books is not None):
+        if self._more or self._turns or (self._caught_up and self._recorder is not None):
             return 0.0
         # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
         dues = (
@@ -206,8 +206,8 @@ class Desk:
             return
         self._selector.unregister(self._records)
         self._work(float("inf"))
-        if self._books is not None and not self._over:
-            self._books.killed(monotonic())
+        if self._recorder is not None and not self._over:
+            self._recorder.killed(monotonic())
         self._over = True
 
     def _work(self, until: float) -> None:
@@ -223,18 +223,18 @@ class Desk:
                 self._more = True
                 break
             piece = bytes(data[start + head.size : end])
-            start, self._booked = end, at
+            start, self._read_until = end, at
             self._take(kind, at, number, piece)
         del data[:start]
 
     def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes a record."""
-        if self._books is None:
+        if self._recorder is None:
             self._begin(as_object(ast.literal_eval(data.decode())), at)
             return
         if kind == b"P":
             for each in unpacked(data):
-                self._books.restore(*each)
+                self._recorder.restore(*each)
             return
         self._taken += 1
         self._taken_bytes += len(data)
@@ -244,17 +244,17 @@ class Desk:
                 self._decide(at, number)
         elif kind == b"R":
             self.restoring = False
-            self._books.restored(at, data.decode())
+            self._recorder.restored(at, data.decode())
         else:
             if kind == b"i":
                 self._heard = at
-            self._books.record(kind, at, number, data)
-            self._over = self._books.over
+            self._recorder.record(kind, at, number, data)
+            self._over = self._recorder.over
 
     def _begin(self, begin: dict[str, Json], at: float) -> None:
         if begin.get("version") == VERSION:
             self.restoring = bool(begin.get("again"))
-            self._books = self._begun(self, begin, at)
+            self._recorder = self._begun(self, begin, at)
         else:
             self._over = True
             self.order(failed="the recorder is of another version of mcp-tui")
@@ -267,11 +267,11 @@ class Desk:
 
     def _report(self) -> None:
         """Tells the relay what another recorder would need: it may forget all other records until now."""
-        if self._books is None or not self._changed:
+        if self._recorder is None or not self._changed:
             return
         if monotonic() < self._report_at and self._taken_bytes < REPORT_BYTES:
             return
-        data = packed(self._books.needed())
+        data = packed(self._recorder.needed())
         dues = [
             each for each in (each.ledger.deadlines.next() for each in self._accounts) if each is not None
         ]
@@ -340,7 +340,7 @@ class Desk:
         return None
 
     def certain(self, cancel: Callable[[], object]) -> None:
-        """Has a person's cancel decided once everything that came is booked."""
+        """Has a person's cancel decided once everything that came is recorded."""
         self._wanted.append(cancel)
 
     def add_reader(self, fd: socket.socket, callback: Callable[[], object], /) -> None:
@@ -397,10 +397,10 @@ class Desk:
                 self.order(wait=1)
             return
         # What resets an idle limit may wait to be read; nothing resets a maximum.
-        booked = self._booked if self._more else now
+        read_until = self._read_until if self._more else now
         soon = now if now >= self._resumed else 0.0
         late = [each for each in self._accounts if (each.ledger.deadlines.next() or now + 1) <= soon]
-        if self._wanted or self._said or self._told or any(each.runs_out(booked, now) for each in late):
+        if self._wanted or self._said or self._told or any(each.runs_out(read_until, now) for each in late):
             self._held, self._kept, self._asked = True, True, now
             self.order(hold=1)
             return
@@ -410,7 +410,7 @@ class Desk:
             each.tick(now)
 
     def _decide(self, at: float, held: int) -> None:
-        """Decides what had run out at the hold, now that everything that came before it is booked."""
+        """Decides what had run out at the hold, now that everything that came before it is recorded."""
         self._held = False
         now = monotonic()
         if now - at > STALE_HOLD_SECONDS:

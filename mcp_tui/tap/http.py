@@ -1,19 +1,19 @@
 """The tap over HTTP: a reverse proxy on loopback, between any client and a server behind a URL.
 
-What passes is handed on as it comes, by one event loop. The books (:mod:`mcp_tui.tap.http_books`) are a process of their own
-and get a copy, queued before the bytes leave. Both sides of an exchange end together: when the client closes its
+What passes is handed on as it comes, by one event loop. The recorder (:mod:`mcp_tui.tap.http_recorder`) is a process of its
+own and gets a copy, queued before the bytes leave. Both sides of an exchange end together: when the client closes its
 connection, that of the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
 
-Each request of the client has an exchange of its own with the server (:class:`ProxiedExchange`). To act, the books ask for a
-hold, as over stdio: no answer passes until they have decided. Then they have an exchange ended in the server's place
+Each request of the client has an exchange of its own with the server (:class:`ProxiedExchange`). To act, the recorder asks
+for a hold, as over stdio: no answer passes until it has decided. Then it has an exchange ended in the server's place
 (:meth:`ProxiedExchange.answer`), its connection closed (:meth:`ProxiedExchange.close`), or a message of the tap's own sent
 (:meth:`HttpTap._post`).
 
-Records to the books, besides those of :mod:`mcp_tui.tap.relay`, with the number of an exchange: ``q`` the head of a request
-with the number of its connection, ``o`` a part of its body, ``d`` its end, ``a`` the head of the answer, ``i`` a part of its
-body, ``n`` the end of the exchange, and what broke it, ``I`` a message of the tap's own for the client, ``f`` one for the
-server that has left, with its session, as JSON. With the number of a connection ``l``: the client closed it. And ``s``:
-secrets as JSON.
+Records to the recorder, besides those of :mod:`mcp_tui.tap.relay`, with the number of an exchange: ``q`` the head of a
+request with the number of its connection, ``o`` a part of its body, ``d`` its end, ``a`` the head of the answer, ``i`` a
+part of its body, ``n`` the end of the exchange, and what broke it, ``I`` a message of the tap's own for the client, ``f``
+one for the server that has left, with its session, as JSON. With the number of a connection ``l``: the client closed it. And
+``s``: secrets as JSON.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class ClientConnection(asyncio.Protocol):
         self.tap.connections.discard(self)
         self._writable.set()
         # Told before the exchange ends because of it, or it would seem that the server had ended it.
-        self.tap.book(b"l", number=self.number)
+        self.tap.record(b"l", number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             exchange.close()
@@ -290,7 +290,7 @@ class ProxiedExchange:
         self.task = tap.spawn(self._run(), f"{self.method} {self.address.host}")
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
-        self.tap.book(kind, data, self.number)
+        self.tap.record(kind, data, self.number)
 
     # -- from the client ---------------------------------------------------------------------------------------
 
@@ -303,7 +303,7 @@ class ProxiedExchange:
         """Takes a part of the request's body."""
         self._put(b"o", data)
         if self._answers:
-            # Where a message is not in one piece, the books have its answer pass a little later.
+            # Where a message is not in one piece, the recorder has its answer pass a little later.
             self._answers.renew(data)
         self._size += len(data)
         if self._passed is not None:
@@ -377,7 +377,8 @@ class ProxiedExchange:
             for name, value in end_to_end(response.headers.raw)
         ]
         await self.tap.free.wait()
-        # Booked and handed on only outside of a hold: what the books have read when they decide is all that the client has.
+        # Recorded and handed on only outside of a hold: what the recorder has read when it decides is all that the client
+        # has.
         self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
         encoding = foreign_encoding(response.headers)
         streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
@@ -500,10 +501,10 @@ class HttpTap:
             warn("the server requires sign-in. Use mcp-tui login URL, or have the client send Authorization.")
         return renewed
 
-    # -- orders of the books -----------------------------------------------------------------------------------
+    # -- orders of the recorder -----------------------------------------------------------------------------------
 
-    def book(self, kind: bytes, data: bytes = b"", number: int = 0) -> None:
-        """Tells the books, however long nothing passed before."""
+    def record(self, kind: bytes, data: bytes = b"", number: int = 0) -> None:
+        """Records a fact, however long nothing passed before."""
         self.queue.put(kind, data, number)
         if self.queue.asleep:
             self.queue.wake()
@@ -526,7 +527,7 @@ class HttpTap:
         if "go" in order:
             self.free.set()
         elif not self.free.is_set():
-            # Books that are gone must not hold the traffic for ever.
+            # A recorder that is gone must not hold the traffic for ever.
             self._hold = asyncio.get_running_loop().call_later(HOLD, self.free.set)
         if "session" in order:
             self._keep_back(order)
@@ -569,7 +570,7 @@ class HttpTap:
             to=self.addresses.of(target, signed_in=signed_in),
             # A cancel waits for no request that is still connecting.
             urgent=True,
-            flushed=lambda: self.book(b"f", json.dumps([order["about"], order["body"]]).encode(), number),
+            flushed=lambda: self.record(b"f", json.dumps([order["about"], order["body"]]).encode(), number),
         )
 
         async def post() -> None:
@@ -577,12 +578,12 @@ class HttpTap:
             try:
                 async with exchange as response:
                     head = as_head(b"%d" % response.status_code, response.headers.raw)
-                    self.book(b"a", head, number)
+                    self.record(b"a", head, number)
                     async for data in response.aiter_raw():
-                        self.book(b"i", data, number)
+                        self.record(b"i", data, number)
             except EXPECTED as error:
                 why = self.client.failure_text(error)
-            self.book(b"n", why.encode(), number)
+            self.record(b"n", why.encode(), number)
 
         self.spawn(post(), "POST of the tap")
 
@@ -608,7 +609,7 @@ class HttpTap:
         if self._tokens is not None:
             await self._tokens.load()
             self._tokens.share_secrets(self._learn)
-        # Last: the first request is booked as well, and has the token that is stored.
+        # Last: the first request is recorded as well, and has the token that is stored.
         await self._server.start_serving()
         return own + self.addresses.path.decode("ascii")
 
@@ -622,7 +623,7 @@ class HttpTap:
         self._obeying.start()
 
     async def close(self) -> None:
-        """Ends everything; what was heard is for the books first."""
+        """Ends everything; what was received is for the recorder first."""
         if self._server is not None:
             self._server.close()
         self.queue.put(b"x")
@@ -636,7 +637,7 @@ class HttpTap:
         await self.client.close()
 
     def finish(self) -> None:
-        """Leaves the books to themselves, once :meth:`close` is done: they should end before this process does."""
+        """Leaves the recorder to itself, once :meth:`close` is done: it should end before this process does."""
         self._link.finish(self._feeding)
         self._obeying.join(HOLD)
 

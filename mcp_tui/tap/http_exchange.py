@@ -1,4 +1,4 @@
-"""The exchanges of a tap over HTTP, as its books know them: copies of what passed become frames of a session."""
+"""The exchanges of a tap over HTTP, as its recorder knows them: copies of what passed become frames of a session."""
 
 from __future__ import annotations
 

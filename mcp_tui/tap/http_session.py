@@ -1,4 +1,4 @@
-"""The books of one session of a client behind a tap over HTTP: a ledger, a journal, and a door of its own.
+"""One session of a client behind a tap over HTTP, as the recorder observes it: a ledger, a journal, and a door of its own.
 
 Ids belong to a session, so each has a ledger.
 """
@@ -56,7 +56,7 @@ class Exchange:
 
 
 class Exchanges(Protocol):
-    """The exchanges of the tap: :class:`~mcp_tui.tap.http_books.HttpBooks`, which describes all of it."""
+    """The exchanges of the tap: :class:`~mcp_tui.tap.http_recorder.HttpRecorder`, which describes all of it."""
 
     def post(
         self, left: Callable[[float], None], session: int, target: bytes, headers: Headers, body: bytes
@@ -141,7 +141,7 @@ class TappedSession(Account):
         """Notes a stream that belongs to no request."""
         self.streams.append(stream)
         for about, each in self._untold:
-            self.desk.report(about=about, exchange=stream.number, report=each, last=False)
+            self.desk.report(about=about, exchange=stream.number, tell=each, last=False)
         self._untold.clear()
 
     # -- another recorder --------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class TappedSession(Account):
         if exchange is None:
             self._untold.append((about, raw.decode()))
         number = 0 if exchange is None else exchange.number
-        self.desk.report(**kept, about=about, exchange=number, report=raw.decode(), last=last)
+        self.desk.report(**kept, about=about, exchange=number, tell=raw.decode(), last=last)
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 

@@ -35,9 +35,9 @@ def run() -> None:
 
     # One of the two, and before the first client comes.
     if kind == "http":
-        from mcp_tui.tap.http_books import HttpBooks as Recorder
+        from mcp_tui.tap.http_recorder import HttpRecorder as Recorder
     else:
-        from mcp_tui.tap.books import StdioBooks as Recorder
+        from mcp_tui.tap.stdio_recorder import StdioRecorder as Recorder
     gc.freeze()
     gc.enable()
     sys.exit(not Desk(records, orders, Recorder, door=door, caught_up=stand_back).run())

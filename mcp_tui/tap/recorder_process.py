@@ -13,7 +13,7 @@ import sys
 PROGRAM = "import sys; sys.path[:] = {path!r}; from mcp_tui.tap.recorder_main import run; run()"
 """The program of a recorder, which imports from ``path``."""
 
-NAME = "mcp_tui.tap.books"
+NAME = "mcp_tui.tap.recorder"
 """The name by which a recorder is found in a list of processes."""
 
 

@@ -1,17 +1,17 @@
-"""The relay: the process that a client starts in place of its server. It moves bytes, and acts only when the books say so.
+"""The relay: the process that a client starts in place of its server. It moves bytes, and acts on orders of the recorder.
 
 Three processes belong to a tap. This one stands where the server stood: its standard streams are the client's, its exit
 status and its signals the server's. The guard (:mod:`mcp_tui.transport.guard`, forked before) owns the server, so that it
-never outlives this process. The books (:mod:`mcp_tui.tap.books`) get a copy of every byte: they parse, keep the journal,
-and decide what has run out. Whatever becomes of them, the bytes go on.
+never outlives this process. The recorder (:mod:`mcp_tui.tap.stdio_recorder`) gets a copy of every byte: it parses, keeps the
+journal, and decides what has run out. Whatever becomes of it, the bytes continue.
 
-A chunk is put into the queue for the books before it is handed on, or an answer could overtake its request there. The queue
-never blocks: when the books are far behind, it tells them how many bytes they missed.
+A chunk is put into the queue for the recorder before it is handed on, or an answer could overtake its request there. The
+queue never blocks: when the recorder is far behind, the queue reports how many bytes it missed.
 
-To act, the books ask for a *hold*: the direction from the server stops at the end of a line, they read what came until then,
-and only then decide. So a request that was answered is never answered again. Where no line ends soon, the server is told at
-once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back, and only then, lines are looked at here:
-those of the server, and those of the client, which may use an id again.
+To act, the recorder asks for a *hold*: the direction from the server stops at the end of a line, it reads what came until
+then, and only then decides. So a request that was answered is never answered again. Where no line ends soon, the server is
+told at once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back, and only then, lines are looked at
+here: those of the server, and those of the client, which may use an id again.
 
 Records and orders are those of :mod:`mcp_tui.tap.recorder_link`.
 
@@ -44,7 +44,7 @@ STDERR = 2
 SWITCH = 0.0001
 """Seconds after which the thread that hands the records on gives way to those that move bytes, usually 5 ms."""
 HOLD = 2.0
-"""Seconds without a word of the books after which the answers wait no longer for what they decide."""
+"""Seconds without a word of the recorder after which the answers wait no longer for its decision."""
 LINE_SECONDS = 0.2
 """Seconds that a hold waits for the end of a line: what else is in flight waits as long for its limit."""
 AT_END, WITHIN, UNREAD = range(3)
@@ -122,7 +122,8 @@ class ByteStream:
             if not data:
                 break
             with self._lock:
-                # The copy first: once the bytes have left, their answer may come, and the thread of that direction books it.
+                # The copy first: once the bytes have left, their answer may come, and the thread of that direction records
+                # it.
                 self.queue.put(self.kind, data)
                 if self.answers is not None:
                     self._look_at_requests(data)
@@ -208,7 +209,7 @@ class ByteStream:
         self._lock.release()
 
     def say(self, line: bytes) -> None:
-        """Writes a message of the tap's own. The books are told so, or that it cannot be written."""
+        """Writes a message of the tap's own. The recorder is told so, or that it cannot be written."""
         with self:
             self.broken |= is_closed(self.sink)
             if not (self.ended or self.broken):
@@ -399,7 +400,7 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], 
             took, moved = monotonic(), direction.moved
 
 
-# -- orders of the books ---------------------------------------------------------------------------------------
+# -- orders of the recorder ---------------------------------------------------------------------------------------
 
 
 def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:

@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.tap.books import StdioBooks
 from mcp_tui.tap.checkpoint import WHOLE_BYTES
 from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 BLAMES: Final = (ev.Unknown, ev.Violation)
 Record = tuple[bytes, float, bytes]
@@ -147,53 +147,53 @@ def pieces(session: list[tuple[bytes, bytes]]) -> list[Record]:
 
 
 @contextmanager
-def recorder(*, again: bool = False) -> Generator[StdioBooks]:
-    """The books of a tap, without its relay."""
+def recorder(*, again: bool = False) -> Generator[StdioRecorder]:
+    """The recorder of a tap, without its relay."""
     records, orders = os.pipe(), os.pipe()
     os.set_blocking(orders[1], False)
-    desk = Desk(records[0], orders[1], StdioBooks)
+    desk = Desk(records[0], orders[1], StdioRecorder)
     desk.restoring = again
     begin = {"command": ["s"], "path": "s", "pid": 1 << 30, "max_timeout": 500, "timeout": 300, "at": 99.0}
-    books = StdioBooks(desk, {**begin, **({"again": 1} if again else {})}, 99.0)
+    recorder = StdioRecorder(desk, {**begin, **({"again": 1} if again else {})}, 99.0)
     try:
-        yield books
+        yield recorder
     finally:
-        books.end()
+        recorder.end()
         for each in (*records, *orders):
             os.close(each)
 
 
-def take(books: StdioBooks, session: list[Record]) -> None:
+def take(recorder: StdioRecorder, session: list[Record]) -> None:
     for kind, at, data in session:
-        books.record(kind, at, 0, data)
+        recorder.record(kind, at, 0, data)
 
 
-def known(books: StdioBooks) -> Any:
-    """What the books know of open requests, of their clocks, and of what the server asks."""
-    rows = [each.row for each in books.ledger.live.values()]
-    ids = [books.observer.on_wire(row.wire_id) for row in rows]
+def known(recorder: StdioRecorder) -> Any:
+    """What the recorder knows of open requests, of their clocks, and of what the server asks."""
+    rows = [each.row for each in recorder.ledger.live.values()]
+    ids = [recorder.observer.on_wire(row.wire_id) for row in rows]
     return (
         [
             (id_, row.method, row.name, row.state, row.cause, row.deadlines(), row.task_id, row.progress)
             for id_, row in zip(ids, rows, strict=True)
         ],
-        {*books.ledger.inbound.waiting},
-        books.ledger.negotiated.revision,
-        books.observer.client,
+        {*recorder.ledger.inbound.waiting},
+        recorder.ledger.negotiated.revision,
+        recorder.observer.client,
     )
 
 
-def blamed(books: StdioBooks, session: list[Record]) -> list[tuple[str, ...]]:
+def blamed(recorder: StdioRecorder, session: list[Record]) -> list[tuple[str, ...]]:
     """What is said against the server or the client while these records are taken."""
     seen: list[ev.Event] = []
-    keep = books.store.event
+    keep = recorder.store.event
 
     def event(event: ev.Event) -> None:
         seen.append(event)
         keep(event)
 
-    books.store.event = event
-    take(books, session)
+    recorder.store.event = event
+    take(recorder, session)
     return [(type(each).__name__, getattr(each, "rule", "")) for each in seen if isinstance(each, BLAMES)]
 
 

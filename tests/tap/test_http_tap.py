@@ -33,8 +33,8 @@ from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.event_pipe import CUT_EVENT, EventPipe, as_event
 from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_addresses import NAMED_TARGETS, ServerAddresses
-from mcp_tui.tap.http_books import HttpBooks
 from mcp_tui.tap.http_heads import as_head
+from mcp_tui.tap.http_recorder import HttpRecorder
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.recorder_link import AWAY, RECORD
 from mcp_tui.tap.recorder_process import RecorderProcess
@@ -43,7 +43,7 @@ from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
 from tests.cli.running import MCP_TUI, running
 from tests.servers.http_scripted import Call, HttpScript, Script, is_rpc, served
-from tests.tap.test_tap import NOBODY, books_of, is_there
+from tests.tap.test_tap import NOBODY, is_there, recorder_of
 from tests.waiting import HANG, turns, until
 
 HANDSHAKE: Final = {
@@ -161,7 +161,7 @@ class RecorderThread(RecorderProcess):
         (its_records, self.records), (self.orders, its_orders) = os.pipe(), os.pipe()
         os.set_blocking(self.records, False)
         self.kind, self.session, self.pid = "http", "", NOBODY
-        self.thread = Thread(target=Desk(its_records, its_orders, HttpBooks).run)
+        self.thread = Thread(target=Desk(its_records, its_orders, HttpRecorder).run)
         self.thread.start()
 
 
@@ -269,7 +269,7 @@ async def test_requests_and_events_pass_as_they_come():
     assert b"aaaabbbb" not in b"".join(each.paths[0].read_bytes() for each in journals(journal_folder()))
 
 
-async def test_what_is_compressed_passes_so_and_is_read_by_the_books():
+async def test_what_is_compressed_passes_so_and_is_read_by_the_recorder():
     async def work(call: Call) -> None:
         body = gzip.compress(
             json.dumps({"jsonrpc": "2.0", "id": call.id, "result": {"content": []}}).encode()
@@ -811,7 +811,7 @@ def _gap(kind: bytes) -> tuple[bytes, bytes]:
 
 
 def _keep(*told: tuple[bytes, bytes]) -> None:
-    """Keeps books of exchanges, each of which begins with the head of a request; bodies of responses are of the first."""
+    """Records exchanges, each of which begins with the head of a request; bodies of responses are of the first."""
     (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
     begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "version": recorder_link.VERSION}
     number = 0
@@ -820,7 +820,7 @@ def _keep(*told: tuple[bytes, bytes]) -> None:
         of = 1 if kind in (b"i", b"g") else number
         os.write(records, RECORD.pack(kind, 1.0, of, len(data)) + data)
     os.close(records)
-    assert Desk(its_records, its_orders, HttpBooks).run()
+    assert Desk(its_records, its_orders, HttpRecorder).run()
     os.close(orders)
 
 
@@ -928,7 +928,7 @@ async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back()
         assert b'"x"' in await stream.chunk()
         await _at_door({"ask": "cancel", "id": "8"}, lambda told: told.get("signal") == "notification")
         assert b"cancelled by a person" in await stream.chunk()
-        # What a client asks for again, by the same id, passes before the books know of it: they are told later.
+        # What a client asks for again, by the same id, passes before the recorder knows of it, which comes later.
         await call(8, "tools/call", {"name": "quick"})
         assert b'"result"' in await stream.chunk()
     assert [each.kind for each in _of(ev.Late)] == [ev.Kind.RESULT]
@@ -948,7 +948,7 @@ async def test_what_a_client_asks_for_by_an_id_of_an_ended_call_passes():
         peer = await tap.call(9)
         await _at_door({"ask": "cancel", "id": "9"}, lambda told: "signal" in told)
         assert (await peer.answer())["error"]["code"] == -32800
-        # Before the books know of it: they are told later.
+        # Before the recorder knows of it, which comes later.
         assert (await (await tap.call(9)).answer())["result"] == {}
 
 
@@ -1008,7 +1008,7 @@ async def test_a_client_that_waits_without_a_stream_is_told_on_the_next_one():
 
 
 @pytest.mark.parametrize("media", ["application/json", "text/event-stream"])
-async def test_what_cannot_be_decompressed_passes_and_ends_no_books(media: str):
+async def test_what_cannot_be_decompressed_passes_and_ends_no_recorder(media: str):
     async def work(call: Call) -> None:
         await call.respond(200, b"no gzip", media, {"Content-Encoding": "gzip"})
 
@@ -1068,14 +1068,14 @@ async def test_the_user_of_the_url_is_sent_and_no_secret_is_recorded():
     assert [each for each in secrets if each.rpartition(" ")[2].encode() in recorded[-1]] == []
 
 
-async def test_the_traffic_goes_on_when_the_books_fail(
+async def test_the_traffic_goes_on_when_the_recorder_fails(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     def fails(*_: object, **__: object) -> None:
         raise ValueError("\x1b[31mplanted")
 
     async with _tapped(served("2026-07-28", Call.answer)) as tap:
-        monkeypatch.setattr("mcp_tui.tap.http_books.messages.parse", fails)
+        monkeypatch.setattr("mcp_tui.tap.http_recorder.messages.parse", fails)
         for id in (1, 2):
             assert (await (await tap.call(id, modern=True)).answer())["id"] == id
         await until(lambda: len(_of(ev.Completed)) == 2)  # by another one, in a process of its own
@@ -1084,8 +1084,8 @@ async def test_the_traffic_goes_on_when_the_books_fail(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
-@pytest.mark.parametrize("killed", ["books", "tap"])
-async def test_the_traffic_outlives_the_books_and_nothing_outlives_the_tap(killed: str):
+@pytest.mark.parametrize("killed", ["recorder", "tap"])
+async def test_the_traffic_outlives_the_recorder_and_nothing_outlives_the_tap(killed: str):
     async with HttpScript(served("2026-07-28", Call.answer)) as server, asyncio.timeout(HANG):
         command = [*MCP_TUI, "tap", "--http", "0", server.url]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -1094,10 +1094,10 @@ async def test_the_traffic_outlives_the_books_and_nothing_outlives_the_tap(kille
             tap = Tapped(None, server, url)
             assert (await (await tap.call(1, modern=True)).answer())["id"] == 1
             await until(lambda: _of(ev.Completed))
-            books = books_of(process.pid)
-            os.kill(books if killed == "books" else process.pid, signal.SIGKILL)
-            await until(lambda: not is_there(books))
-            if killed == "books":
+            recorder = recorder_of(process.pid)
+            os.kill(recorder if killed == "recorder" else process.pid, signal.SIGKILL)
+            await until(lambda: not is_there(recorder))
+            if killed == "recorder":
                 said = f"mcp-tui tap: the recorder was killed by signal 9. {AWAY}\n"
                 assert await asyncio.to_thread(process.stderr.readline) == said
                 assert (await (await tap.call(2, modern=True)).answer())["id"] == 2
@@ -1105,7 +1105,7 @@ async def test_the_traffic_outlives_the_books_and_nothing_outlives_the_tap(kille
                 process.terminate()
             tap.close()
     await until(lambda: bool(_of(ev.Disconnected)))
-    lost = "the tap was ended" if killed == "books" else "the tap was killed"
+    lost = "the tap was ended" if killed == "recorder" else "the tap was killed"
     assert [each.detail for each in _of(ev.Disconnected)] == [lost]
 
 
@@ -1124,7 +1124,7 @@ async def test_a_call_keeps_its_limit_when_the_recorder_is_killed():
             await tap.shake_hands()
             peer = await tap.call("c")
             await server.until(is_rpc("tools/call"))
-            os.kill(books_of(process.pid), signal.SIGKILL)
+            os.kill(recorder_of(process.pid), signal.SIGKILL)
             answer = await peer.answer()
             assert (answer["id"], answer["error"]["code"]) == ("c", -32001)
             cancel = await server.until(is_rpc("notifications/cancelled"))

@@ -21,7 +21,7 @@ from mcp_tui.live.doors import doors
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.recorder_link import AWAY, warn_of_full_disk
 from tests.cli.running import run
-from tests.tap.test_tap import OBEDIENT, Client, books_of, planted, recorded, tap
+from tests.tap.test_tap import OBEDIENT, Client, planted, recorded, recorder_of, tap
 from tests.waiting import HANG, wait
 
 HEAVY: Final = {
@@ -152,7 +152,7 @@ def test_a_call_in_flight_can_be_cancelled_after_its_recorder(how: signal.Signal
         client.call("silent", "silent")
         wait(lambda: [each["id"] for each in in_flight()] == ["silent"])
         (row,) = in_flight()
-        os.kill(books_of(client.process.pid), how)
+        os.kill(recorder_of(client.process.pid), how)
         assert ("was stopped" if how == signal.SIGSTOP else "was killed") in client.complaint()
         wait(lambda: [each["id"] for each in in_flight()] == ["silent"])
         assert in_flight()[0]["session"] == row["session"]
@@ -212,7 +212,7 @@ def test_each_call_is_answered_once_wherever_the_recorder_is_killed(seed: int):
             text = "x" * chance.choice((0, 0, 100, 50_000))
             client.call(number, chance.choice(("any", "any", "any", "silent")), text=text)
             if number == kill_at:
-                os.kill(books_of(client.process.pid), signal.SIGKILL)
+                os.kill(recorder_of(client.process.pid), signal.SIGKILL)
             if chance.random() < 0.1:
                 sleep(chance.random() / 10)
         wait(lambda: len(got) == len(calls))

@@ -528,7 +528,7 @@ def test_the_traffic_goes_on_when_the_recorder_ends_and_it_is_started_again_once
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
         for said in (AWAY, f"again. {GONE}"):
-            recorder = books_of(client.process.pid)
+            recorder = recorder_of(client.process.pid)
             os.kill(recorder, signal.SIGKILL)
             wait(lambda pid=recorder: not is_there(pid))
             for number in range(3):
@@ -541,11 +541,11 @@ def test_the_traffic_goes_on_when_the_recorder_ends_and_it_is_started_again_once
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
-def test_books_that_are_told_to_end_write_what_comes():
+def test_a_recorder_that_is_told_to_end_writes_what_comes():
     with _client(tap(code=COPY)) as client:
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
-        os.kill(books_of(client.process.pid), signal.SIGTERM)
+        os.kill(recorder_of(client.process.pid), signal.SIGTERM)
         client.write(id=2, method="ping")
         assert client.read()["id"] == 2
         assert client.end() == 0
@@ -564,7 +564,7 @@ def test_what_the_recorder_missed_is_told_though_nothing_comes_behind_it():
     assert (RECORD.unpack(head)[0], what) == (b"g", b"i" + (5).to_bytes(8, "big"))
 
 
-def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
+def test_a_recorder_that_is_behind_a_flood_ends_a_call_whose_limit_ran_out():
     recorder = RecorderProcess("stdio")
     os.set_blocking(recorder.records, True)
     note = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"on"}}\n' * 500
@@ -574,7 +574,7 @@ def test_books_that_are_behind_a_flood_end_a_call_whose_limit_ran_out():
         write(recorder.records, RECORD.pack(kind, at, number, len(data)) + data)
 
     def flood() -> None:
-        while not done.is_set():  # always more than the books have read
+        while not done.is_set():  # always more than the recorder has read
             put(b"i", note, monotonic())
 
     began = monotonic() - 5
@@ -613,14 +613,14 @@ def test_a_recorder_of_another_version_says_so_and_ends():
         os.close(each)
 
 
-def books_of(tap: int) -> int:
-    """The process with the books of a tap."""
+def recorder_of(tap: int) -> int:
+    """The recorder of a tap."""
 
     def fits(pid: int) -> bool:
         with suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-            return b"mcp_tui.tap.books" in words and parent == tap
+            return b"mcp_tui.tap.recorder" in words and parent == tap
         return False
 
     def found() -> list[int]:
@@ -653,7 +653,7 @@ def test_what_a_server_says_last_is_recorded_however_late():
         ("exception in a hold", "the recorder failed (ValueError planted)"),
     ],
 )
-def test_the_traffic_goes_on_when_the_books_fail(fault: str, said: str):
+def test_the_traffic_goes_on_when_the_recorder_fails(fault: str, said: str):
     hold = fault == "exception in a hold"
     where, what = ("tap.account", "Account.tick") if hold else ("protocol.observing", "Observer.sent")
     fails = f"from mcp_tui.{where} import *\ndef fails(*_, **__):\n    raise ValueError('planted')\n{what} = fails"

@@ -59,7 +59,7 @@ def judge(client: Sequence[str], folder: Path) -> str:
             return f"the bytes {what} differ"
         if len(outside) != len(kept(folder, "alone", end)):
             return "it starts another number of servers"
-    for _ in range(SECONDS):  # the books of a tap may end after it
+    for _ in range(SECONDS):  # the recorder of a tap may end after it
         if any(b"tools/call" in exported(each) for each in (folder / "state" / "journal").glob("*.jsonl")):
             return ""
         sleep(1)

@@ -1,4 +1,4 @@
-"""The books of a tap over HTTP: copies of what passed become frames, and the frames belong to sessions."""
+"""The recorder of a tap over HTTP: copies of what passed become frames, and the frames belong to sessions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ AGAIN_NUMBERS: Final = 1 << 30
 """Numbers of these that the first recorder may have used."""
 
 
-class HttpBooks:
-    """The books of one tap. ``begin`` are its options, and the URL of the server."""
+class HttpRecorder:
+    """The recorder of one tap. ``begin`` are its options, and the URL of the server."""
 
     def __init__(self, desk: Desk, begin: dict[str, Json], _at: float) -> None:
         self.desk = desk

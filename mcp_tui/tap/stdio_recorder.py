@@ -1,4 +1,4 @@
-"""The books of a tap over stdio: what its relay moves becomes frames, events, and a journal, by the ledger as everywhere."""
+"""The recorder of a tap over stdio: copies of what its relay moves become frames, events, and a journal."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED
 """What a client takes for the answer."""
 
 
-class StdioBooks(Account):
-    """The books of the one session of a tap over stdio. ``begin`` are its options, and its server."""
+class StdioRecorder(Account):
+    """The recorder of the one session of a tap over stdio. ``begin`` are its options, and its server."""
 
     def __init__(self, desk: Desk, begin: dict[str, Json], at: float) -> None:
         chosen = settings.load().settings
@@ -273,7 +273,7 @@ class StdioBooks(Account):
         token = self.observer.token_of(row)
         # One order for both: between two, the late answer could pass.
         line, id_ = messages.encode(told).decode() + "\n", told["id"]
-        self.desk.report(about=[0, id_], keep=id_, token=token, report=line)
+        self.desk.report(about=[0, id_], keep=id_, token=token, tell=line)
 
     def event(self, event: ev.Event) -> None:
         """Keeps an event. An answer that comes before the client was told of the cancel has passed, and stands for it."""
@@ -285,7 +285,7 @@ class StdioBooks(Account):
                 self.event(ev.Note(at=event.at, text=text))
 
     def line_ended(self, at: float) -> bytes:
-        """Says so; the books go on with the line as the server has it."""
+        """Notes it; the recorder continues with the line as the server has it."""
         text = "the server stopped within a line: it was ended for the client, which gets it whole if the rest comes"
         self.event(ev.Note(at=at, text=text))
         return self._framers[b"i"].unfinished
