@@ -22,7 +22,7 @@ from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, Reques
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tap.checkpoint import Checkpoint
-from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.recorder_loop import RecorderLoop
 
 UNSEEN: Final = "the tap did not see whether it was answered"
 
@@ -42,8 +42,10 @@ class Account(Onlooker, ABC):
     number = 0
     """That of the session among those of the tap."""
 
-    def __init__(self, desk: Desk, transport: str, store: Store, name: str, begin: dict[str, Json]) -> None:
-        self.desk = desk
+    def __init__(
+        self, loop: RecorderLoop, transport: str, store: Store, name: str, begin: dict[str, Json]
+    ) -> None:
+        self.loop = loop
         # An own request of the recorder before may still be answered.
         own_id = f"{OWN_PREFIX}again-{{}}" if begin.get("again") else OWN_ID
         self.ledger = Ledger(self, transport=transport, observes=True, own_id=own_id)
@@ -66,7 +68,7 @@ class Account(Onlooker, ABC):
     def report(self) -> None:
         """Says what became of the journal since the last time."""
         for problem in self.store.problems[self._problems :]:
-            self.desk.warn(f"{problem}. The traffic continues.")
+            self.loop.warn(f"{problem}. The traffic continues.")
         self._problems = len(self.store.problems)
 
     def end(self) -> None:
@@ -116,11 +118,11 @@ class Account(Onlooker, ABC):
         """Opens the control socket, if there can be one, or takes one that is open."""
         with suppress(OSError):
             self._socket = ControlSocket(
-                self.desk,
+                self.loop,
                 self.ledger,
                 summary=self._summary,
                 cancel=self._cancel,
-                certain=self.desk.certain,
+                certain=self.loop.certain,
                 door=door,
             )
 
@@ -153,11 +155,11 @@ class Account(Onlooker, ABC):
         """Keeps an event. A cancel that is not the client's own is told to it."""
         self.store.event(event)
         self.checkpoint.event(event)
-        self.desk.changed()
+        self.loop.changed()
         match event:
             case ev.CancelRequested(id=id_, cause=cause, reason=reason) if cause is not Cause.CLIENT:
                 row = self.ledger.row(id_)
-                if not self.desk.restoring:
+                if not self.loop.restoring:
                     self._decide(row, event.at, cause, reason)
                 told = self.observer.answer_for(row, cause, reason, records=self.store.is_written)
                 if told is not None:
@@ -175,15 +177,15 @@ class Account(Onlooker, ABC):
         """Has a decision recorded before anything of it is done: another recorder has to know of it."""
         wire = self.observer.on_wire(row.wire_id)
         decision: list[Json] = [self.number, wire, at, cause.value, reason]
-        self.desk.order(decided=messages.encode(decision).decode())
+        self.loop.order(decided=messages.encode(decision).decode())
 
     def decided(self, at: float, data: bytes) -> None:
         """Notes a decision; what the recorder before decided is decided again."""
         decision: Any = messages.read_json(data)
         _, wire, cancelled_at, cause, reason = decision
-        row = self.on_wire(wire, is_open=self.desk.restoring)
+        row = self.on_wire(wire, is_open=self.loop.restoring)
         if row is not None:
-            if self.desk.restoring:
+            if self.loop.restoring:
                 self.ledger.cancel(row.id, Cause(cause), reason, at=cancelled_at)
                 self.ledger.perform()
             self.checkpoint.add(row.id, b"D", at, data)
@@ -199,8 +201,8 @@ class Account(Onlooker, ABC):
     def answered_by_tap(self, frame: Frame | Batch, at: float, data: bytes, number: int = 0) -> None:
         """Notes that the client got a message of the tap's own."""
         if isinstance(frame, messages.ResponseFrame):
-            if self.desk.restoring:
-                self.desk.withdraw(self.number, frame.id)
+            if self.loop.restoring:
+                self.loop.withdraw(self.number, frame.id)
             row = self.on_wire(frame.id)
             if row is not None:
                 self.checkpoint.add(row.id, b"I", at, data, number)

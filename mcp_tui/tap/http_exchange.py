@@ -170,7 +170,7 @@ class Record(Exchange):
         """Makes it one of a session."""
         self.session = session
         if session is not None and session.keeps_back:
-            self._sessions.desk.order(session=session.number, of=[self.number])
+            self._sessions.loop.order(session=session.number, of=[self.number])
 
     def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:
         """Takes the revision from the headers, where the tap did not hear the handshake."""

@@ -10,11 +10,11 @@ from typing import Any, Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, RequestFrame, as_object
-from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.http_exchange import Record, cancel_over
 from mcp_tui.tap.http_heads import Headers, read_head
 from mcp_tui.tap.http_session import TappedSession
 from mcp_tui.tap.http_sessions import HttpSessions
+from mcp_tui.tap.recorder_loop import RecorderLoop
 
 OWN_NUMBERS: Final = 1 << 31
 """The first number of an exchange of the tap's own; those of clients are smaller."""
@@ -26,9 +26,9 @@ AGAIN_NUMBERS: Final = 1 << 30
 class HttpRecorder:
     """The recorder of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, desk: Desk, begin: dict[str, Json], _at: float) -> None:
-        self.desk = desk
-        self._sessions = HttpSessions(desk, self, begin)
+    def __init__(self, loop: RecorderLoop, begin: dict[str, Json], _at: float) -> None:
+        self.loop = loop
+        self._sessions = HttpSessions(loop, self, begin)
         self.over = False
         self._records: dict[int, Record] = {}
         """The open exchanges."""
@@ -73,7 +73,7 @@ class HttpRecorder:
                 record = self._records.get(number)
                 if record is not None and record.session is not None:
                     record.session.answered_by_tap(messages.parse(data), at, data, number)
-            case b"f" if self.desk.restoring:
+            case b"f" if self.loop.restoring:
                 self._has_left_before(number, at, data)
             case b"s":
                 self._sessions.learn(messages.read_json(data))
@@ -116,7 +116,7 @@ class HttpRecorder:
             return
         record = self._records.setdefault(number, Record(self._sessions, number))
         record.session = session
-        said = self.desk.said(session.number, frame)
+        said = self.loop.said(session.number, frame)
         if said is not None:
             self._records.pop(said[0]["post"], None)
             session.has_said(said[1], frame)
@@ -211,7 +211,7 @@ class HttpRecorder:
         """Has a message of the tap's own sent; returns its exchange."""
         record = Record(self._sessions, next(self._own_numbers), target=target, left=left)
         self._records[record.number] = record
-        self.desk.say(
+        self.loop.say(
             post=record.number,
             about=session,
             target=target.decode("latin-1"),

@@ -20,8 +20,8 @@ from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.protocol.states import LISTEN
 from mcp_tui.tap.account import Account
 from mcp_tui.tap.checkpoint import FROM_CLIENT
-from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.http_heads import Headers
+from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.transport.errors import STOPPING
 
 OF_ONE_MESSAGE: Final = (
@@ -69,7 +69,7 @@ class TappedSession(Account):
 
     def __init__(
         self,
-        desk: Desk,
+        loop: RecorderLoop,
         exchanges: Exchanges,
         number: int,
         store: Store,
@@ -78,7 +78,7 @@ class TappedSession(Account):
         name: str,
         begin: dict[str, Json],
     ) -> None:
-        super().__init__(desk, "http", store, name, begin)
+        super().__init__(loop, "http", store, name, begin)
         self._all = exchanges
         self.number = number
         self.began = began
@@ -114,7 +114,7 @@ class TappedSession(Account):
         self.ledger.closed(detail, at=at, expected=expected)
         self.ledger.perform()
         if self.keeps_back:
-            self.desk.order(session=self.number, over=True)
+            self.loop.order(session=self.number, over=True)
         self.end()
 
     def becomes_sse(self, stream: Exchange, target: bytes) -> None:
@@ -132,16 +132,16 @@ class TappedSession(Account):
         held = [each for each in (*self.streams, *listening) if each is not None]
         if held:
             self.event(ev.Note(at=at, text=f"{STOPPING}; its stream is closed"))
-            self.desk.warn(f"{STOPPING}. The stream is closed, so that the server can end.")
+            self.loop.warn(f"{STOPPING}. The stream is closed, so that the server can end.")
         for each in held:
-            self.desk.order(exchange=each.number, close=True)
+            self.loop.order(exchange=each.number, close=True)
         return True
 
     def opens(self, stream: Exchange) -> None:
         """Notes a stream that belongs to no request."""
         self.streams.append(stream)
         for about, each in self._untold:
-            self.desk.report(about=about, exchange=stream.number, tell=each, last=False)
+            self.loop.report(about=about, exchange=stream.number, tell=each, last=False)
         self._untold.clear()
 
     # -- another recorder --------------------------------------------------------------------------------------
@@ -195,8 +195,8 @@ class TappedSession(Account):
 
     def let_pass(self, id: object) -> None:
         """Lets the answer to a request pass again."""
-        if self.keeps_back and not self.desk.restoring:  # else it may have been kept back again
-            self.desk.order(**{"session": self.number, "pass": id})
+        if self.keeps_back and not self.loop.restoring:  # else it may have been kept back again
+            self.loop.order(**{"session": self.number, "pass": id})
 
     # -- messages of the tap's own -----------------------------------------------------------------------------
 
@@ -250,13 +250,13 @@ class TappedSession(Account):
         if exchange is None:
             self._untold.append((about, raw.decode()))
         number = 0 if exchange is None else exchange.number
-        self.desk.report(**kept, about=about, exchange=number, tell=raw.decode(), last=last)
+        self.loop.report(**kept, about=about, exchange=number, tell=raw.decode(), last=last)
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """POSTs it."""
-        self.desk.say(**self._kept_back(id, None))
+        self.loop.say(**self._kept_back(id, None))
         self._post(message, method, id=id, cancels=None)
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
@@ -275,4 +275,4 @@ class TappedSession(Account):
         """Closes the connection to the server that a request has for itself."""
         exchange = self.exchanges.get(id)
         if exchange is not None:
-            self.desk.report(exchange=exchange.number, close=True)
+            self.loop.report(exchange=exchange.number, close=True)

@@ -20,9 +20,9 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
-from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.http_heads import Headers
 from mcp_tui.tap.http_session import Exchange, Exchanges, TappedSession
+from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.targets import HttpTarget
@@ -60,8 +60,8 @@ def _distance(session: TappedSession, id_: object) -> float:
 class HttpSessions:
     """The sessions of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, desk: Desk, exchanges: Exchanges, begin: dict[str, Json]) -> None:
-        self.desk = desk
+    def __init__(self, loop: RecorderLoop, exchanges: Exchanges, begin: dict[str, Json]) -> None:
+        self.loop = loop
         self._exchanges = exchanges
         self._target = HttpTarget(
             url=messages.as_text(begin["url"]), name=messages.as_text(begin.get("name"))
@@ -157,11 +157,11 @@ class HttpSessions:
         self._all = self.accounts
         for each in self._all[: max(0, len(self._all) - SESSIONS + 1)]:
             each.close("nothing happened in it for long", expected=True, at=at)
-        store = self.desk.open_store(self._target, self._chosen, self._begin, at)
+        store = self.loop.open_store(self._target, self._chosen, self._begin, at)
         store.learn(self.secrets)
         self.count = max(self.count, number) if number else self.count + 1
         session = TappedSession(
-            self.desk,
+            self.loop,
             self._exchanges,
             number or self.count,
             store,
@@ -170,7 +170,7 @@ class HttpSessions:
             self._target.name or self.address.host,
             self._begin,
         )
-        if not self.desk.restoring:
+        if not self.loop.restoring:
             self.open_door(session)
         self._all.append(session)
         return session

@@ -31,7 +31,7 @@ def run() -> None:
     spare_modules()
     # Before most imports, so that whoever looks for running sessions finds this one.
     door = _door(session) if kind == "stdio" else None
-    from mcp_tui.tap.desk import Desk
+    from mcp_tui.tap.recorder_loop import RecorderLoop
 
     # One of the two, and before the first client comes.
     if kind == "http":
@@ -40,7 +40,7 @@ def run() -> None:
         from mcp_tui.tap.stdio_recorder import StdioRecorder as Recorder
     gc.freeze()
     gc.enable()
-    sys.exit(not Desk(records, orders, Recorder, door=door, caught_up=stand_back).run())
+    sys.exit(not RecorderLoop(records, orders, Recorder, door=door, caught_up=stand_back).run())
 
 
 def _door(session: str) -> Door | None:

@@ -10,8 +10,8 @@ queue never blocks: when the recorder is far behind, the queue reports how many 
 
 To act, the recorder asks for a *hold*: the direction from the server stops at the end of a line, it reads what came until
 then, and only then decides. So a request that was answered is never answered again. Where no line ends soon, the server is
-told at once and the client later (:mod:`mcp_tui.tap.desk`). While answers are kept back, and only then, lines are looked at
-here: those of the server, and those of the client, which may use an id again.
+told at once and the client later (:mod:`mcp_tui.tap.recorder_loop`). While answers are kept back, and only then, lines are
+looked at here: those of the server, and those of the client, which may use an id again.
 
 Records and orders are those of :mod:`mcp_tui.tap.recorder_link`.
 

@@ -21,7 +21,7 @@ from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
 from mcp_tui.tap.account import Account, salvaged
 from mcp_tui.tap.checkpoint import FROM_CLIENT
-from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.server_end import ServerEnd
 from mcp_tui.transport.errors import exit_text
 from mcp_tui.transport.guard import end_group
@@ -45,14 +45,14 @@ ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED
 class StdioRecorder(Account):
     """The recorder of the one session of a tap over stdio. ``begin`` are its options, and its server."""
 
-    def __init__(self, desk: Desk, begin: dict[str, Json], at: float) -> None:
+    def __init__(self, loop: RecorderLoop, begin: dict[str, Json], at: float) -> None:
         chosen = settings.load().settings
         command = tuple(map(str, begin["command"]))
         named_so = {name: value for name, value in os.environ.items() if is_secret_name(name)}
         secret = {name: value for name, value in named_so.items() if name not in FOLDERS}
         target = StdioTarget(command=command, env=secret, name=str(begin.get("name") or ""))
-        store = desk.open_store(target, chosen, begin, at)
-        super().__init__(desk, "stdio", store, target.name or Path(command[0]).name, begin)
+        store = loop.open_store(target, chosen, begin, at)
+        super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin)
         self.over = False
         self.accounts = (self,)
         self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in (b"o", b"i", b"e")}
@@ -67,7 +67,7 @@ class StdioRecorder(Account):
         """The process id of the server, and of its group."""
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
         self._opens_door = chosen.reachable
-        if not desk.restoring:
+        if not loop.restoring:
             self._open_door()
 
     # -- records ---------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class StdioRecorder(Account):
         frame = messages.parse(raw)
         out = kind == b"O"
         self.checkpoint.begin()
-        if self.desk.restoring and out:
+        if self.loop.restoring and out:
             self._done(frame)
         seq = self.frame("out" if out else "in", raw, frame, at=at, own=True)
         if out and isinstance(frame, messages.NotificationFrame):
@@ -179,13 +179,13 @@ class StdioRecorder(Account):
 
     def _done(self, frame: Frame | Batch) -> None:
         """Notes that the recorder before had a message written, or tried to: that is not done again."""
-        if (said := self.desk.said(0, frame)) is not None:
+        if (said := self.loop.said(0, frame)) is not None:
             self.has_said(said[1], frame)
 
     def _unwritten(self, data: bytes, at: float) -> None:
         """Notes a message of the tap's own that the server cannot get: it, or the client, has closed its stdin."""
         frame, why = messages.parse(data.rstrip(b"\n")), "the server's stdin is closed"
-        if self.desk.restoring:
+        if self.loop.restoring:
             self._done(frame)
         if isinstance(frame, messages.RequestFrame):
             self.ledger.refused(frame.id, why, at=at)
@@ -242,7 +242,7 @@ class StdioRecorder(Account):
 
     def _open_door(self) -> None:
         if self._opens_door:
-            self.open_door(self.desk.door)
+            self.open_door(self.loop.door)
 
     def killed(self, at: float) -> None:
         """Ends a server whose tap was killed, if its guard was killed too and could not."""
@@ -273,14 +273,14 @@ class StdioRecorder(Account):
         token = self.observer.token_of(row)
         # One order for both: between two, the late answer could pass.
         line, id_ = messages.encode(told).decode() + "\n", told["id"]
-        self.desk.report(about=[0, id_], keep=id_, token=token, tell=line)
+        self.loop.report(about=[0, id_], keep=id_, token=token, tell=line)
 
     def event(self, event: ev.Event) -> None:
         """Keeps an event. An answer that comes before the client was told of the cancel has passed, and stands for it."""
         super().event(event)
         if isinstance(event, ev.Late) and event.kind in ANSWERING_KINDS:
             id_ = self.observer.on_wire(self.ledger.row(event.id).wire_id)
-            if self.desk.withdraw(0, id_):
+            if self.loop.withdraw(0, id_):
                 text = f"the client got this answer to {id_}, whose line had begun before the cancel, and no error"
                 self.event(ev.Note(at=event.at, text=text))
 
@@ -292,9 +292,9 @@ class StdioRecorder(Account):
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Has the relay do it."""
-        self.desk.say(say=messages.encode(message).decode() + "\n", keep=id)
+        self.loop.say(say=messages.encode(message).decode() + "\n", keep=id)
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
         """Has the relay do it."""
         self._leaving.append(id)
-        self.desk.say(say=messages.encode(message).decode() + "\n")
+        self.loop.say(say=messages.encode(message).decode() + "\n")

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.checkpoint import WHOLE_BYTES
-from mcp_tui.tap.desk import Desk
+from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 BLAMES: Final = (ev.Unknown, ev.Violation)
@@ -151,10 +151,10 @@ def recorder(*, again: bool = False) -> Generator[StdioRecorder]:
     """The recorder of a tap, without its relay."""
     records, orders = os.pipe(), os.pipe()
     os.set_blocking(orders[1], False)
-    desk = Desk(records[0], orders[1], StdioRecorder)
-    desk.restoring = again
+    loop = RecorderLoop(records[0], orders[1], StdioRecorder)
+    loop.restoring = again
     begin = {"command": ["s"], "path": "s", "pid": 1 << 30, "max_timeout": 500, "timeout": 300, "at": 99.0}
-    recorder = StdioRecorder(desk, {**begin, **({"again": 1} if again else {})}, 99.0)
+    recorder = StdioRecorder(loop, {**begin, **({"again": 1} if again else {})}, 99.0)
     try:
         yield recorder
     finally:
@@ -206,7 +206,7 @@ def test_wherever_a_session_is_cut_the_next_recorder_goes_on(name: str):
             take(first, session[:cut])
             for each in first.needed():
                 second.restore(*each)
-            second.desk.restoring = False
+            second.loop.restoring = False
             second.restored(session[cut - 1][1], "it ended")
             assert known(second) == known(whole), cut
             against = blamed(whole, session[cut:])

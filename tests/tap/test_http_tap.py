@@ -29,7 +29,6 @@ from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.http_access import HttpAccess
 from mcp_tui.tap import recorder_link
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
-from mcp_tui.tap.desk import Desk
 from mcp_tui.tap.event_pipe import CUT_EVENT, EventPipe, as_event
 from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_addresses import NAMED_TARGETS, ServerAddresses
@@ -37,6 +36,7 @@ from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.http_recorder import HttpRecorder
 from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.recorder_link import AWAY, RECORD
+from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.transport import http_client
 from mcp_tui.transport.base import Challenge, RequestToken
@@ -161,7 +161,7 @@ class RecorderThread(RecorderProcess):
         (its_records, self.records), (self.orders, its_orders) = os.pipe(), os.pipe()
         os.set_blocking(self.records, False)
         self.kind, self.session, self.pid = "http", "", NOBODY
-        self.thread = Thread(target=Desk(its_records, its_orders, HttpRecorder).run)
+        self.thread = Thread(target=RecorderLoop(its_records, its_orders, HttpRecorder).run)
         self.thread.start()
 
 
@@ -820,7 +820,7 @@ def _keep(*told: tuple[bytes, bytes]) -> None:
         of = 1 if kind in (b"i", b"g") else number
         os.write(records, RECORD.pack(kind, 1.0, of, len(data)) + data)
     os.close(records)
-    assert Desk(its_records, its_orders, HttpRecorder).run()
+    assert RecorderLoop(its_records, its_orders, HttpRecorder).run()
     os.close(orders)
 
 

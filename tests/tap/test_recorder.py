@@ -101,7 +101,7 @@ for line in sys.stdin:
 """
 """A server that answers a call of ``silent`` never, and one of ``late`` before a ping, which tells what was cancelled."""
 
-DIES: Final = """import mcp_tui.tap.desk as d, mcp_tui.tap.pipes as p, os, signal, sys
+DIES: Final = """import mcp_tui.tap.recorder_loop as d, mcp_tui.tap.pipes as p, os, signal, sys
 real = p.write
 def write(sink, data):
     real(sink, data)

@@ -1,4 +1,4 @@
-"""The desk: the process in which a tap is recorded, with the pipes from and to its relay.
+"""The main loop of the recorder, a process of its own, with the pipes from and to its relay.
 
 It may lag behind the bytes. What must not be decided on old news (has this request run out, or was it answered meanwhile?)
 is decided in a hold, for which the relay stops the answers for a moment. So is whatever the tap itself says.
@@ -98,14 +98,14 @@ class Recorder(Protocol):
         """Notes that the relay is gone without a word."""
 
 
-class Desk:
+class RecorderLoop:
     """Runs the recorder that ``begun`` returns for the options of a tap."""
 
     def __init__(
         self,
         records: int,
         orders: int,
-        begun: Callable[[Desk, dict[str, Json], float], Recorder],
+        begun: Callable[[RecorderLoop, dict[str, Json], float], Recorder],
         *,
         door: doors.Door | None = None,
         caught_up: Callable[[], object] = lambda: None,
