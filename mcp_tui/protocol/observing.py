@@ -71,7 +71,7 @@ def _unanswered(row: Request) -> bool:
 class Onlooker:
     """The actions of a ledger that observes: its client does all that by itself, or not.
 
-    :class:`~mcp_tui.tap.account.Account` acts all the same where a tap does something.
+    :class:`~mcp_tui.tap.observed_session.Account` acts all the same where a tap does something.
     """
 
     def nothing(self, *_: Any, **__: Any) -> None:

@@ -15,7 +15,8 @@ class LedgerPort(Protocol):
 
     :class:`~mcp_tui.client.client.Client` implements them; those about questions are methods of
     :class:`~mcp_tui.client.interactions.Interactions`. Of a ledger that observes somebody else's client they do nothing
-    (:class:`~mcp_tui.protocol.observing.Onlooker`), except where a tap acts (:class:`~mcp_tui.tap.account.Account`).
+    (:class:`~mcp_tui.protocol.observing.Onlooker`), except where a tap acts
+    (:class:`~mcp_tui.tap.observed_session.ObservedSession`).
     """
 
     def event(self, event: ev.Event) -> None:

@@ -12,11 +12,11 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.tap.account import salvaged
 from mcp_tui.tap.event_pipe import EVENT_BYTES
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
 from mcp_tui.tap.http_session import Exchange, TappedSession
 from mcp_tui.tap.http_sessions import HttpSessions, requests_in, secrets_in
+from mcp_tui.tap.observed_session import salvaged
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks, fields_of
 from mcp_tui.transport.http_errors import REFUSED, media_type, refusal
 

@@ -42,9 +42,9 @@ class HttpRecorder:
         self._last: list[Any] = []
 
     @property
-    def accounts(self) -> list[TappedSession]:
+    def open_sessions(self) -> list[TappedSession]:
         """The open sessions."""
-        return self._sessions.accounts
+        return self._sessions.open_sessions
 
     # -- records -----------------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class HttpRecorder:
     def _look_whether_it_stops(self, record: Record, kind: bytes, at: float, data: bytes) -> None:
         """Closes the streams that hold a server which is stopping: it refuses connections while they are open."""
         if kind == b"n" and record.is_refused(data.decode()):
-            self._stopping, self._refused = self.accounts, record.number
+            self._stopping, self._refused = self.open_sessions, record.number
         elif kind == b"a" and record.number > self._refused:
             self._stopping = []  # what was sent later is answered: by the next process, or by the same one again
         self._stopping = [each for each in self._stopping if not (each.over or each.close_streams(at))]
@@ -101,7 +101,7 @@ class HttpRecorder:
     # -- another recorder --------------------------------------------------------------------------------------
 
     def _of_number(self, number: object, call: Callable[[TappedSession], object]) -> None:
-        for each in self.accounts:
+        for each in self.open_sessions:
             if each.number == number:
                 call(each)
 
@@ -139,7 +139,7 @@ class HttpRecorder:
             "secrets": sorted(self._sessions.secrets),
         }
         yield b"m", 0.0, 0, messages.encode(known)
-        for session in (None, *self.accounts):
+        for session in (None, *self.open_sessions):
             if session is not None:
                 yield b"m", 0.0, session.number, messages.encode(session.memory())
             for record in self._records.values():
@@ -192,7 +192,7 @@ class HttpRecorder:
         """Goes on as a recorder does that was always there."""
         for connection, number in self._last:
             self._of_number(number, partial(self._sessions.last.setdefault, connection))
-        for each in self.accounts:
+        for each in self.open_sessions:
             each.event(ev.Note(at=at, text=each.continues(why)))
             self._sessions.open_door(each)
 
@@ -201,7 +201,7 @@ class HttpRecorder:
         self._end("the tap was killed", expected=False, at=at)
 
     def _end(self, detail: str, *, expected: bool, at: float) -> None:
-        for each in self.accounts:
+        for each in self.open_sessions:
             each.close(detail, expected=expected, at=at)
         self.over = True
 

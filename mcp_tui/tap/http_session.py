@@ -18,9 +18,9 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.protocol.states import LISTEN
-from mcp_tui.tap.account import Account
 from mcp_tui.tap.checkpoint import FROM_CLIENT
 from mcp_tui.tap.http_heads import Headers
+from mcp_tui.tap.observed_session import ObservedSession
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.transport.errors import STOPPING
 
@@ -64,7 +64,7 @@ class Exchanges(Protocol):
     def open_in(self, session: TappedSession) -> Iterable[int]: ...
 
 
-class TappedSession(Account):
+class TappedSession(ObservedSession):
     """One session, which has a ``number`` among those of the tap."""
 
     def __init__(

@@ -81,7 +81,7 @@ class HttpSessions:
         self.secrets = secrets_in([(b"authorization", own.encode())])
 
     @property
-    def accounts(self) -> list[TappedSession]:
+    def open_sessions(self) -> list[TappedSession]:
         """The open sessions."""
         return [each for each in self._all if not each.over]
 
@@ -154,7 +154,7 @@ class HttpSessions:
 
     def new_session(self, at: float, number: int = 0, door: str = "") -> TappedSession:
         """Returns a new session, with a journal of its own; one with a ``number`` goes on in the place of another."""
-        self._all = self.accounts
+        self._all = self.open_sessions
         for each in self._all[: max(0, len(self._all) - SESSIONS + 1)]:
             each.close("nothing happened in it for long", expected=True, at=at)
         store = self.loop.open_store(self._target, self._chosen, self._begin, at)

@@ -58,8 +58,8 @@ UNENDED_LINE_SECONDS: Final = 2.0
 """Seconds without a byte of the server after which a line that it began is ended for the client."""
 
 
-class ObservedSession(Protocol):
-    """An open session: :class:`~mcp_tui.tap.account.Account`, which describes all of it."""
+class OpenSession(Protocol):
+    """An open session: :class:`~mcp_tui.tap.observed_session.ObservedSession`, which describes all of it."""
 
     ledger: Ledger
     store: Store
@@ -87,7 +87,7 @@ class Recorder(Protocol):
         """Notes that everything was taken that the recorder before may have had, and why that one ended."""
 
     @property
-    def accounts(self) -> Collection[ObservedSession]:
+    def open_sessions(self) -> Collection[OpenSession]:
         """Those of open sessions."""
         ...
 
@@ -165,12 +165,12 @@ class RecorderLoop:
                 self._turn()
                 self._look_at_clock()
                 self._report()
-            for each in self._accounts:
+            for each in self._open_sessions:
                 each.end()
             return True
         except Exception as error:  # noqa: BLE001 - whatever it is, the traffic goes on
             what = readable(f"{type(error).__name__} {error}".strip())
-            for each in self._accounts:
+            for each in self._open_sessions:
                 with suppress(Exception):
                     each.end()
             self.order(failed=f"the recorder failed ({what})")
@@ -181,15 +181,17 @@ class RecorderLoop:
             os.close(self._orders)
 
     @property
-    def _accounts(self) -> Collection[ObservedSession]:
-        return () if self._recorder is None else self._recorder.accounts
+    def _open_sessions(self) -> Collection[OpenSession]:
+        return () if self._recorder is None else self._recorder.open_sessions
 
     def _wait(self) -> float | None:
         if self._more or self._turns or (self._caught_up and self._recorder is not None):
             return 0.0
         # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
         dues = (
-            () if self._held or self.restoring else (each.ledger.deadlines.next() for each in self._accounts)
+            ()
+            if self._held or self.restoring
+            else (each.ledger.deadlines.next() for each in self._open_sessions)
         )
         due = min((max(each, self._resumed) for each in dues if each is not None), default=float("inf"))
         due = min((due, *(each for each, _ in self._timers)))
@@ -273,7 +275,9 @@ class RecorderLoop:
             return
         data = packed(self._recorder.needed())
         dues = [
-            each for each in (each.ledger.deadlines.next() for each in self._accounts) if each is not None
+            each
+            for each in (each.ledger.deadlines.next() for each in self._open_sessions)
+            if each is not None
         ]
         told = {"taken": self._taken, "size": len(data), "due": min(dues, default=0.0)}
         with suppress(OSError):
@@ -293,16 +297,16 @@ class RecorderLoop:
         )
         for call in (*turns, *due):
             call()
-        for each in self._accounts:
+        for each in self._open_sessions:
             each.report()
 
     def _tend(self) -> None:
         """Has those journals shortened, too, in which nothing happens."""
-        for each in self._accounts:
+        for each in self._open_sessions:
             each.store.tend()
         self.call_later(TENDED_SECONDS, self._tend)
 
-    # -- for the accounts --------------------------------------------------------------------------------------
+    # -- for the sessions --------------------------------------------------------------------------------------
 
     def order(self, **order: Any) -> None:
         """Gives an order to the relay, which may be gone."""
@@ -399,7 +403,7 @@ class RecorderLoop:
         # What resets an idle limit may wait to be read; nothing resets a maximum.
         read_until = self._read_until if self._more else now
         soon = now if now >= self._resumed else 0.0
-        late = [each for each in self._accounts if (each.ledger.deadlines.next() or now + 1) <= soon]
+        late = [each for each in self._open_sessions if (each.ledger.deadlines.next() or now + 1) <= soon]
         if self._wanted or self._said or self._told or any(each.runs_out(read_until, now) for each in late):
             self._held, self._kept, self._asked = True, True, now
             self.order(hold=1)
@@ -417,7 +421,7 @@ class RecorderLoop:
             self._resumed = now + RESUMED_SECONDS
         # Else the relay has let the answers go on, and one of them may be on its way here: it is asked to hold again.
         if self._kept and now - max(at, self._asked) < STALE_HOLD_SECONDS:
-            for each in self._accounts:
+            for each in self._open_sessions:
                 each.tick(at)
             wanted, self._wanted = self._wanted, []
             for cancel in wanted:
@@ -427,7 +431,7 @@ class RecorderLoop:
                 self.order(**order)
                 self._heard = now  # a server that is told may end its line yet
             if held == relay.WITHIN and self._told and now - self._heard >= UNENDED_LINE_SECONDS:
-                for each in self._accounts:
+                for each in self._open_sessions:
                     self.order(end_line=each.line_ended(now).decode("latin-1"))
                 held = relay.AT_END
             if held == relay.AT_END:

@@ -19,8 +19,8 @@ from mcp_tui.protocol.messages import Batch, Frame, Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Kind
 from mcp_tui.tap import relay
-from mcp_tui.tap.account import Account, salvaged
 from mcp_tui.tap.checkpoint import FROM_CLIENT
+from mcp_tui.tap.observed_session import ObservedSession, salvaged
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.server_end import ServerEnd
 from mcp_tui.transport.errors import exit_text
@@ -42,7 +42,7 @@ ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED
 """What a client takes for the answer."""
 
 
-class StdioRecorder(Account):
+class StdioRecorder(ObservedSession):
     """The recorder of the one session of a tap over stdio. ``begin`` are its options, and its server."""
 
     def __init__(self, loop: RecorderLoop, begin: dict[str, Json], at: float) -> None:
@@ -54,7 +54,7 @@ class StdioRecorder(Account):
         store = loop.open_store(target, chosen, begin, at)
         super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin)
         self.over = False
-        self.accounts = (self,)
+        self.open_sessions = (self,)
         self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in (b"o", b"i", b"e")}
         self._torn: set[bytes] = set()
         """Streams whose next bytes are within a line whose start was missed."""

@@ -655,7 +655,9 @@ def test_what_a_server_says_last_is_recorded_however_late():
 )
 def test_the_traffic_goes_on_when_the_recorder_fails(fault: str, said: str):
     hold = fault == "exception in a hold"
-    where, what = ("tap.account", "Account.tick") if hold else ("protocol.observing", "Observer.sent")
+    where, what = (
+        ("tap.observed_session", "ObservedSession.tick") if hold else ("protocol.observing", "Observer.sent")
+    )
     fails = f"from mcp_tui.{where} import *\ndef fails(*_, **__):\n    raise ValueError('planted')\n{what} = fails"
     full = fault == "full disk"
 

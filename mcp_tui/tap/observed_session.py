@@ -36,8 +36,8 @@ def salvaged(message: Oversized) -> Frame:
     return frame
 
 
-class Account(Onlooker, ABC):
-    """The ledger's port, and the door's answers. How messages reach the two sides is up to the kind of tap."""
+class ObservedSession(Onlooker, ABC):
+    """The ledger's port, and the answers of the control socket. The kind of tap decides how messages reach both sides."""
 
     number = 0
     """That of the session among those of the tap."""
