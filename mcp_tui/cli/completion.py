@@ -113,11 +113,11 @@ def _running(name: str) -> list[str]:
     """Returns the running sessions, or what is in flight there, for a command that takes one."""
     # Each tab starts a process: it loads what it completes, and no more.
     from mcp_tui.cli.live import spelled
-    from mcp_tui.live.doors import doors
     from mcp_tui.live.running import sessions
+    from mcp_tui.live.sockets import sockets
 
     if name == "attach":
-        return sorted(doors())
+        return sorted(sockets())
     running = sessions()[0] if name == "cancel" else ()
     return [f"{each.name}/{spelled(row, each.summary)}" for each in running for row in each.summary.requests]
 

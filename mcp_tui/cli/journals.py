@@ -13,8 +13,8 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
 from mcp_tui.journal.files import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
-from mcp_tui.live.doors import doors
 from mcp_tui.live.running import sessions
+from mcp_tui.live.sockets import sockets
 
 
 def chosen(given: Words) -> Journal | None:
@@ -71,7 +71,7 @@ def _within(folder: Path) -> list[Journal]:
 def elsewhere() -> list[Journal]:
     """Returns what running sessions record in other folders: a client may start its servers with another state folder."""
     found: list[Journal] = []
-    for session in sessions()[0] if doors() else ():
+    for session in sessions()[0] if sockets() else ():
         path = Path(session.summary.recording)
         with suppress(OSError, ValueError):
             if session.summary.recording and _known(path) is None:
@@ -107,7 +107,7 @@ def _find(named: str) -> Journal:
         raise Failure(text)
     if path.is_file():
         return Journal.at(path)
-    if any(name.startswith(named) for name in doors()):
+    if any(name.startswith(named) for name in sockets()):
         return _running(named)
     raise Failure(f"No session in {folder} starts with {named!r}. mcp-tui log --sessions lists them.")
 

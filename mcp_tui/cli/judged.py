@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcp_tui.cli.output import Exit
 from mcp_tui.judge import stub
-from mcp_tui.live.doors import reachable
+from mcp_tui.live.sockets import reachable
 
 
 def run(path: str) -> int:

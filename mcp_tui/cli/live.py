@@ -14,8 +14,8 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import CONNECTING
 from mcp_tui.cli.output import Exit, Failure, dump, out, show, table, warn
 from mcp_tui.live.control import InFlight, Problem, Summary
-from mcp_tui.live.doors import find
 from mcp_tui.live.running import Running, Unknown, cancel, sessions
+from mcp_tui.live.sockets import find
 from mcp_tui.protocol.units import number
 from mcp_tui.view import durations
 from mcp_tui.view.text import SafeText, brief, words
@@ -163,8 +163,8 @@ def _wanted(text: str) -> tuple[int | str, bool]:
 # -- one session -----------------------------------------------------------------------------------------------
 
 
-def door(start: str) -> tuple[str, Path]:
-    """Returns the name and the door of the running session whose name begins so.
+def socket_of(start: str) -> tuple[str, Path]:
+    """Returns the name and the socket of the running session whose name begins so.
 
     Raises:
         Failure: there is none, or there are several.
@@ -183,7 +183,7 @@ def _cancel(given: Words) -> int:
         raise Failure("Name one request as SESSION/ID. mcp-tui ps lists them.")
     start, _, id_ = given.words[0].partition("/")
     wanted, exact = _wanted(id_)
-    name, path = door(start)
+    name, path = socket_of(start)
     came = cancel(name, path, wanted, given.options.reason or "", exact=exact)
     request = f"{name}/{brief(id_, 200)}"  # a script may have it from a client
     if came is None:
@@ -227,7 +227,7 @@ def named(start: str) -> Running:
     if alike:
         return alike[0]
     try:
-        name, path = door(start)
+        name, path = socket_of(start)
     except Failure as failure:
         if not unknown:
             raise

@@ -32,7 +32,7 @@ from mcp_tui.client.ports import Requester
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
-from mcp_tui.live.serving import Doorkeeper
+from mcp_tui.live.serving import ClientControlSocket
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, ProcessesEnded, RequestEvent, Violation
 from mcp_tui.protocol.messages import Json, as_object
@@ -248,7 +248,9 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
     session = HeadlessSession(given, began, client)
     printer = session.printer
     session.opened(store)
-    door = Doorkeeper(client, "call", may=has_door(given)) if isinstance(client, Client) else None
+    control_socket = (
+        ClientControlSocket(client, "call", may=is_reachable(given)) if isinstance(client, Client) else None
+    )
     client.listen(session.ended)
     try:
         if printer.json and events:
@@ -270,12 +272,13 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
     except TransportError as error:
         raise failure(error, client.target) from None
     finally:
-        # The order matters: from here on no signal cuts the closing short; the door goes before the connection on which it
-        # acts; the store is closed behind the client, whose closing it still records, and knows its problems only then.
+        # The order matters: from here on no signal cuts the closing short; the control socket goes before the connection on
+        # which it acts; the store is closed behind the client, whose closing it still records, and knows its problems only
+        # then.
         await session.finish()
         session.report_unread(lambda row: _unwritten(row, client.now()))
-        if door is not None:
-            door.close()
+        if control_socket is not None:
+            control_socket.close()
         await client.close()
         store.close()
         for problem in store.problems:
@@ -284,7 +287,7 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
     return session.stopped or status
 
 
-def has_door(given: Words) -> bool:
+def is_reachable(given: Words) -> bool:
     """Returns whether other processes of this user may see a session, and act on it."""
     return in_force(told=False).reachable and not given.options.no_journal
 

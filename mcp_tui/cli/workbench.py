@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_tui.config.watching import Watched
     from mcp_tui.journal.records import RecordingError
     from mcp_tui.journal.store import EventLog
-    from mcp_tui.live.serving import Doorkeeper
+    from mcp_tui.live.serving import ClientControlSocket
     from mcp_tui.protocol.states import Limits
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import Preferences
@@ -115,7 +115,7 @@ def open_workbench(given: Words) -> int:
         config=config,
         watched=watch,
         explain=explain,
-        door=opened.door,
+        control_socket=opened.control_socket,
     )
     opened.app = WorkbenchApp(where, opened.client, chosen)
     try:
@@ -136,7 +136,7 @@ class _OpenedSessions:
         self.failed: RecordingError | None = None
         self._given = given
         self._clients: list[Client] = []
-        self._doors: list[Doorkeeper] = []
+        self._control_sockets: list[ClientControlSocket] = []
         self._notes: list[str] = []
 
     def client(self, chosen: Target) -> Client:
@@ -171,19 +171,19 @@ class _OpenedSessions:
         self._clients.append(made)
         return made
 
-    def door(self, client: Client) -> Doorkeeper:
+    def control_socket(self, client: Client) -> ClientControlSocket:
         """Makes the control socket of a client."""
         # Behind the first frame.
-        from mcp_tui.cli.session import has_door
+        from mcp_tui.cli.session import is_reachable
         from mcp_tui.live.lending import lend
-        from mcp_tui.live.serving import Doorkeeper
+        from mcp_tui.live.serving import ClientControlSocket
 
-        self._doors.append(Doorkeeper(client, "workbench", may=has_door(self._given), lends=lend))
-        return self._doors[-1]
+        self._control_sockets.append(ClientControlSocket(client, "workbench", may=is_reachable(self._given), lends=lend))
+        return self._control_sockets[-1]
 
     def close(self) -> None:
         """Closes everything, and says what a person has to know of it."""
-        for each in self._doors:
+        for each in self._control_sockets:
             each.close()
         for note in self._notes:
             warn(note)

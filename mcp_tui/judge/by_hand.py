@@ -39,7 +39,7 @@ from mcp_tui.judge.harm import NEXT_FAILED
 from mcp_tui.judge.observed_run import PERSON, SIGNALS, ObservedRun, OutputLine
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.judge.run import ClientReport, Judge, Unstartable
-from mcp_tui.live.doors import reachable
+from mcp_tui.live.sockets import reachable
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation
 from mcp_tui.protocol.messages import shown

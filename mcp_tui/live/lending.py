@@ -20,9 +20,9 @@ from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.records import UnknownEvent, decode_event, encode_event
 from mcp_tui.journal.store import Store
 from mcp_tui.live.control import LEND, REASON_CHARACTERS, VERSION
-from mcp_tui.live.doors import ANSWER_SECONDS, reachable
 from mcp_tui.live.running import Running
 from mcp_tui.live.serving import LINE_BYTES, write_line
+from mcp_tui.live.sockets import ANSWER_SECONDS, reachable
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
@@ -42,7 +42,7 @@ OF_THE_CONNECTION: Final = (ev.Log, ev.Stderr, ev.Disconnected)
 
 
 async def lend(client: Client, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Lets a visitor call on the connection of a client. What is in flight when it hangs up is cancelled."""
+    """Lets another process call on the connection of a client. What is in flight when it hangs up is cancelled."""
     info = client.info
     if info is None:
         write_line(writer, {"refused": "It is not connected to its server"})
@@ -65,7 +65,7 @@ async def lend(client: Client, reader: asyncio.StreamReader, writer: asyncio.Str
 
 
 class _Borrower:
-    """A visitor, and its requests."""
+    """A process that shares the connection, and its requests."""
 
     def __init__(self, client: Client, writer: asyncio.StreamWriter) -> None:
         self._client = client
@@ -181,7 +181,7 @@ class BorrowedClient:
         whose = f"Session {self._session.name}"
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                with reachable(self._session.door) as address:
+                with reachable(self._session.path) as address:
                     reader, self._writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
                 self._ask({**LEND})
                 line = await reader.readline()

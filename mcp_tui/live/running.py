@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from mcp_tui.live import control
 from mcp_tui.live.control import CancelAnswer, Problem, Summary
-from mcp_tui.live.doors import ANSWER_SECONDS, LIST_SECONDS, Answer, ask, doors
+from mcp_tui.live.sockets import ANSWER_SECONDS, LIST_SECONDS, Answer, ask, sockets
 
 
 class Running(NamedTuple):
-    """A running session: its name, its socket, and its answer. Texts of its client and server are hostile."""
+    """A running session: its name, the path of its socket, and its answer. Texts of its client and server are hostile."""
 
     name: str
-    door: Path
+    path: Path
     summary: Summary
 
     @property
@@ -35,7 +35,7 @@ class Unknown(NamedTuple):
 
 def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], list[Unknown]]:
     """Asks all running sessions but those of this process, or ``known`` ones; returns those that answer, and the others."""
-    found = doors() if known is None else known
+    found = sockets() if known is None else known
     answers = ask(found, control.LIST, LIST_SECONDS if known is None else ANSWER_SECONDS)
     running: list[Running] = []
     unknown: list[Unknown] = []
@@ -50,14 +50,14 @@ def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], li
 
 
 def cancel(
-    name: str, door: Path, id: int | str, reason: str, *, exact: bool = True
+    name: str, path: Path, id: int | str, reason: str, *, exact: bool = True
 ) -> CancelAnswer | Unknown | None:
     """Has a session cancel a request; returns what came of it, ``None`` if the session has ended.
 
     ``exact``: a text is the id, and not the number that it reads like.
     """
     wanted = control.cancel_line(id, reason, exact=exact)
-    for answer in ask({name: door}, wanted, ANSWER_SECONDS).values():
+    for answer in ask({name: path}, wanted, ANSWER_SECONDS).values():
         read = control.read_cancel(answer.line) if answer.whole else Problem.SILENT
         return _unknown(name, read, answer) if isinstance(read, Problem) else read
     return None

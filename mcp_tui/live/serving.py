@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from mcp_tui import __version__
 from mcp_tui.live import control
 from mcp_tui.live.control import CancelAnswer, CancelRequest, InFlight, LendRequest, ListRequest, Summary
-from mcp_tui.live.doors import ANSWER_SECONDS, QUESTION_BYTES, Door, answer, question
+from mcp_tui.live.sockets import ANSWER_SECONDS, QUESTION_BYTES, ListeningSocket, answer, question
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Connected, Event, RequestEvent, RequestId, Signal
 from mcp_tui.protocol.evidence import Delivery
@@ -57,8 +57,8 @@ class ControlSocket:
     """The control socket of a session, open until :meth:`close`. :meth:`event` has to be called with each of its events.
 
     ``summary`` returns what is in flight there, and ``cancel`` cancels a request for a person. ``certain`` calls when it is
-    certain which requests were answered. ``lend`` gets a connection that wants to call on that of the session. ``door`` is
-    the socket, if it is open already.
+    certain which requests were answered. ``lend`` gets a connection that wants to call on that of the session. ``listening``
+    is the socket, if it is open already.
 
     Raises:
         OSError: there can be none.
@@ -73,7 +73,7 @@ class ControlSocket:
         cancel: Callable[[RequestId, str], CancelOutcome],
         certain: Callable[[Callable[[], object]], object] = lambda call: call(),
         lend: Callable[[socket.socket], object] | None = None,
-        door: Door | None = None,
+        listening: ListeningSocket | None = None,
     ) -> None:
         self._loop = loop
         self._ledger = ledger
@@ -85,14 +85,14 @@ class ControlSocket:
         self._waiting: dict[RequestId, dict[socket.socket, bool]] = {}
         """Who waits for what comes of a cancel; true for those who were not the first to ask for it."""
         self._cancelling: RequestId | None = None
-        self._door = door or Door(os.urandom(6).hex())
-        loop.add_reader(self._door.socket, self._accept)
+        self._listening = listening or ListeningSocket(os.urandom(6).hex())
+        loop.add_reader(self._listening.socket, self._accept)
 
     def close(self) -> None:
         """Closes it for good. Who waits gets the answer that is known."""
-        self._door.close()
+        self._listening.close()
         with suppress(RuntimeError):  # the workbench closes when its loop is over
-            self._loop.remove_reader(self._door.socket)
+            self._loop.remove_reader(self._listening.socket)
             for id_ in list(self._waiting):
                 self._look(id_, otherwise="not sent: the session ended")
             for link in list(self._reading):
@@ -101,7 +101,7 @@ class ControlSocket:
     # -- connections -------------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        link = self._door.accept()
+        link = self._listening.accept()
         if link is not None:
             self._reading[link] = bytearray()
             self._loop.add_reader(link, partial(self._read, link))
@@ -275,7 +275,7 @@ def _text(text: str) -> str:
 # -- a client of ours ------------------------------------------------------------------------------------------
 
 
-class Doorkeeper:
+class ClientControlSocket:
     """The control socket of a ``client`` in a session of a ``kind``: if it ``may``, it opens with the first connection.
 
     A session goes on without one if there can be none.

@@ -194,7 +194,7 @@ class HttpRecorder:
             self._of_number(number, partial(self._sessions.last.setdefault, connection))
         for each in self.open_sessions:
             each.event(ev.Note(at=at, text=each.continues(why)))
-            self._sessions.open_door(each)
+            self._sessions.open_socket(each)
 
     def killed(self, at: float) -> None:
         """Notes that the relay is gone without a word."""

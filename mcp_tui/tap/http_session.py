@@ -1,4 +1,4 @@
-"""One session of a client behind a tap over HTTP, as the recorder observes it: a ledger, a journal, and a door of its own.
+"""One session of a client behind a tap over HTTP, as the recorder observes it, with its own journal and control socket.
 
 Ids belong to a session, so each has a ledger.
 """
@@ -74,7 +74,7 @@ class TappedSession(ObservedSession):
         number: int,
         store: Store,
         began: float,
-        door: str,
+        socket_id: str,
         name: str,
         begin: dict[str, Json],
     ) -> None:
@@ -82,7 +82,7 @@ class TappedSession(ObservedSession):
         self._all = exchanges
         self.number = number
         self.began = began
-        self.door = door
+        self.socket_id = socket_id
         """The id of its control socket."""
         self.keeps_back = False
         """Whether the relay was ever told to keep an answer back."""
@@ -152,7 +152,7 @@ class TappedSession(ObservedSession):
         return {
             **super().memory(),
             "began": self.began,
-            "door": self.door,
+            "door": self.socket_id,
             "id": self.id,
             "target": self.target.decode(latin),
             "headers": [[name.decode(latin), value.decode(latin)] for name, value in self.headers],

@@ -15,7 +15,7 @@ from typing import Final
 from mcp_tui.config import settings
 from mcp_tui.journal.masks import known_secrets
 from mcp_tui.journal.redaction import is_secret_name
-from mcp_tui.live.doors import Door
+from mcp_tui.live.sockets import ListeningSocket
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object
 from mcp_tui.protocol.observing import party
@@ -152,7 +152,7 @@ class HttpSessions:
                 return each
         return None
 
-    def new_session(self, at: float, number: int = 0, door: str = "") -> TappedSession:
+    def new_session(self, at: float, number: int = 0, socket_id: str = "") -> TappedSession:
         """Returns a new session, with a journal of its own; one with a ``number`` goes on in the place of another."""
         self._all = self.open_sessions
         for each in self._all[: max(0, len(self._all) - SESSIONS + 1)]:
@@ -166,12 +166,12 @@ class HttpSessions:
             number or self.count,
             store,
             at,
-            door or os.urandom(6).hex(),
+            socket_id or os.urandom(6).hex(),
             self._target.name or self.address.host,
             self._begin,
         )
         if not self.loop.restoring:
-            self.open_door(session)
+            self.open_socket(session)
         self._all.append(session)
         return session
 
@@ -186,7 +186,7 @@ class HttpSessions:
         self.by_endpoint[target] = session
         return session
 
-    def open_door(self, session: TappedSession) -> None:
+    def open_socket(self, session: TappedSession) -> None:
         if self._chosen.reachable:
             with suppress(OSError):
-                session.open_door(Door(session.door))
+                session.open_socket(ListeningSocket(session.socket_id))

@@ -1,4 +1,4 @@
-"""One session of a foreign client, as the recorder observes it: a ledger, a store, and a door."""
+"""One session of a foreign client, as the recorder observes it: a ledger, a store, and a control socket."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Final
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
 from mcp_tui.live.control import Summary
-from mcp_tui.live.doors import Door
 from mcp_tui.live.serving import ControlSocket, folder_of, summary
+from mcp_tui.live.sockets import ListeningSocket
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
@@ -72,10 +72,10 @@ class ObservedSession(Onlooker, ABC):
         self._problems = len(self.store.problems)
 
     def end(self) -> None:
-        """Writes everything, and closes journal and door."""
+        """Writes everything, and closes journal and socket."""
         self.store.close()
         self.report()
-        self.close_door()
+        self.close_socket()
 
     def runs_out(self, read_until: float, now: float) -> bool:
         """Whether a limit of a request has: the idle one at the time of what was read last, or the maximum."""
@@ -114,7 +114,7 @@ class ObservedSession(Onlooker, ABC):
 
     # -- the control socket ------------------------------------------------------------------------------------
 
-    def open_door(self, door: Door | None = None) -> None:
+    def open_socket(self, listening: ListeningSocket | None = None) -> None:
         """Opens the control socket, if there can be one, or takes one that is open."""
         with suppress(OSError):
             self._socket = ControlSocket(
@@ -123,10 +123,10 @@ class ObservedSession(Onlooker, ABC):
                 summary=self._summary,
                 cancel=self._cancel,
                 certain=self.loop.certain,
-                door=door,
+                listening=listening,
             )
 
-    def close_door(self) -> None:
+    def close_socket(self) -> None:
         """Closes it for good."""
         if self._socket is not None:
             self._socket.close()

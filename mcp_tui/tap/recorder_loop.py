@@ -27,7 +27,7 @@ from mcp_tui.config.settings import Settings
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.retention import TENDED_SECONDS
 from mcp_tui.journal.store import Store
-from mcp_tui.live import doors
+from mcp_tui.live import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.ledger import Ledger
@@ -107,13 +107,13 @@ class RecorderLoop:
         orders: int,
         begun: Callable[[RecorderLoop, dict[str, Json], float], Recorder],
         *,
-        door: doors.Door | None = None,
+        listening: sockets.ListeningSocket | None = None,
         caught_up: Callable[[], object] = lambda: None,
     ) -> None:
         self._records = records
         self._orders = orders
         self._begun = begun
-        self.door = door
+        self.listening = listening
         """That of a tap over stdio, open since the start of this process."""
         self._caught_up: Callable[[], object] | None = caught_up
         """Called when all is read for the first time."""

@@ -15,7 +15,7 @@ from mcp_tui.stand_ins import spare_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcp_tui.live.doors import Door
+    from mcp_tui.live.sockets import ListeningSocket
 
 NICE = 5
 """How far the recorder stands back behind the traffic: further, and limits would be late on a machine with much to do."""
@@ -30,7 +30,7 @@ def run() -> None:
     records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
     spare_modules()
     # Before most imports, so that whoever looks for running sessions finds this one.
-    door = _door(session) if kind == "stdio" else None
+    listening = _open_socket(session) if kind == "stdio" else None
     from mcp_tui.tap.recorder_loop import RecorderLoop
 
     # One of the two, and before the first client comes.
@@ -40,19 +40,19 @@ def run() -> None:
         from mcp_tui.tap.stdio_recorder import StdioRecorder as Recorder
     gc.freeze()
     gc.enable()
-    sys.exit(not RecorderLoop(records, orders, Recorder, door=door, caught_up=stand_back).run())
+    sys.exit(not RecorderLoop(records, orders, Recorder, listening=listening, caught_up=stand_back).run())
 
 
-def _door(session: str) -> Door | None:
-    # What opens a door, before all else.
+def _open_socket(session: str) -> ListeningSocket | None:
+    # What opens a socket, before all else.
     from mcp_tui.config import settings
 
     if settings.load().settings.reachable:
         # Not where sessions are not reachable.
-        from mcp_tui.live.doors import Door
+        from mcp_tui.live.sockets import ListeningSocket
 
         try:
-            return Door(session)
+            return ListeningSocket(session)
         except OSError:
             pass
     return None

@@ -66,9 +66,9 @@ class StdioRecorder(ObservedSession):
         self._server = int(begin["pid"])
         """The process id of the server, and of its group."""
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
-        self._opens_door = chosen.reachable
+        self._opens_socket = chosen.reachable
         if not loop.restoring:
-            self._open_door()
+            self._open_socket()
 
     # -- records ---------------------------------------------------------------------------------------------
 
@@ -238,11 +238,11 @@ class StdioRecorder(ObservedSession):
     def restored(self, at: float, why: str) -> None:
         """Goes on as a recorder does that was always there."""
         self.event(ev.Note(at=at, text=self.continues(why)))
-        self._open_door()
+        self._open_socket()
 
-    def _open_door(self) -> None:
-        if self._opens_door:
-            self.open_door(self.loop.door)
+    def _open_socket(self) -> None:
+        if self._opens_socket:
+            self.open_socket(self.loop.listening)
 
     def killed(self, at: float) -> None:
         """Ends a server whose tap was killed, if its guard was killed too and could not."""

@@ -350,8 +350,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
             remember(target)
             session = Session(client, None if limits is None else partial(limits, target))
             session.apply(self.preferences.settings)
-            if self.preferences.door is not None:
-                session.door = self.preferences.door(session.client)
+            if self.preferences.control_socket is not None:
+                session.control_socket = self.preferences.control_socket(session.client)
             screen = Workbench(session, self.preferences.watched if target is self._target else None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other servers go on
             why = brief(sentence(self.preferences.explain(error)), 400)
@@ -518,8 +518,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         # No attempt to connect goes on beside the closing, and no other process acts on what ends.
         # The store is closed last: it records what the closing reports.
         self.workers.cancel_group(self.benches[server], "connection")  # pyright: ignore[reportUnknownMemberType] - any result
-        if server.door is not None:
-            server.door.close()
+        if server.control_socket is not None:
+            server.control_socket.close()
         try:
             await server.client.close()
         finally:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.settings import Target
     from mcp_tui.config.definitions import Definition
     from mcp_tui.config.watching import Watched
-    from mcp_tui.live.serving import Doorkeeper
+    from mcp_tui.live.serving import ClientControlSocket
     from mcp_tui.protocol.states import Limits
 
 ASK_SECONDS: Final = 10.0
@@ -104,7 +104,7 @@ class Preferences:
     server's tool. ``first`` is a server that was named and needs consent; ``complete`` makes the target of a definition
     from the answers to its inputs, or raises an exception with one sentence. ``config`` is the only config file to read.
     ``watched`` are the files of the first server that restart it.
-    ``explain`` words any exception for people. ``door`` makes the door by which other processes reach a client.
+    ``explain`` words any exception for people. ``control_socket`` opens the socket by which other processes reach a client.
     """
 
     settings: Settings = DEFAULTS
@@ -118,4 +118,4 @@ class Preferences:
     watched: Watched | None = None
     complete: Callable[[Definition, Mapping[str, str]], Target] | None = None
     explain: Callable[[Exception], str] = str
-    door: Callable[[Client], Doorkeeper] | None = None
+    control_socket: Callable[[Client], ClientControlSocket] | None = None

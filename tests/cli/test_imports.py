@@ -52,7 +52,7 @@ def test_a_plain_call_is_parsed_without_argparse_and_speaks_without_tls():
     assert not modules & {"argparse", "ssl", "tomllib"}
 
 
-def test_who_asks_at_a_door_loads_next_to_nothing():
+def test_a_client_of_a_control_socket_loads_next_to_nothing():
     status, modules = loaded(("ps",), ("cancel", "none/1"))
     assert status == [0, 2]
     assert not modules & {*SCREEN, *WIRE, *TYPES, "argparse", "asyncio", "dataclasses", "pydantic_core"}

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from mcp_tui.live.doors import Door
+from mcp_tui.live.sockets import ListeningSocket
 
 ROW: Final[dict[str, Any]] = {
     "id": 1,
@@ -188,7 +188,7 @@ CANCELS: Final[dict[str, tuple[bytes, int, str]]] = {
 @contextmanager
 def answering(said: Mapping[str, bytes]) -> Generator[dict[str, str]]:
     """Sessions that answer whatever is asked with these bytes; gives their names by the same keys."""
-    sockets = {what: Door(os.urandom(6).hex()) for what in said}
+    sockets = {what: ListeningSocket(os.urandom(6).hex()) for what in said}
     ends = threading.Event()
 
     def serve() -> None:

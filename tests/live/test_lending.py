@@ -16,10 +16,10 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.journal.records import encode_event
 from mcp_tui.live.control import Summary
-from mcp_tui.live.doors import ask, doors
 from mcp_tui.live.lending import BorrowedClient, lend
 from mcp_tui.live.running import Running
-from mcp_tui.live.serving import Doorkeeper
+from mcp_tui.live.serving import ClientControlSocket
+from mcp_tui.live.sockets import ask, sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause
@@ -36,10 +36,10 @@ from tests.waiting import HANG, until
 async def _lent(control: Control, kind: str = "workbench") -> AsyncGenerator[Client]:
     """A client that lends its connection as the workbench does."""
     client = Client(control.demo())
-    door = Doorkeeper(client, kind, lends=lend)
+    control_socket = ClientControlSocket(client, kind, lends=lend)
     await client.connect()
     yield client
-    door.close()
+    control_socket.close()
     await client.close()
 
 
@@ -155,7 +155,7 @@ BROKEN: Final = [
 @asynccontextmanager
 async def _borrowed(name: str) -> AsyncGenerator[BorrowedClient]:
     summary = Summary("workbench", "", "", 1, "", ())
-    client = BorrowedClient(Running(name, doors()[name], summary), ClientSettings())
+    client = BorrowedClient(Running(name, sockets()[name], summary), ClientSettings())
     try:
         await client.connect()
         yield client
@@ -189,16 +189,16 @@ for line in sys.stdin:
 
 async def test_lists_there_have_all_pages_or_the_words_of_the_server():
     client = Client(StdioTarget(command=(sys.executable, "-c", REFUSING)))
-    door = Doorkeeper(client, "workbench", lends=lend)
+    control_socket = ClientControlSocket(client, "workbench", lends=lend)
     await client.connect()
-    (name,) = doors()
+    (name,) = sockets()
     async with _borrowed(name) as borrower, asyncio.TaskGroup() as tasks:
         both = [tasks.create_task(every(borrower, "prompts")) for _ in range(2)]
         with pytest.raises(ListFailed, match="the database is down"):
             await every(borrower, "tools")
         assert [[each["name"] for each in await list_] for list_ in both] == [["p0", "p1"]] * 2
     assert {row.internal for row in client.book.order} == {True}
-    door.close()
+    control_socket.close()
     await client.close()
 
 
@@ -239,6 +239,6 @@ async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
 
 async def test_a_command_of_before_learns_that_the_session_is_of_a_later_version(control: Control):
     async with _lent(control):
-        answers = await asyncio.to_thread(ask, doors(), {"ask": "lend"}, HANG)
+        answers = await asyncio.to_thread(ask, sockets(), {"ask": "lend"}, HANG)
     said = [messages.as_object(messages.read_json(each.line))["refused"] for each in answers.values()]
     assert said == ["It is of a later version of mcp-tui"]

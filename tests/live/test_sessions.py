@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from mcp_tui.live.control import Problem
-from mcp_tui.live.doors import Door, connect, doors
 from mcp_tui.live.running import Unknown, cancel
+from mcp_tui.live.sockets import ListeningSocket, connect, sockets
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
 from tests.live.odd_answers import CANCELS, NO_CANCEL, ODD, answering
@@ -51,17 +51,17 @@ def test_a_command_is_listed_and_cancelled_from_elsewhere(control: Control):
         control.wait("cancelled", reason="enough")
         assert run("cancel", named).status == 7
         assert process.wait(HANG) == 7
-    wait(lambda: not doors())
+    wait(lambda: not sockets())
 
 
-def test_a_session_that_keeps_nothing_has_no_door(control: Control):
+def test_a_session_that_keeps_nothing_has_no_socket(control: Control):
     with _calling(control, "--no-journal"):
-        assert not doors()
+        assert not sockets()
 
 
 def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
-    door = Door("0123456789ab")
-    path = next(iter(doors().values()))
+    listening = ListeningSocket("0123456789ab")
+    path = next(iter(sockets().values()))
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(os.fspath(path.with_name("dead.sock")))
     ran = run("ps")
@@ -71,10 +71,10 @@ def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
         ["0123", *"––––", "silent", *"––", said],
     )
     assert ran.err == "mcp-tui: What is in flight in 1 of 1 sessions is not known.\n"
-    assert list(doors()) == ["0123"]
+    assert list(sockets()) == ["0123"]
     assert f"Session 0123 {said}" in run("attach").err
     assert [each.stat().st_mode & 0o777 for each in (path, path.parent)] == [0o600, 0o700]
-    door.close()
+    listening.close()
     assert not list(Path(path.parent).iterdir())
 
 
@@ -82,10 +82,10 @@ def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
 def test_a_session_that_is_killed_while_it_is_asked_is_named():
     dies = """
 import os, select
-from mcp_tui.live.doors import Door
-door = Door("0123456789ab")
-print(door.name, flush=True)
-select.select([door.socket], [], [])
+from mcp_tui.live.sockets import ListeningSocket
+listening = ListeningSocket("0123456789ab")
+print(listening.name, flush=True)
+select.select([listening.socket], [], [])
 os._exit(1)
 """
     with subprocess.Popen([sys.executable, "-c", dies], stdout=subprocess.PIPE, text=True) as process:
@@ -99,22 +99,22 @@ os._exit(1)
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 def test_a_folder_of_another_user_holds_no_sessions_of_ours():
-    door = Door("0123456789ab")
-    (path,) = doors().values()
+    listening = ListeningSocket("0123456789ab")
+    (path,) = sockets().values()
     os.chown(path.parent, 65534, 65534)
-    assert not doors()
-    door.close()
+    assert not sockets()
+    listening.close()
 
 
-def test_many_may_wait_at_a_door_until_its_session_has_time():
-    door = Door("0123456789ab")
-    (path,) = doors().values()
-    visitors = [connect(path, 0.0) for _ in range(64)]
-    assert all(visitors)
-    for each in visitors:
+def test_many_may_wait_at_a_socket_until_its_session_has_time():
+    listening = ListeningSocket("0123456789ab")
+    (path,) = sockets().values()
+    links = [connect(path, 0.0) for _ in range(64)]
+    assert all(links)
+    for each in links:
         assert each
         each.close()
-    door.close()
+    listening.close()
 
 
 def test_odd_answers_are_named_beside_the_good_ones():
@@ -156,7 +156,7 @@ def test_what_came_of_a_cancel_is_said_only_if_it_was_understood():
             assert (ran.status, words in ran.out + ran.err) == (status, True), (what, ran)
             assert not set(ran.err) & set("\x1b\x9b")
     with answering(NO_CANCEL) as names:
-        known = doors()
+        known = sockets()
         for what, name in names.items():
             came = cancel(name, known[name], 1, "")
             assert isinstance(came, Unknown), (what, came)

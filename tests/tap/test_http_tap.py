@@ -23,7 +23,7 @@ from mcp_tui.client.connecting import STOPPING
 from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
-from mcp_tui.live import doors
+from mcp_tui.live import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Signal
 from mcp_tui.protocol.http_access import HttpAccess
@@ -221,13 +221,13 @@ def _of(kind: type[ev.Event]) -> list[Any]:
     return [each for each in _told() if isinstance(each, kind)]
 
 
-async def _at_door(wanted: dict[str, Any], true: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+async def _at_socket(wanted: dict[str, Any], true: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """What the first session says of which something is true."""
     found: list[dict[str, Any]] = []
 
     async def look() -> bool:
-        for door in doors.doors().values():
-            answers = await asyncio.to_thread(doors.ask, {"": door}, wanted, HANG)
+        for path in sockets.sockets().values():
+            answers = await asyncio.to_thread(sockets.ask, {"": path}, wanted, HANG)
             found.extend(told for each in answers.values() if true(told := json.loads(each.line)))
         return bool(found)
 
@@ -577,8 +577,8 @@ async def test_a_cancel_is_told_as_the_server_answered_it(answer: int | str, sta
         await tap.shake_hands()
         await tap.call("c", Connection="close")
         await tap.server.until(is_rpc("tools/call"))
-        await _at_door({"ask": "list"}, lambda told: any(each["id"] == "c" for each in told["requests"]))
-        (name,) = doors.doors()
+        await _at_socket({"ask": "list"}, lambda told: any(each["id"] == "c" for each in told["requests"]))
+        (name,) = sockets.sockets()
         ran = await running("cancel", f"{name}/c")
         assert (ran.status, said in ran.out + ran.err) == (status, True), ran
 
@@ -609,10 +609,10 @@ async def test_a_cancel_of_a_task_is_told_as_the_server_answered_it():
             **{name.replace("-", "_"): value for name, value in SESSION.items()},
         )
         await peer.answer()
-        await _at_door(
+        await _at_socket(
             {"ask": "list"}, lambda told: any(each["state"] == "task" for each in told["requests"])
         )
-        (name,) = doors.doors()
+        (name,) = sockets.sockets()
         ran = await running("cancel", f"{name}/c")
         assert (ran.status, "sent, refused: error -32602 never." in ran.err) == (6, True), ran
 
@@ -637,8 +637,10 @@ async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
         if streams:
             await peer.head()
             await peer.chunk()
-        await _at_door({"ask": "list"}, lambda told: any(each["id"] == "c" for each in told["requests"]))
-        told = await _at_door({"ask": "cancel", "id": "c", "reason": "hangs"}, lambda told: "signal" in told)
+        await _at_socket({"ask": "list"}, lambda told: any(each["id"] == "c" for each in told["requests"]))
+        told = await _at_socket(
+            {"ask": "cancel", "id": "c", "reason": "hangs"}, lambda told: "signal" in told
+        )
         assert told == {"version": 1, "signal": "notification"}
         answer = (
             await peer.answer() if not streams else json.loads((await peer.body()).partition(b"data: ")[2])
@@ -877,7 +879,7 @@ async def test_the_same_id_of_two_clients_is_two_rows():
     async with _tapped(served("2026-07-28", work)) as tap:
         peers = [await tap.call(1, modern=True) for _ in range(2)]
         await tap.server.until(is_rpc("tools/call"), 2)
-        await until(lambda: len(doors.doors()) == 2)
+        await until(lambda: len(sockets.sockets()) == 2)
         goes_on.set()
         assert [(await peer.answer())["id"] for peer in peers] == [1, 1]
     assert [each.id for each in _of(ev.Completed)] == [1, 1]
@@ -920,13 +922,13 @@ async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back()
         assert b"2024-11-05" in await stream.chunk()
         for id in (8, 9):
             await call(id, "tools/call", {"name": "slow"})
-        await _at_door({"ask": "cancel", "id": "9"}, lambda told: told.get("signal") == "notification")
+        await _at_socket({"ask": "cancel", "id": "9"}, lambda told: told.get("signal") == "notification")
         assert b"cancelled by a person" in await stream.chunk()
         assert (await tap.server.until(is_rpc("notifications/cancelled"))).path == "/messages?s=1"
         for id in (9, "x"):
             await streams[0].event({"jsonrpc": "2.0", "id": id, "result": {}})
         assert b'"x"' in await stream.chunk()
-        await _at_door({"ask": "cancel", "id": "8"}, lambda told: told.get("signal") == "notification")
+        await _at_socket({"ask": "cancel", "id": "8"}, lambda told: told.get("signal") == "notification")
         assert b"cancelled by a person" in await stream.chunk()
         # What a client asks for again, by the same id, passes before the recorder knows of it, which comes later.
         await call(8, "tools/call", {"name": "quick"})
@@ -946,7 +948,7 @@ async def test_what_a_client_asks_for_by_an_id_of_an_ended_call_passes():
     async with _tapped(_stateful(work)) as tap:
         await tap.shake_hands()
         peer = await tap.call(9)
-        await _at_door({"ask": "cancel", "id": "9"}, lambda told: "signal" in told)
+        await _at_socket({"ask": "cancel", "id": "9"}, lambda told: "signal" in told)
         assert (await peer.answer())["error"]["code"] == -32800
         # Before the recorder knows of it, which comes later.
         assert (await (await tap.call(9)).answer())["result"] == {}
@@ -971,7 +973,7 @@ async def test_the_rest_of_a_batch_is_answered_after_one_of_it_was_cancelled(med
             {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "x"}} for id in (1, 2)
         ]
         peer.send("POST", json.dumps(calls).encode(), Mcp_Session_Id="s-1")
-        await _at_door({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
+        await _at_socket({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
         await peer.head()
         assert json.loads((await peer.chunk()).partition(b"data: ")[2])["error"]["code"] == -32800
         goes_on.set()
@@ -998,7 +1000,7 @@ async def test_a_client_that_waits_without_a_stream_is_told_on_the_next_one():
         peer = await tap.call(1)
         await peer.head()
         assert (await peer.body()).startswith(b"id: e-1\n")
-        await _at_door({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
+        await _at_socket({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
         peer.send("GET", Last_Event_ID="e-1", Mcp_Session_Id="s-1")
         await peer.head()
         assert (

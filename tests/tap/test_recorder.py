@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.live.doors import doors
+from mcp_tui.live.sockets import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.recorder_link import AWAY, warn_of_full_disk
 from tests.cli.running import run
@@ -68,18 +68,18 @@ def test_a_recorder_loads_what_a_limit_and_a_journal_need_and_no_more(tmp_path: 
     assert loaded & HEAVY == set()
 
 
-WAITS: Final = """import mcp_tui.live.doors as d, os
-real = d.Door.__init__
+WAITS: Final = """import mcp_tui.live.sockets as d, os
+real = d.ListeningSocket.__init__
 def opened(*given):
     real(*given)
     while not os.path.exists(%r): pass
-d.Door.__init__ = opened"""
+d.ListeningSocket.__init__ = opened"""
 
 
 def test_a_session_can_be_found_before_its_recorder_answers(tmp_path: Path):
     goes_on = tmp_path / "goes on"
     with connected(planted(WAITS % str(goes_on), tap(code=OBEDIENT))) as client:
-        wait(lambda: len(doors()) == 1)
+        wait(lambda: len(sockets()) == 1)
         goes_on.touch()
         assert client.end() == 0
 

@@ -24,8 +24,8 @@ from mcp_tui.journal.files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.control import CancelAnswer
-from mcp_tui.live.doors import doors
 from mcp_tui.live.running import cancel
+from mcp_tui.live.sockets import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.pipes import write
 from mcp_tui.tap.recorder_link import AWAY, GONE, QUEUE_BYTES, RECORD, VERSION, Queue, RecorderLink
@@ -465,18 +465,18 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         assert client.read()["id"] == UUID
         assert run("cancel", named).status == 7
         assert run("cancel", f"{row['session']}/8").status == 2
-        door = doors()[row["session"]]
+        path = sockets()[row["session"]]
         client.call("9", "stubborn", seconds=600)
         client.call(9, "stubborn", seconds=600)
         wait(lambda: any(each["id"] == 9 for each in json.loads(run("ps", "--json").out)))
-        assert cancel(row["session"], door, 9, "") == CancelAnswer(signal="notification")
+        assert cancel(row["session"], path, 9, "") == CancelAnswer(signal="notification")
         assert client.read()["id"] == 9
-        came = cancel(row["session"], door, 9, "")  # the text is another request
+        came = cancel(row["session"], path, 9, "")  # the text is another request
         assert came == CancelAnswer(signal="notification", already=True)
-        assert (door.stat().st_mode & 0o777, door.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         client.process.terminate()
         assert client.process.wait(HANG) == 143  # as it ends without a tap
-    wait(lambda: not door.exists())
+    wait(lambda: not path.exists())
 
 
 def test_the_first_of_two_requests_with_one_id_is_cancelled(control: Control):

@@ -15,9 +15,9 @@ from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.live import control
 from mcp_tui.live.control import Problem
-from mcp_tui.live.doors import ask, doors
 from mcp_tui.live.running import Running, Unknown
-from mcp_tui.live.serving import Doorkeeper
+from mcp_tui.live.serving import ClientControlSocket
+from mcp_tui.live.sockets import ask, sockets
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.screens import picker
 from mcp_tui.tui.screens.attach import AttachScreen
@@ -47,9 +47,9 @@ class Attached(Hands[WorkbenchApp, AttachScreen]):
 
 async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_path: Path):
     client = Client(control.demo(), store=Store(Writer(tmp_path / "session.jsonl")))
-    door = Doorkeeper(client, "workbench")
+    control_socket = ClientControlSocket(client, "workbench")
     await client.connect()
-    ((name, path),) = doors().items()
+    ((name, path),) = sockets().items()
     session = await _session(name, path)
     app = WorkbenchApp(None, opening=partial(AttachScreen, session, Recording(session.summary.recording)))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -64,7 +64,7 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
             assert row.reason == ("why" if "enter" in keys else DEFAULT_REASON)
         await shown.press("n")
         await shown.until(lambda: "Not from here" in shown.text())
-        door.close()
+        control_socket.close()
         await client.close()
         client.store.close()
         await shown.until(lambda: "has ended" in shown.text())
@@ -76,10 +76,10 @@ async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(
     control: Control, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     client = Client(control.demo(), store=Store(Writer(tmp_path / "session.jsonl")))
-    door = Doorkeeper(client, "workbench")
+    control_socket = ClientControlSocket(client, "workbench")
     await client.connect()
     rows = [client.ledger.row(client.call_tool("silent", {})) for _ in range(2)]
-    ((name, path),) = doors().items()
+    ((name, path),) = sockets().items()
     session = await _session(name, path)
     silent = Unknown("beef", Problem.SILENT, "did not answer. Its process 7 is stopped.")
     monkeypatch.setattr(picker, "sessions", lambda: ([session], [silent]))
@@ -94,6 +94,6 @@ async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(
         await shown.until(lambda: shown.bench.recorded.book.get(newest.id) is not None)
         assert (at := shown.bench.table.selected)
         assert at.id == rows[0].id
-    door.close()
+    control_socket.close()
     await client.close()
     client.store.close()

@@ -1,4 +1,4 @@
-"""A running session of another process: what is seen comes from its recording, what is done goes through its door."""
+"""A running session of another process: its recording is read, and its control socket is used for what is done."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Attached:
 
     async def _cancel(self, id_: RequestId, reason: str) -> None:
         # It waits for the other process, which may be stopped or busy: the loop goes on meanwhile.
-        name, door = self._session.name, self._session.door
-        came = await asyncio.to_thread(cancel, name, door, id_, reason)
+        name, path = self._session.name, self._session.path
+        came = await asyncio.to_thread(cancel, name, path, id_, reason)
         request = brief(str(id_), 40)
         if came is None:
             self._show_message(words("The session has ended"))

@@ -20,7 +20,7 @@ from mcp_tui.client.url_required import ask_for_urls
 from mcp_tui.config.settings import DEFAULTS, Settings
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
-from mcp_tui.live.serving import Doorkeeper
+from mcp_tui.live.serving import ClientControlSocket
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Kind, Limits
@@ -103,8 +103,8 @@ class Session:
         """The questions that wait, oldest first; postponed ones come last."""
         client.interactions.respond = partial(respond, self.questions)
         ask_for_urls(client, self.call)
-        self.door: Doorkeeper | None = None
-        """The door by which other processes reach it."""
+        self.control_socket: ClientControlSocket | None = None
+        """The socket by which other processes reach it."""
         self.sign_in = None if client.tokens is None else SignIn(client.tokens)
         """The sign-in to this server; ``None`` if it cannot be signed in to."""
         self.apply(DEFAULTS)

@@ -1,6 +1,6 @@
-"""The door of a running session, and how another process asks at it.
+"""The control socket of a running session, and how another process connects to it.
 
-A door is a unix socket in a folder that only its user can enter. It takes one line and answers with one; those of
+It is a unix socket in a folder that only its user can enter. It takes one line and answers with one; those of
 :mod:`mcp_tui.live.control`.
 """
 
@@ -42,7 +42,7 @@ SUFFIX: Final = ".sock"
 
 
 def folders() -> list[Path]:
-    """Returns where doors may be, the best place first: below ``$XDG_RUNTIME_DIR``, else in the state folder.
+    """Returns where sockets may be, the best place first: below ``$XDG_RUNTIME_DIR``, else in the state folder.
 
     Many clients start their servers with a short environment, without the variables that say where these are. So the usual
     places count too, or a tap could not be found.
@@ -67,16 +67,16 @@ def reachable(path: Path) -> Generator[str]:
         os.close(number)
 
 
-class Door:
-    """The door of this process, open until :meth:`close`. ``name`` is what others call the session.
+class ListeningSocket:
+    """The socket at which this process listens until :meth:`close`. ``name`` is what others call the session.
 
     Raises:
         OSError: there can be none.
     """
 
     def __init__(self, id: str) -> None:
-        known = doors()
-        # That of a process that was killed may be the one in whose place this one goes on, under its name.
+        known = sockets()
+        # That of a process that was killed may be the one in whose place this one continues, under its name.
         self.name = next(
             id[:length]
             for length in (4, 6, 8, len(id))
@@ -93,35 +93,35 @@ class Door:
             self.socket.listen()
             unready.replace(
                 self._path
-            )  # a door that does not listen yet would be cleared away as a dead one's
+            )  # a socket that does not listen yet would be removed as that of a dead session
         except OSError:
             self.socket.close()
             raise
         self.socket.setblocking(False)
 
     def _place(self) -> Path:
-        from mcp_tui.journal.files import make_private  # three times what who asks at a door has to load
+        from mcp_tui.journal.files import make_private  # three times what a client of a socket has to load
 
         for place in folders():
             with suppress(OSError):
                 make_private(place)
                 return place
-        raise OSError("no folder for a door")
+        raise OSError("no directory for the socket")
 
     def accept(self) -> socket.socket | None:
-        """Lets one in, if it is our user."""
+        """Accepts a connection of our user; returns ``None`` for any other."""
         try:
-            visitor, _ = self.socket.accept()
+            link, _ = self.socket.accept()
         except OSError:
             return None
-        visitor.setblocking(False)
-        if _peer(visitor)[1] in (None, os.getuid()):
-            return visitor
-        visitor.close()
+        link.setblocking(False)
+        if _peer(link)[1] in (None, os.getuid()):
+            return link
+        link.close()
         return None
 
     def close(self) -> None:
-        """Closes the door."""
+        """Removes the socket."""
         with suppress(OSError):
             self._path.unlink()
         self.socket.close()
@@ -137,31 +137,31 @@ def _peer(link: socket.socket) -> tuple[int | None, int | None]:
 
 
 def question(data: bytes | bytearray) -> bytes | None:
-    """Returns the line with which a visitor asks, once it is complete."""
+    """Returns the line of a request, once it is complete."""
     line, end, _ = bytes(data).partition(b"\n")
     return line if end or len(data) >= QUESTION_BYTES else None
 
 
-def answer(visitor: socket.socket, told: dict[str, Any]) -> None:
-    """Answers a visitor, who may be gone, and says goodbye. It waits for none who reads slowly."""
+def answer(link: socket.socket, told: dict[str, Any]) -> None:
+    """Answers and closes a connection, which may be gone. It waits for no slow reader."""
     data = _line(told)
     with suppress(OSError):
-        if (sent := visitor.send(data)) < len(data):
+        if (sent := link.send(data)) < len(data):
             from threading import Thread  # few need it
 
-            Thread(target=_answer_rest, args=(visitor, data[sent:]), daemon=True).start()
+            Thread(target=_answer_rest, args=(link, data[sent:]), daemon=True).start()
             return
-    visitor.close()
+    link.close()
 
 
-def _answer_rest(visitor: socket.socket, data: bytes) -> None:
-    with visitor, suppress(OSError):
-        visitor.settimeout(ANSWER_SECONDS)
-        visitor.sendall(data)
+def _answer_rest(link: socket.socket, data: bytes) -> None:
+    with link, suppress(OSError):
+        link.settimeout(ANSWER_SECONDS)
+        link.sendall(data)
 
 
-def doors() -> dict[str, Path]:
-    """Returns the doors of all sessions by their names, some of which may be dead."""
+def sockets() -> dict[str, Path]:
+    """Returns the sockets of all sessions by their names, some of which may be dead."""
     found: dict[str, Path] = {}
     for place in folders():
         with suppress(OSError):
@@ -172,12 +172,12 @@ def doors() -> dict[str, Path]:
 
 
 def find(start: str) -> tuple[str, Path] | None:
-    """Returns the name and the door of the session whose name begins so; ``None`` for none.
+    """Returns the name and the socket of the session whose name begins so; ``None`` for none.
 
     Raises:
         LookupError: there are several; the text is one sentence.
     """
-    known = doors()
+    known = sockets()
     found = [name for name in known if name.startswith(start)]
     if len(found) > 1 and start not in known:
         raise LookupError(f"{len(found)} running sessions start with {start!r}. Give more of the name.")
@@ -186,10 +186,10 @@ def find(start: str) -> tuple[str, Path] | None:
 
 
 def connect(path: Path, patience: float) -> socket.socket | None:
-    """Connects to a door; ``None`` if its session is dead. A dead one's is cleared away.
+    """Connects to a socket; returns ``None`` if its session is dead, and removes the socket.
 
     Raises:
-        OSError: it does not let us in (now).
+        OSError: it accepts no connection now, or none of ours.
     """
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(patience)
@@ -212,7 +212,7 @@ def connect(path: Path, patience: float) -> socket.socket | None:
 
 
 def is_dead(path: Path) -> bool:
-    """Whether a door is that of a dead session, which is cleared away."""
+    """Whether a socket is that of a dead session, which is removed."""
     try:
         link = connect(path, 0.0)
     except OSError:
