@@ -269,7 +269,7 @@ def only() -> Running:
 # -- the connection of a session -------------------------------------------------------------------------------
 
 
-def borrowed(given: Words) -> Callable[[], Requester]:
+def shared_client(given: Words) -> Callable[[], Requester]:
     """Returns what makes the client of a command on the connection of the workbench that it names.
 
     Raises:
@@ -277,16 +277,16 @@ def borrowed(given: Words) -> Callable[[], Requester]:
     """
     # With the client: ps and cancel start without.
     from mcp_tui.cli.target import settings
-    from mcp_tui.live.lending import BorrowedClient
+    from mcp_tui.live.shared_connection import SharedClient
 
     for wrong in _of_connections(given):
         raise Failure(f"{wrong} does not go with --session: the workbench has its connection already.")
     session = named(given.options.session)
     if (kind := session.summary.kind) != "workbench":
         why = "its connection belongs to its client" if kind == "tap" else "it is a command"
-        raise Failure(f"Session {session.name} lends no connection: {why}. Name a workbench.")
+        raise Failure(f"Session {session.name} shares no connection: {why}. Name a workbench.")
     how = settings(given)
-    return lambda: BorrowedClient(session, how)
+    return lambda: SharedClient(session, how)
 
 
 def _of_connections(given: Words) -> Iterator[str]:

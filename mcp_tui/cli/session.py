@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.live import borrowed
+from mcp_tui.cli.live import shared_client
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import Printer, uncalled
 from mcp_tui.cli.target import in_force, required, settings
@@ -232,7 +232,7 @@ def run(given: Words, body: Body, *, grace: float | None = None, events: bool = 
     """
     began = time.monotonic()
     if getattr(given.options, "session", None) is not None:
-        return asyncio.run(_run(given, borrowed(given), body, began, events=events))
+        return asyncio.run(_run(given, shared_client(given), body, began, events=events))
     where = required(given)
 
     def made() -> Client:

@@ -175,10 +175,10 @@ class _OpenedSessions:
         """Makes the control socket of a client."""
         # Behind the first frame.
         from mcp_tui.cli.session import is_reachable
-        from mcp_tui.live.lending import lend
         from mcp_tui.live.serving import ClientControlSocket
+        from mcp_tui.live.shared_connection import share
 
-        self._control_sockets.append(ClientControlSocket(client, "workbench", may=is_reachable(self._given), lends=lend))
+        self._control_sockets.append(ClientControlSocket(client, "workbench", may=is_reachable(self._given), share=share))
         return self._control_sockets[-1]
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ class AnyClient(Protocol):
 class Requester(AnyClient, Protocol):
     """A client, as a command with a few requests sees it: on a connection of its own, or on that of another session.
 
-    :class:`~mcp_tui.client.client.Client` describes all of it; :class:`~mcp_tui.live.lending.BorrowedClient` is the other.
+    :class:`~mcp_tui.client.client.Client` describes all of it; :class:`~mcp_tui.live.shared_connection.SharedClient` is the other.
     """
 
     target: Target

@@ -58,14 +58,14 @@ class CancelRequest(NamedTuple):
     exact: bool
 
 
-class LendRequest(NamedTuple):
-    """Asks to call on the connection of the session (:mod:`mcp_tui.live.lending`); in the form of before, if ``is_old``."""
+class ShareRequest(NamedTuple):
+    """Asks for a connection that is shared (:mod:`mcp_tui.live.shared_connection`); in an old form, if ``is_old``."""
 
     is_old: bool = False
 
 
 LIST: Final = {"ask": "list", "version": VERSION}
-LEND: Final = {"ask": "lend", "version": VERSION}
+SHARE: Final = {"ask": "lend", "version": VERSION}
 
 
 def cancel_line(id: int | str, reason: str, *, exact: bool) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def cancel_line(id: int | str, reason: str, *, exact: bool) -> dict[str, Any]:
     }
 
 
-def read_request(line: bytes | bytearray) -> ListRequest | CancelRequest | LendRequest | None:
+def read_request(line: bytes | bytearray) -> ListRequest | CancelRequest | ShareRequest | None:
     """Returns what is asked; ``None`` if this version does not know it."""
     try:
         asked = _object(line)
@@ -87,9 +87,9 @@ def read_request(line: bytes | bytearray) -> ListRequest | CancelRequest | LendR
             case "list":
                 return ListRequest()
             case "lend" if asked.get("version", 0) == 0:
-                return LendRequest(is_old=True)
+                return ShareRequest(is_old=True)
             case "lend":
-                return LendRequest()
+                return ShareRequest()
             case "cancel":
                 reason = "" if asked.get("reason") is None else _text(asked["reason"])
                 return CancelRequest(_id(asked["id"]), reason[:REASON_CHARACTERS], asked.get("exact") is True)
@@ -166,8 +166,8 @@ class CancelAnswer(NamedTuple):
         return {"version": VERSION, **{name: value for name, value in self._asdict().items() if value}}
 
 
-NOT_LENT: Final = CancelAnswer(refused="It is of a later version of mcp-tui")
-"""The answer to an old :class:`LendRequest`: who asks reads it as the reason why nothing is lent."""
+NOT_SHARED: Final = CancelAnswer(refused="It is of a later version of mcp-tui")
+"""The answer to an old :class:`ShareRequest`: who asks reads it as the reason why nothing is shared."""
 
 NOT_KNOWN: Final = CancelAnswer(refused="this session does not know how to do that")
 """The answer to a request that is not understood."""

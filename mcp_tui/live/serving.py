@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.live import control
-from mcp_tui.live.control import CancelAnswer, CancelRequest, InFlight, LendRequest, ListRequest, Summary
+from mcp_tui.live.control import CancelAnswer, CancelRequest, InFlight, ListRequest, ShareRequest, Summary
 from mcp_tui.live.sockets import ANSWER_SECONDS, QUESTION_BYTES, ListeningSocket, answer, question
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Connected, Event, RequestEvent, RequestId, Signal
@@ -37,7 +37,7 @@ CONFIRMED_SECONDS: Final = 1.0
 """Seconds that a server has to accept or refuse a cancel that was written. Many do neither before the tool has ended."""
 
 LINE_BYTES: Final = 256 * 1024 * 1024
-"""Bytes of a line on a lent connection at most: the arguments of a call, or its result."""
+"""Bytes of a line on a shared connection at most: the arguments of a call, or its result."""
 
 
 class Loop(Protocol):
@@ -57,8 +57,8 @@ class ControlSocket:
     """The control socket of a session, open until :meth:`close`. :meth:`event` has to be called with each of its events.
 
     ``summary`` returns what is in flight there, and ``cancel`` cancels a request for a person. ``certain`` calls when it is
-    certain which requests were answered. ``lend`` gets a connection that wants to call on that of the session. ``listening``
-    is the socket, if it is open already.
+    certain which requests were answered. ``share`` gets a connection that wants to call on that of the session.
+    ``listening`` is the socket, if it is open already.
 
     Raises:
         OSError: there can be none.
@@ -72,7 +72,7 @@ class ControlSocket:
         summary: Callable[[], Summary],
         cancel: Callable[[RequestId, str], CancelOutcome],
         certain: Callable[[Callable[[], object]], object] = lambda call: call(),
-        lend: Callable[[socket.socket], object] | None = None,
+        share: Callable[[socket.socket], object] | None = None,
         listening: ListeningSocket | None = None,
     ) -> None:
         self._loop = loop
@@ -80,7 +80,7 @@ class ControlSocket:
         self._summary = summary
         self._cancel = cancel
         self._certain = certain
-        self._lend = lend
+        self._share = share
         self._reading: dict[socket.socket, bytearray] = {}
         self._waiting: dict[RequestId, dict[socket.socket, bool]] = {}
         """Who waits for what comes of a cancel; true for those who were not the first to ask for it."""
@@ -128,10 +128,10 @@ class ControlSocket:
                 answer(link, control.summary_line(self._summary()))
             case CancelRequest() as asked:
                 self._cancel_for(link, asked)
-            case LendRequest(is_old=True) if self._lend is not None:
-                answer(link, control.NOT_LENT.line())
-            case LendRequest() if self._lend is not None:
-                self._lend(link)
+            case ShareRequest(is_old=True) if self._share is not None:
+                answer(link, control.NOT_SHARED.line())
+            case ShareRequest() if self._share is not None:
+                self._share(link)
             case _:
                 answer(link, control.NOT_KNOWN.line())
 
@@ -280,7 +280,7 @@ class ClientControlSocket:
 
     A session goes on without one if there can be none.
 
-    ``lends`` is called with a connection that wants to call on the client's; without it none may.
+    ``share`` is called with a connection that wants to call on the client's; without it none may.
     """
 
     def __init__(
@@ -289,12 +289,12 @@ class ClientControlSocket:
         kind: str,
         *,
         may: bool = True,
-        lends: Callable[[Client, asyncio.StreamReader, asyncio.StreamWriter], Any] | None = None,
+        share: Callable[[Client, asyncio.StreamReader, asyncio.StreamWriter], Any] | None = None,
     ) -> None:
         self._client = client
         self._kind = kind
         self._may = may
-        self._lends = lends
+        self._share_with = share
         self._socket: ControlSocket | None = None
         import asyncio  # which the recorder of a tap, with its own loop, does not load
 
@@ -312,7 +312,7 @@ class ClientControlSocket:
                     self._client.ledger,
                     summary=self._summary,
                     cancel=self._cancel,
-                    lend=None if self._lends is None else self._lend,
+                    share=None if self._share_with is None else self._share,
                 )
 
     def close(self) -> None:
@@ -342,26 +342,26 @@ class ClientControlSocket:
         client = self._client
         return client.cancel(id_, Cause.USER, reason) if reason else client.cancel(id_)
 
-    def _lend(self, link: socket.socket) -> None:
+    def _share(self, link: socket.socket) -> None:
         # With asyncio, which the recorder of a tap lacks.
         from mcp_tui.transport.base import spawn
 
-        spawn(self._serve(link), name="lend a connection")
+        spawn(self._serve(link), name="share a connection")
 
     async def _serve(self, link: socket.socket) -> None:
-        """Lends the connection. Whatever goes wrong there is no matter of the session's."""
+        """Shares the connection. An error there does not concern the session."""
         # The same.
         import asyncio
 
-        assert self._lends is not None
+        assert self._share_with is not None
         reader, writer = await asyncio.open_unix_connection(sock=link, limit=LINE_BYTES)
         try:
             with suppress(Exception):
-                await self._lends(self._client, reader, writer)
+                await self._share_with(self._client, reader, writer)
         finally:
             writer.close()
 
 
 def write_line(writer: asyncio.StreamWriter, made: Json) -> None:
-    """Writes a line on a lent connection."""
+    """Writes a line on a shared connection."""
     writer.write(encode(made) + b"\n")

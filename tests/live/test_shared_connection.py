@@ -16,9 +16,9 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.journal.records import encode_event
 from mcp_tui.live.control import Summary
-from mcp_tui.live.lending import BorrowedClient, lend
 from mcp_tui.live.running import Running
 from mcp_tui.live.serving import ClientControlSocket
+from mcp_tui.live.shared_connection import SharedClient, share
 from mcp_tui.live.sockets import ask, sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -33,10 +33,10 @@ from tests.waiting import HANG, until
 
 
 @asynccontextmanager
-async def _lent(control: Control, kind: str = "workbench") -> AsyncGenerator[Client]:
-    """A client that lends its connection as the workbench does."""
+async def _sharing(control: Control, kind: str = "workbench") -> AsyncGenerator[Client]:
+    """A client that shares its connection as the workbench does."""
     client = Client(control.demo())
-    control_socket = ClientControlSocket(client, kind, lends=lend)
+    control_socket = ClientControlSocket(client, kind, share=share)
     await client.connect()
     yield client
     control_socket.close()
@@ -52,7 +52,7 @@ def _calls(client: Client) -> list[Request]:
 
 
 async def test_a_call_has_its_row_there_and_its_answer_here(control: Control):
-    async with _lent(control) as client:
+    async with _sharing(control) as client:
         ran = await _run("call", "echo", "text=hi", "--json")
         (row,) = _calls(client)
     assert [each["event"] for each in ran.events] == ["connected", "sent", "outcome"]
@@ -62,7 +62,7 @@ async def test_a_call_has_its_row_there_and_its_answer_here(control: Control):
 
 
 async def test_a_cancel_there_ends_the_call_here(control: Control):
-    async with _lent(control) as client, asyncio.TaskGroup() as tasks:
+    async with _sharing(control) as client, asyncio.TaskGroup() as tasks:
         calling = tasks.create_task(_run("call", "count", "seconds=9", "steps=2", "--linger", "0"))
         await control.came("waiting", tool="count", step=1)
         control.step("count")
@@ -75,7 +75,7 @@ async def test_a_cancel_there_ends_the_call_here(control: Control):
 
 
 async def test_a_timeout_and_a_caller_that_is_killed_cancel_the_call_there(control: Control):
-    async with _lent(control) as client:
+    async with _sharing(control) as client:
         ran = await _run("call", "count", "seconds=9", "--timeout", "0.2", "--linger", "0")
         assert ran.status == 6
         words = [*MCP_TUI, "call", "count", "seconds=9", "--session", "demo"]
@@ -97,10 +97,10 @@ async def test_a_timeout_and_a_caller_that_is_killed_cancel_the_call_there(contr
         ("workbench", ("http://127.0.0.1:9/mcp",), "A URL does not go with --session"),
     ],
 )
-async def test_what_cannot_be_lent_is_refused_in_a_sentence(
+async def test_what_cannot_be_shared_is_refused_in_a_sentence(
     kind: str, words: tuple[str, ...], said: str, control: Control
 ):
-    async with _lent(control, kind) as client:
+    async with _sharing(control, kind) as client:
         ran = await _run("call", "echo", "text=hi", *words)
         assert not _calls(client)
     assert (ran.status, ran.out) == (2, "")
@@ -116,7 +116,7 @@ def _told(event: ev.Event) -> bytes:
 
 
 CONNECTED: Final = encode_event(ev.Connected(at=1.0, transport="stdio", revision="2025-11-25", server="s"))
-LENT: Final = _line({"version": 1, "lent": CONNECTED, "capabilities": {}})
+SHARED: Final = _line({"version": 1, "lent": CONNECTED, "capabilities": {}})
 CALLED: Final = _told(
     ev.Called(at=1.0, id=5, method="tools/call", name="x", limits=ev.Limits(), internal=False)
 )
@@ -127,7 +127,7 @@ ANSWER: Final = _line({"of": 5, "answer": {"jsonrpc": "2.0", "id": 5, "result": 
 REFUSED: Final[dict[str, bytes]] = {
     "does not answer": b"",
     "of another version": _line({"version": 2, "lent": CONNECTED}),
-    "does not lend its connection": _line({"version": 1}),
+    "does not share its connection": _line({"version": 1}),
     "not understood": b"junk\n",
     "was not understood": _line({"lent": []}),
     "answer that was not understood": _line({"lent": {"event": "novel"}}),
@@ -153,9 +153,9 @@ BROKEN: Final = [
 
 
 @asynccontextmanager
-async def _borrowed(name: str) -> AsyncGenerator[BorrowedClient]:
+async def _shared(name: str) -> AsyncGenerator[SharedClient]:
     summary = Summary("workbench", "", "", 1, "", ())
-    client = BorrowedClient(Running(name, sockets()[name], summary), ClientSettings())
+    client = SharedClient(Running(name, sockets()[name], summary), ClientSettings())
     try:
         await client.connect()
         yield client
@@ -165,7 +165,7 @@ async def _borrowed(name: str) -> AsyncGenerator[BorrowedClient]:
 
 async def _called(name: str) -> Request | None:
     """Calls on the connection of a session; returns the row if it was answered."""
-    async with _borrowed(name) as client:
+    async with _shared(name) as client:
         row = await client.begin("tools/call", {"name": "x"}, limits=ev.Limits())
         frame = await client.wait(row.id)
         return None if frame is None else client.book.order[0]
@@ -189,13 +189,13 @@ for line in sys.stdin:
 
 async def test_lists_there_have_all_pages_or_the_words_of_the_server():
     client = Client(StdioTarget(command=(sys.executable, "-c", REFUSING)))
-    control_socket = ClientControlSocket(client, "workbench", lends=lend)
+    control_socket = ClientControlSocket(client, "workbench", share=share)
     await client.connect()
     (name,) = sockets()
-    async with _borrowed(name) as borrower, asyncio.TaskGroup() as tasks:
-        both = [tasks.create_task(every(borrower, "prompts")) for _ in range(2)]
+    async with _shared(name) as other, asyncio.TaskGroup() as tasks:
+        both = [tasks.create_task(every(other, "prompts")) for _ in range(2)]
         with pytest.raises(ListFailed, match="the database is down"):
-            await every(borrower, "tools")
+            await every(other, "tools")
         assert [[each["name"] for each in await list_] for list_ in both] == [["p0", "p1"]] * 2
     assert {row.internal for row in client.book.order} == {True}
     control_socket.close()
@@ -204,24 +204,24 @@ async def test_lists_there_have_all_pages_or_the_words_of_the_server():
 
 async def test_nothing_waits_for_a_session_that_has_ended():
     # It ends before it is asked, while it lists, and while it is asked again.
-    with answering({"before": LENT, "while": LENT + CALLED + ID}) as names:
-        async with _borrowed(names["before"]) as client:
+    with answering({"before": SHARED, "while": SHARED + CALLED + ID}) as names:
+        async with _shared(names["before"]) as client:
             for _ in range(2):
                 with pytest.raises(TransportError, match="has ended"):
                     await every(client, "tools")
                 with pytest.raises(TransportError, match="has ended"):
                     await client.begin("ping")
-        async with _borrowed(names["while"]) as client:
+        async with _shared(names["while"]) as client:
             with pytest.raises((ListFailed, TransportError), match="has ended"):
                 await every(client, "tools")
 
 
-async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
+async def test_an_answer_of_another_form_on_a_shared_connection_is_reported():
     with answering(REFUSED) as names:
         for said, name in names.items():
             with pytest.raises(TransportError, match=said):
                 await _called(name)
-    with answering({f"{at}": LENT + said for at, said in enumerate(BROKEN)}) as names:
+    with answering({f"{at}": SHARED + said for at, said in enumerate(BROKEN)}) as names:
         for what, name in names.items():
             with suppress(TransportError):
                 assert await _called(name) is None, what
@@ -229,7 +229,7 @@ async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
     old = _line(
         {"answer": {"jsonrpc": "2.0", "id": 5, "result": {}}, "status": 0}
     )  # before answers had a version
-    whole = {"": LENT + news + CALLED + ID + DONE + ANSWER, "old": LENT + CALLED + ID + DONE + old}
+    whole = {"": SHARED + news + CALLED + ID + DONE + ANSWER, "old": SHARED + CALLED + ID + DONE + old}
     with answering(whole) as names:
         for name in names.values():
             row = await _called(name)
@@ -238,7 +238,7 @@ async def test_what_a_lent_connection_says_in_another_form_is_told_as_that():
 
 
 async def test_a_command_of_before_learns_that_the_session_is_of_a_later_version(control: Control):
-    async with _lent(control):
+    async with _sharing(control):
         answers = await asyncio.to_thread(ask, sockets(), {"ask": "lend"}, HANG)
     said = [messages.as_object(messages.read_json(each.line))["refused"] for each in answers.values()]
     assert said == ["It is of a later version of mcp-tui"]

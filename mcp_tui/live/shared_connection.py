@@ -1,7 +1,7 @@
-"""The connection of a running client, lent to another process that calls on it, and the client of that process.
+"""The connection of a running client, shared with another process, and the client of that process.
 
-Both sides send lines of JSON. The borrower asks for requests and their cancels; it is told every event of its requests, so
-that it folds the same rows, and their answers.
+Both sides send lines of JSON. The other process sends requests and their cancels; it receives every event of its requests,
+so that it folds the same rows, and their answers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mcp_tui.client.ports import Listener, notify
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.records import UnknownEvent, decode_event, encode_event
 from mcp_tui.journal.store import Store
-from mcp_tui.live.control import LEND, REASON_CHARACTERS, VERSION
+from mcp_tui.live.control import REASON_CHARACTERS, SHARE, VERSION
 from mcp_tui.live.running import Running
 from mcp_tui.live.serving import LINE_BYTES, write_line
 from mcp_tui.live.sockets import ANSWER_SECONDS, reachable
@@ -33,15 +33,15 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.base import NO_ANSWER, RefusedResponse, TransportError, spawn
 
 UNREAD_BYTES: Final = 64 * 1024 * 1024
-"""Bytes that may wait for a borrower; one that reads no more is sent away."""
+"""Bytes that may wait for the other process; if it reads no more, its connection is closed."""
 
 OF_THE_CONNECTION: Final = (ev.Log, ev.Stderr, ev.Disconnected)
-"""Events about no request that a borrower is told, as a command with a connection of its own would be."""
+"""Events about no request that the other process gets, as a command with a connection of its own would be."""
 
 # -- the side of the session -----------------------------------------------------------------------------------
 
 
-async def lend(client: Client, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def share(client: Client, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Lets another process call on the connection of a client. What is in flight when it hangs up is cancelled."""
     info = client.info
     if info is None:
@@ -54,17 +54,17 @@ async def lend(client: Client, reader: asyncio.StreamReader, writer: asyncio.Str
     write_line(
         writer, {"version": VERSION, "lent": encode_event(connected), "capabilities": info.capabilities}
     )
-    borrower = _Borrower(client, writer)
-    stop = client.listen(borrower.heard)
+    other = _OtherProcess(client, writer)
+    stop = client.listen(other.heard)
     try:
         while line := await reader.readline():
-            borrower.ask(as_object(messages.read_json(line)))
+            other.ask(as_object(messages.read_json(line)))
     finally:
         stop()
-        borrower.cancel(Cause.PARENT, "the command that called it has ended")
+        other.cancel(Cause.PARENT, "the command that called it has ended")
 
 
-class _Borrower:
+class _OtherProcess:
     """A process that shares the connection, and its requests."""
 
     def __init__(self, client: Client, writer: asyncio.StreamWriter) -> None:
@@ -75,7 +75,7 @@ class _Borrower:
         """What happens while a call is made, whose id is not known yet."""
 
     def heard(self, event: ev.Event) -> None:
-        """Tells an event that concerns the borrower."""
+        """Sends an event that concerns the other process."""
         if self._early is not None:
             self._early.append(event)
         elif isinstance(event, OF_THE_CONNECTION) or (
@@ -84,7 +84,7 @@ class _Borrower:
             self._send({"told": encode_event(event)})
 
     def ask(self, asked: dict[str, Json]) -> None:
-        """Does what the borrower asks for."""
+        """Does what the other process asks for."""
         if "call" in asked:
             self._call(as_object(asked["call"]))
         elif "cancel" in asked:
@@ -98,7 +98,7 @@ class _Borrower:
             raise ValueError("it is of a version that asks for something else")
 
     def cancel(self, cause: Cause, reason: str, *, leave: bool = True, only: Json = None) -> None:
-        """Cancels what is in flight for the borrower, or ``only`` the request of this id."""
+        """Cancels what is in flight for the other process, or ``only`` the request of this id."""
         for id_ in self._ids:
             if self._client.ledger.row(id_).open and only in (None, id_):
                 self._client.cancel(id_, cause, reason, leave=leave)
@@ -140,10 +140,10 @@ class _Borrower:
             write_line(self._writer, made)
 
 
-# -- the side of the borrower ----------------------------------------------------------------------------------
+# -- the side of the other process ----------------------------------------------------------------------------------
 
 
-class BorrowedClient:
+class SharedClient:
     """The client of a command on the connection of a running session: a :class:`~mcp_tui.client.ports.Requester`.
 
     It decides nothing: its book folds the events that come from there.
@@ -176,14 +176,14 @@ class BorrowedClient:
         """Connects to the session.
 
         Raises:
-            TransportError: it lends no connection, or has ended.
+            TransportError: it shares no connection, or has ended.
         """
         whose = f"Session {self._session.name}"
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 with reachable(self._session.path) as address:
                     reader, self._writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
-                self._ask({**LEND})
+                self._ask({**SHARE})
                 line = await reader.readline()
         except (OSError, ValueError):  # a timeout is the first
             raise TransportError(f"{whose} does not answer. It may have ended.") from None
@@ -348,10 +348,10 @@ class BorrowedClient:
 
 
 def _read_connection(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:
-    """Returns the connection that a session lends, and what its server can do.
+    """Returns the connection that a session shares, and what its server can do.
 
     Raises:
-        TransportError: it lends none, or its answer is of another version, or not understood.
+        TransportError: it shares none, or its answer is of another version, or not understood.
     """
     try:
         told = as_object(messages.read_json(line))
@@ -362,7 +362,7 @@ def _read_connection(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, J
             )
         if "lent" not in told:
             why = as_text(told.get("refused")) or "It has ended"
-            raise TransportError(f"{whose} does not lend its connection. {why}.")
+            raise TransportError(f"{whose} does not share its connection. {why}.")
         event = decode_event(as_object(told["lent"]))
         if isinstance(event, ev.Connected) and event.revision in REVISIONS:
             return event, as_object(told.get("capabilities"))
