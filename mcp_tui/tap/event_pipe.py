@@ -51,7 +51,7 @@ class EventPipe:
         self._event = bytearray()
         """What has come of an event: only its end, if it is too long."""
         self._passed = 0
-        """How much of that has passed; if it is nothing, the event is held until it is whole."""
+        """How much of that has passed; if it is nothing, the event waits until it is whole."""
         self._too_long = False
 
     @property
@@ -133,5 +133,5 @@ class EventPipe:
         return cut + as_event(message)
 
     def close(self) -> bytes:
-        """Returns what was held when the stream ended."""
+        """Returns what still waited when the stream ended."""
         return b"" if self._passed else bytes(self._event)

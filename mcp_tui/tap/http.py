@@ -5,7 +5,7 @@ own and gets a copy, queued before the bytes leave. Both sides of an exchange en
 connection, that of the server is closed, and the other way round. So a cancel of 2026-07-28 passes like anything else.
 
 Each request of the client has an exchange of its own with the server (:class:`ProxiedExchange`). To act, the recorder asks
-for a hold, as over stdio: no answer passes until it has decided. Then it has an exchange ended in the server's place
+for a pause, as over stdio: no answer passes until it has decided. Then it has an exchange ended in the server's place
 (:meth:`ProxiedExchange.answer`), its connection closed (:meth:`ProxiedExchange.close`), or a message of the tap's own sent
 (:meth:`HttpTap._post`).
 
@@ -45,7 +45,7 @@ from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.pipes import warn
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
-from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, HOLD, SWITCH
+from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, PAUSE_SECONDS, SWITCH
 from mcp_tui.transport.base import Challenge, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, fields_of
 from mcp_tui.transport.http_client import TOKEN, HttpClient
@@ -377,7 +377,7 @@ class ProxiedExchange:
             for name, value in end_to_end(response.headers.raw)
         ]
         await self.tap.free.wait()
-        # Recorded and handed on only outside of a hold: what the recorder has read when it decides is all that the client
+        # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client
         # has.
         self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
         encoding = foreign_encoding(response.headers)
@@ -467,7 +467,7 @@ class HttpTap:
         self.numbers = count(1)
         """Those of connections and exchanges."""
         self.free = asyncio.Event()
-        """No hold is there."""
+        """Traffic is not paused."""
         self.free.set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.renews = tokens is not None
@@ -481,7 +481,7 @@ class HttpTap:
         """What is kept back, by the number of a session."""
         self.kept_in: dict[str, KeptBack] = {}
         """The same by ``Mcp-Session-Id``, or the target of HTTP+SSE: for streams that are resumed, and new requests."""
-        self._hold: asyncio.TimerHandle | None = None
+        self._pause_limit: asyncio.TimerHandle | None = None
 
     def report_refusal(self, why: str) -> None:
         """Says once on stderr why a request was refused: few clients show the body of a 403."""
@@ -522,13 +522,13 @@ class HttpTap:
             self.free.clear()
             # Behind all that has passed; nothing more passes until they have decided.
             self.queue.put(b"h")
-        if self._hold is not None:
-            self._hold.cancel()
+        if self._pause_limit is not None:
+            self._pause_limit.cancel()
         if "go" in order:
             self.free.set()
         elif not self.free.is_set():
-            # A recorder that is gone must not hold the traffic for ever.
-            self._hold = asyncio.get_running_loop().call_later(HOLD, self.free.set)
+            # A recorder that is gone must not pause the traffic for ever.
+            self._pause_limit = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self.free.set)
         if "session" in order:
             self._keep_back(order)
         if "post" in order:
@@ -639,7 +639,7 @@ class HttpTap:
     def finish(self) -> None:
         """Leaves the recorder to itself, once :meth:`close` is done: it should end before this process does."""
         self._link.finish(self._feeding)
-        self._obeying.join(HOLD)
+        self._obeying.join(PAUSE_SECONDS)
 
     async def run(self, port: int) -> int:
         """Works until a signal ends it; returns the exit status.

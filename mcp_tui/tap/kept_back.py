@@ -64,7 +64,7 @@ class KeptBack:
     def sift(self, line: bytes) -> bytes:
         """Returns a message in one line without what is kept back: the line itself if that is nothing."""
         # Bytes are looked for first: most lines of a flood name none of them, and to parse each would hold it up.
-        # A copy here and below: where the direction is not held, another thread may add one.
+        # A copy here and below: where the direction is not paused, another thread may add one.
         if not _names(line, tuple(self._marks)) and b"notifications/progress" not in line:
             return line
         # The same.

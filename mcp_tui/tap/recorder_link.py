@@ -8,11 +8,11 @@ not done again.
 Records to the recorder, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
 client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``u`` one that could not be
 written, ``g`` bytes that were dropped, ``c`` the end of such a stream, its number is 1 if the server did not cause it, ``h``
-the hold, its number is where, ``k`` a signal of the client, ``t`` one of the tap's own, ``x`` the exit code, empty if nobody
-knows it, its number is the signal that ended the guard before, ``D`` a decision of the recorder, before anything of it is
-done. After a replacement ``P`` has the records that the recorder before needed, and ``R`` says why it ended, behind all
-records that it may have had. A tap over HTTP has more, and numbers (:mod:`mcp_tui.tap.http`). Orders from the recorder are
-JSON lines.
+the pause, its number is where, ``k`` a signal of the client, ``t`` one of the tap's own, ``x`` the exit code, empty if
+nobody knows it, its number is the signal that ended the guard before, ``D`` a decision of the recorder, before anything of
+it is done. After a replacement ``P`` has the records that the recorder before needed, and ``R`` says why it ended, behind
+all records that it may have had. A tap over HTTP has more, and numbers (:mod:`mcp_tui.tap.http`). Orders from the recorder
+are JSON lines.
 
 Every import here is paid for at each start of a server: keep them few.
 """

@@ -1,12 +1,12 @@
 """The main loop of the recorder, a process of its own, with the pipes from and to its relay.
 
 It may lag behind the bytes. What must not be decided on old news (has this request run out, or was it answered meanwhile?)
-is decided in a hold, for which the relay stops the answers for a moment. So is whatever the tap itself says.
+is decided in a pause, for which the relay stops the answers for a moment. So is whatever the tap itself says.
 
-A recorder that is behind asks for the hold all the same, or a flood would put off every limit and cancel until it ends. It
+A recorder that is behind asks for the pause all the same, or a flood would put off every limit and cancel until it ends. It
 keeps it until it has read what came before.
 
-A server may stop within a line, and the hold is then there. It is decided all the same, and the server is told; the client
+A server may stop within a line, and the pause is then there. It is decided all the same, and the server is told; the client
 is told once the line is over, or is ended for it because nothing more comes. If the line was the answer, it is told nothing.
 """
 
@@ -48,11 +48,11 @@ REPORT_BYTES: Final = 1 << 20
 SLICE_SECONDS: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
 
-STALE_HOLD_SECONDS: Final = relay.HOLD / 2
-"""Seconds without a word after which a hold is too old to decide in: the relay may have given it up."""
+STALE_PAUSE_SECONDS: Final = relay.PAUSE_SECONDS / 2
+"""Seconds without a word after which a pause is too old to decide in: the relay may have given it up."""
 
 RESUMED_SECONDS: Final = 1.0
-"""Seconds after a long hold in which no limit is looked at: progress that it stopped comes first."""
+"""Seconds after a long pause in which no limit is looked at: progress that it stopped comes first."""
 
 UNENDED_LINE_SECONDS: Final = 2.0
 """Seconds without a byte of the server after which a line that it began is ended for the client."""
@@ -124,8 +124,8 @@ class RecorderLoop:
         """Whole records wait to be read."""
         self._selector = selectors.DefaultSelector()
         self._turns: list[Callable[[], None]] = []
-        self._held = False
-        """A hold was asked for."""
+        self._pausing = False
+        """A pause was asked for."""
         self._kept = True
         """It was never long without a word."""
         self._asked = 0.0
@@ -187,10 +187,10 @@ class RecorderLoop:
     def _wait(self) -> float | None:
         if self._more or self._turns or (self._caught_up and self._recorder is not None):
             return 0.0
-        # While a hold is asked for, nothing else wakes this up: what is due is decided when it is there.
+        # While a pause is asked for, nothing else wakes this up: what is due is decided when it is there.
         dues = (
             ()
-            if self._held or self.restoring
+            if self._pausing or self.restoring
             else (each.ledger.deadlines.next() for each in self._open_sessions)
         )
         due = min((max(each, self._resumed) for each in dues if each is not None), default=float("inf"))
@@ -318,7 +318,7 @@ class RecorderLoop:
         self.order(warn=readable(" ".join(text.split()), 400))
 
     def say(self, **order: Any) -> None:
-        """Orders to say something to the server, in a hold."""
+        """Orders to say something to the server, in a pause."""
         self._said.append(order)
 
     def report(self, **order: Any) -> None:
@@ -394,9 +394,9 @@ class RecorderLoop:
         now = monotonic()
         if self.restoring:
             return
-        if self._held:
+        if self._pausing:
             if self._more:
-                self._kept &= now - self._asked < STALE_HOLD_SECONDS
+                self._kept &= now - self._asked < STALE_PAUSE_SECONDS
                 self._asked = now
                 self.order(wait=1)
             return
@@ -405,7 +405,7 @@ class RecorderLoop:
         soon = now if now >= self._resumed else 0.0
         late = [each for each in self._open_sessions if (each.ledger.deadlines.next() or now + 1) <= soon]
         if self._wanted or self._said or self._told or any(each.runs_out(read_until, now) for each in late):
-            self._held, self._kept, self._asked = True, True, now
+            self._pausing, self._kept, self._asked = True, True, now
             self.order(hold=1)
             return
         # The rest only when all is read that came: an answer may be among it.
@@ -413,14 +413,14 @@ class RecorderLoop:
             # Nothing has run out of which the client would be told, so no answer can cross it.
             each.tick(now)
 
-    def _decide(self, at: float, held: int) -> None:
-        """Decides what had run out at the hold, now that everything that came before it is recorded."""
-        self._held = False
+    def _decide(self, at: float, where: int) -> None:
+        """Decides what had run out at the pause, now that everything that came before it is recorded."""
+        self._pausing = False
         now = monotonic()
-        if now - at > STALE_HOLD_SECONDS:
+        if now - at > STALE_PAUSE_SECONDS:
             self._resumed = now + RESUMED_SECONDS
-        # Else the relay has let the answers go on, and one of them may be on its way here: it is asked to hold again.
-        if self._kept and now - max(at, self._asked) < STALE_HOLD_SECONDS:
+        # Else the relay has let the answers go on, and one of them may be on its way here: it is asked to pause again.
+        if self._kept and now - max(at, self._asked) < STALE_PAUSE_SECONDS:
             for each in self._open_sessions:
                 each.tick(at)
             wanted, self._wanted = self._wanted, []
@@ -430,11 +430,11 @@ class RecorderLoop:
             for order in said:
                 self.order(**order)
                 self._heard = now  # a server that is told may end its line yet
-            if held == relay.WITHIN and self._told and now - self._heard >= UNENDED_LINE_SECONDS:
+            if where == relay.WITHIN and self._told and now - self._heard >= UNENDED_LINE_SECONDS:
                 for each in self._open_sessions:
                     self.order(end_line=each.line_ended(now).decode("latin-1"))
-                held = relay.AT_END
-            if held == relay.AT_END:
+                where = relay.AT_END
+            if where == relay.AT_END:
                 told, self._told = self._told, []
                 for order in told:
                     self.order(**order)

@@ -8,7 +8,7 @@ journal, and decides what has run out. Whatever becomes of it, the bytes continu
 A chunk is put into the queue for the recorder before it is handed on, or an answer could overtake its request there. The
 queue never blocks: when the recorder is far behind, the queue reports how many bytes it missed.
 
-To act, the recorder asks for a *hold*: the direction from the server stops at the end of a line, it reads what came until
+To act, the recorder asks for a *pause*: the direction from the server stops at the end of a line, it reads what came until
 then, and only then decides. So a request that was answered is never answered again. Where no line ends soon, the server is
 told at once and the client later (:mod:`mcp_tui.tap.recorder_loop`). While answers are kept back, and only then, lines are
 looked at here: those of the server, and those of the client, which may use an id again.
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 STDERR = 2
 SWITCH = 0.0001
 """Seconds after which the thread that hands the records on gives way to those that move bytes, usually 5 ms."""
-HOLD = 2.0
+PAUSE_SECONDS = 2.0
 """Seconds without a word of the recorder after which the answers wait no longer for its decision."""
 LINE_SECONDS = 0.2
-"""Seconds that a hold waits for the end of a line: what else is in flight waits as long for its limit."""
+"""Seconds that a pause waits for the end of a line: what else is in flight waits as long for its limit."""
 AT_END, WITHIN, UNREAD = range(3)
-"""Where a hold is: at the end of a line, within one, or nowhere, since the client does not read."""
+"""Where a pause is: at the end of a line, within one, or nowhere, since the client does not read."""
 SIFTED_BYTES = 128 * 1024 * 1024
 """Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
 LAST_BYTES_SECONDS = 0.3
@@ -185,14 +185,14 @@ class ByteStream:
     # -- what the tap says and keeps back ---------------------------------------------------------------------
 
     def __enter__(self) -> None:
-        """Waits for the end of a line, and holds the direction there."""
-        self.hold(None)
+        """Waits for the end of a line, and pauses the direction there."""
+        self.pause(None)
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        self.resume()
 
-    def hold(self, seconds: float | None) -> int:
-        """Waits for the end of a line, for ``seconds`` at most, and holds the direction; returns where.
+    def pause(self, seconds: float | None) -> int:
+        """Waits for the end of a line, for ``seconds`` at most, and pauses the direction; returns where.
 
         It is to be released if it is anywhere: a client that does not read keeps the direction busy.
         """
@@ -202,11 +202,11 @@ class ByteStream:
         there = self._turn.wait_for(lambda: self._boundary or self.ended or self.broken, seconds)
         return AT_END if there else WITHIN
 
-    def release(self) -> None:
-        """Ends a hold."""
+    def resume(self) -> None:
+        """Ends a pause."""
         self._waiting -= 1
         self._turn.notify_all()
-        self._lock.release()
+        self._lock.resume()
 
     def say(self, line: bytes) -> None:
         """Writes a message of the tap's own. The recorder is told so, or that it cannot be written."""
@@ -404,22 +404,22 @@ def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], 
 
 
 def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
-    """Carries out the orders of the recorder: to hold, to end a request for the client, to say something to the server."""
+    """Carries out the orders of the recorder: to pause, to end a request for the client, to say something to the server."""
     while (order := recorder.next()) is not None:
         if "hold" not in order:
             continue
-        held = down.hold(LINE_SECONDS)
+        paused = down.pause(LINE_SECONDS)
         try:
-            recorder.queue.put(b"h", number=held)
-            while (order := recorder.next(monotonic() + HOLD)) is not None and "go" not in order:
+            recorder.queue.put(b"h", number=paused)
+            while (order := recorder.next(monotonic() + PAUSE_SECONDS)) is not None and "go" not in order:
                 carry_out(order, up, down)
         finally:
-            if held != UNREAD:
-                down.release()
+            if paused != UNREAD:
+                down.resume()
 
 
 def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
-    """Carries out an order that was decided in a hold."""
+    """Carries out an order that was decided in a pause."""
     if "say" in order:
         # a server that does not read must not hold up what the client is told
         Thread(target=up.say, args=(order["say"].encode(),), daemon=True).start()

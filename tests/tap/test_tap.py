@@ -650,13 +650,15 @@ def test_what_a_server_says_last_is_recorded_however_late():
     [
         ("full disk", "journal stopped at #"),
         ("exception", "the recorder failed (ValueError planted)"),
-        ("exception in a hold", "the recorder failed (ValueError planted)"),
+        ("exception in a pause", "the recorder failed (ValueError planted)"),
     ],
 )
 def test_the_traffic_goes_on_when_the_recorder_fails(fault: str, said: str):
-    hold = fault == "exception in a hold"
+    in_pause = fault == "exception in a pause"
     where, what = (
-        ("tap.observed_session", "ObservedSession.tick") if hold else ("protocol.observing", "Observer.sent")
+        ("tap.observed_session", "ObservedSession.tick")
+        if in_pause
+        else ("protocol.observing", "Observer.sent")
     )
     fails = f"from mcp_tui.{where} import *\ndef fails(*_, **__):\n    raise ValueError('planted')\n{what} = fails"
     full = fault == "full disk"
@@ -665,7 +667,7 @@ def test_the_traffic_goes_on_when_the_recorder_fails(fault: str, said: str):
         if full:
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
-    limits = ("--max-timeout", "0.1") if hold else ()
+    limits = ("--max-timeout", "0.1") if in_pause else ()
     words = tap(*limits, code=COPY)
     with _client(words if full else planted(fails, words), preexec_fn=limit) as client:
         for number in range(20):
