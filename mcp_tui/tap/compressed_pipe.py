@@ -23,7 +23,7 @@ def _block(data: bytes) -> bytes:
 
 
 class CompressedPipe:
-    """Hands the bytes on as they come, until something is to be said or kept back. From then on it compresses itself.
+    """Hands the bytes on as they come, until something is to be said or withheld. From then on it compresses itself.
 
     A server flushes after each event, or the client would not get it, and there another block may follow. So the client
     reads one stream, which begins with the server's blocks and ends with those of the tap, and has the right checksum.

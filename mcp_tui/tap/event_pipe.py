@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from mcp_tui.tap.kept_back import KeptBack
+from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.http_bodies import LINE_END, fields_of
 
 EVENT_BYTES: Final = 128 * 1024 * 1024
@@ -40,13 +40,13 @@ def with_data(event: bytes, data: bytes) -> bytes:
 class EventPipe:
     """Hands the bytes of a stream on as they come. Only while there is something to look for, it waits for whole events.
 
-    ``first`` may change the first event with data; what is ``kept`` back does not pass.
+    ``first`` may change the first event with data; what is ``withheld`` does not pass.
     """
 
     def __init__(
-        self, kept: Callable[[], KeptBack | None], first: Callable[[bytes], bytes] | None = None
+        self, withheld: Callable[[], WithheldAnswers | None], first: Callable[[bytes], bytes] | None = None
     ) -> None:
-        self._kept = kept
+        self._withheld = withheld
         self._first = first
         self._event = bytearray()
         """What has come of an event: only its end, if it is too long."""
@@ -57,13 +57,13 @@ class EventPipe:
     @property
     def looks(self) -> bool:
         """Whether there is something to look for in what comes."""
-        return bool(self._kept() or self._first or (self._event and not self._passed))
+        return bool(self._withheld() or self._first or (self._event and not self._passed))
 
     def feed(self, data: bytes) -> bytes:
         """Takes what the server sent; returns what passes now."""
         if not self.looks:
             return self.passes(data)
-        kept = self._kept()
+        withheld = self._withheld()
         passed: list[bytes] = []
         if not self._event and data.startswith(b"\n"):  # of the blank line before: a client may wait for it
             passed.append(b"\n")
@@ -72,7 +72,7 @@ class EventPipe:
         self._event += data
         while found := _BLANK_LINES.search(self._event, start):
             event = bytes(self._event[: found.end()])
-            passed.append(event[self._passed :] if self._passed else self._looked_at(event, kept))
+            passed.append(event[self._passed :] if self._passed else self._looked_at(event, withheld))
             self._over(found.end())
             start = 0
         if self._passed or len(self._event) > (FIRST_BYTES if self._first else EVENT_BYTES):
@@ -107,12 +107,12 @@ class EventPipe:
             self._too_long = True
         self._passed = len(self._event)
 
-    def _looked_at(self, event: bytes, kept: KeptBack | None) -> bytes:
-        data = fields_of(event)[1] if self._first or kept else b""
+    def _looked_at(self, event: bytes, withheld: WithheldAnswers | None) -> bytes:
+        data = fields_of(event)[1] if self._first or withheld else b""
         if self._first is not None and data:
             event, self._first = self._first(event), None
-        if kept and data:
-            left = kept.sift(data)
+        if withheld and data:
+            left = withheld.sift(data)
             if left != data:
                 return with_data(event, left.strip())
         return event

@@ -41,11 +41,11 @@ from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, as_event, with_data
 from mcp_tui.tap.http_addresses import ServerAddresses
 from mcp_tui.tap.http_heads import Headers, as_head, end_to_end
-from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.pipes import warn
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.relay import CLIENT_LOOK_SECONDS, PAUSE_SECONDS, SWITCH
+from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.base import Challenge, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, fields_of
 from mcp_tui.transport.http_client import TOKEN, HttpClient
@@ -268,10 +268,10 @@ class ProxiedExchange:
         self._signed_in = tap.addresses.signs_in(self.method, head.target, headers)
         self.address = tap.addresses.of(head.target, signed_in=self._signed_in)
         named = headers.get("mcp-session-id", "")
-        self._answers = tap.kept_in.get(named or head.target.decode("latin-1"))
-        """What is kept back in its session, which it may ask for again."""
-        self.kept_back = self._answers if self.method == "GET" else None
-        """What is kept back of its response."""
+        self._answers = tap.withheld_in.get(named or head.target.decode("latin-1"))
+        """What is withheld in its session, which it may ask for again."""
+        self.withheld = self._answers if self.method == "GET" else None
+        """What is withheld of its response."""
         self._connection = connection
         self._opens_stream = self.method == "GET" and not named
         self._pieces: deque[bytes] = deque()
@@ -387,7 +387,7 @@ class ProxiedExchange:
         answer: list[bytes] = []
         # To a stream of a known length nothing can be added.
         if self._pipe is None and streams and "content-length" not in response.headers:
-            pipe = EventPipe(lambda: self.kept_back, self._named if self._opens_stream else None)
+            pipe = EventPipe(lambda: self.withheld, self._named if self._opens_stream else None)
             self._pipe = CompressedPipe(pipe, encoding) if encoding else pipe
         if self.listens and not self._begun:
             self._begun = True
@@ -430,7 +430,7 @@ class ProxiedExchange:
             connection.close()  # the rest of what has begun cannot be taken back
         else:
             if self._pipe is None:
-                self._begun, self._pipe = True, EventPipe(lambda: self.kept_back)
+                self._begun, self._pipe = True, EventPipe(lambda: self.withheld)
                 connection.begin(200, [(b"Content-Type", EVENT_STREAM_TYPE.encode())])
             said = self._pipe.say(message, last=last)
             if said is None:
@@ -477,9 +477,9 @@ class HttpTap:
         self._recorder = recorder
         self._refused = False
         self._begin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
-        self._kept_back: dict[int, KeptBack] = {}
-        """What is kept back, by the number of a session."""
-        self.kept_in: dict[str, KeptBack] = {}
+        self._withheld: dict[int, WithheldAnswers] = {}
+        """What is withheld, by the number of a session."""
+        self.withheld_in: dict[str, WithheldAnswers] = {}
         """The same by ``Mcp-Session-Id``, or the target of HTTP+SSE: for streams that are resumed, and new requests."""
         self._pause_limit: asyncio.TimerHandle | None = None
 
@@ -530,7 +530,7 @@ class HttpTap:
             # A recorder that is gone must not pause the traffic for ever.
             self._pause_limit = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self.free.set)
         if "session" in order:
-            self._keep_back(order)
+            self._withhold(order)
         if "post" in order:
             self._post(order)
         exchange = self.exchanges.get(order.get("exchange", 0))
@@ -539,21 +539,21 @@ class HttpTap:
         elif exchange is not None and "report" in order:
             exchange.answer(order["report"].encode(), last=order["last"])
 
-    def _keep_back(self, order: dict[str, Any]) -> None:
-        """Keeps back the answer to a request of a session, in the exchanges that are of it."""
-        kept = self._kept_back.setdefault(order["session"], KeptBack())
+    def _withhold(self, order: dict[str, Any]) -> None:
+        """Withholds the answer to a request of a session, in the exchanges that are of it."""
+        kept = self._withheld.setdefault(order["session"], WithheldAnswers())
         for number in order.get("of", ()):
             if number in self.exchanges:
-                self.exchanges[number].kept_back = kept
+                self.exchanges[number].withheld = kept
         if "keep" in order:
             kept.add(order["keep"], order.get("token"))
             if order["named"]:
-                self.kept_in[order["named"]] = kept
+                self.withheld_in[order["named"]] = kept
         elif "pass" in order:
             kept.discard(order["pass"])
         elif "over" in order:
-            del self._kept_back[order["session"]]
-            self.kept_in = {name: each for name, each in self.kept_in.items() if each is not kept}
+            del self._withheld[order["session"]]
+            self.withheld_in = {name: each for name, each in self.withheld_in.items() if each is not kept}
 
     def _post(self, order: dict[str, Any]) -> None:
         """Sends a message of the tap's own."""

@@ -169,7 +169,7 @@ class Record(Exchange):
     def join(self, session: TappedSession | None) -> None:
         """Makes it one of a session."""
         self.session = session
-        if session is not None and session.keeps_back:
+        if session is not None and session.withholds:
             self._sessions.loop.order(session=session.number, of=[self.number])
 
     def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:

@@ -84,8 +84,8 @@ class TappedSession(ObservedSession):
         self.began = began
         self.socket_id = socket_id
         """The id of its control socket."""
-        self.keeps_back = False
-        """Whether the relay was ever told to keep an answer back."""
+        self.withholds = False
+        """Whether the relay was ever told to withhold an answer."""
         self.exchanges: dict[RequestId, Exchange] = {}
         """The exchanges of open requests, by their last ids."""
         self.id = ""
@@ -113,7 +113,7 @@ class TappedSession(ObservedSession):
         self.over = True
         self.ledger.closed(detail, at=at, expected=expected)
         self.ledger.perform()
-        if self.keeps_back:
+        if self.withholds:
             self.loop.order(session=self.number, over=True)
         self.end()
 
@@ -157,7 +157,7 @@ class TappedSession(ObservedSession):
             "target": self.target.decode(latin),
             "headers": [[name.decode(latin), value.decode(latin)] for name, value in self.headers],
             "transport": self.ledger.negotiated.transport,
-            "keeps_back": self.keeps_back,
+            "keeps_back": self.withholds,
             "untold": [[about, text] for about, text in self._untold],
         }
 
@@ -168,7 +168,7 @@ class TappedSession(ObservedSession):
         latin = "latin-1"
         self.id, self.target = memory["id"], memory["target"].encode(latin)
         self.headers = [(name.encode(latin), value.encode(latin)) for name, value in memory["headers"]]
-        self.keeps_back = memory["keeps_back"]
+        self.withholds = memory["keeps_back"]
         self._untold = [(about, text) for about, text in memory["untold"]]
 
     def recall(self, kind: bytes, at: float, data: bytes, number: int, stream: RequestId | None) -> None:
@@ -184,18 +184,18 @@ class TappedSession(ObservedSession):
         self.ledger.perform()
         self.checkpoint.taken(kind, at, data, frame, number)
 
-    # -- what is kept back -------------------------------------------------------------------------------------
+    # -- what is withheld -------------------------------------------------------------------------------------
 
-    def _kept_back(self, id: object, token: object) -> dict[str, Any]:
-        """Returns the order to keep an answer back from now on, wherever in the session it comes."""
-        self.keeps_back = True
+    def _withhold(self, id: object, token: object) -> dict[str, Any]:
+        """Returns the order to withhold an answer from now on, wherever in the session it comes."""
+        self.withholds = True
         of = [*self._all.open_in(self)]
         target = self.target.decode("latin-1") if self.ledger.negotiated.transport == "sse" else ""
         return {"session": self.number, "named": self.id or target, "of": of, "keep": id, "token": token}
 
     def let_pass(self, id: object) -> None:
         """Lets the answer to a request pass again."""
-        if self.keeps_back and not self.loop.restoring:  # else it may have been kept back again
+        if self.withholds and not self.loop.restoring:  # else it may have been withheld again
             self.loop.order(**{"session": self.number, "pass": id})
 
     # -- messages of the tap's own -----------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class TappedSession(ObservedSession):
         kept: dict[str, Any] = {}
         # In 2026-07-28 the stream of the request is closed, so nothing can come late.
         if not (self.is_modern and self.ledger.negotiated.transport == "http"):
-            kept = self._kept_back(told["id"], self.observer.token_of(row))
+            kept = self._withhold(told["id"], self.observer.token_of(row))
         exchange, last = self.exchanges.get(row.wire_id), False
         if exchange is not None and exchange.listens:
             last = not any(each != row.wire_id and each in self.exchanges for each in exchange.wires)
@@ -256,7 +256,7 @@ class TappedSession(ObservedSession):
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """POSTs it."""
-        self.loop.say(**self._kept_back(id, None))
+        self.loop.say(**self._withhold(id, None))
         self._post(message, method, id=id, cancels=None)
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:

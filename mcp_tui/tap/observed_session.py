@@ -231,7 +231,7 @@ class ObservedSession(Onlooker, ABC):
 
     @abstractmethod
     def answer_client(self, row: Request, told: dict[str, Json]) -> None:
-        """Answers a client whose request the tap has ended, and keeps the server's own answer back."""
+        """Answers a client whose request the tap has ended, and withholds the server's own answer."""
 
     @abstractmethod
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:

@@ -10,7 +10,7 @@ queue never blocks: when the recorder is far behind, the queue reports how many 
 
 To act, the recorder asks for a *pause*: the direction from the server stops at the end of a line, it reads what came until
 then, and only then decides. So a request that was answered is never answered again. Where no line ends soon, the server is
-told at once and the client later (:mod:`mcp_tui.tap.recorder_loop`). While answers are kept back, and only then, lines are
+told at once and the client later (:mod:`mcp_tui.tap.recorder_loop`). While answers are withheld, and only then, lines are
 looked at here: those of the server, and those of the client, which may use an id again.
 
 Records and orders are those of :mod:`mcp_tui.tap.recorder_link`.
@@ -27,11 +27,11 @@ import sys
 from threading import Condition, RLock, Thread
 from time import monotonic, sleep
 
-from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, warn, widen, write
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
 from mcp_tui.tap.started_server import StartedServer
+from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.guard import end_group
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ LINE_SECONDS = 0.2
 AT_END, WITHIN, UNREAD = range(3)
 """Where a pause is: at the end of a line, within one, or nowhere, since the client does not read."""
 SIFTED_BYTES = 128 * 1024 * 1024
-"""Bytes of a line up to which it is looked at while answers are kept back; a longer one passes."""
+"""Bytes of a line up to which it is looked at while answers are withheld; a longer one passes."""
 LAST_BYTES_SECONDS = 0.3
 """Seconds after the server's exit in which its last bytes must come."""
 UNREAD_SECONDS = 2.0
@@ -87,7 +87,7 @@ class ByteStream:
         sink: int,
         kind: bytes,
         queue: Queue,
-        answers: KeptBack | None = None,
+        answers: WithheldAnswers | None = None,
         server: int = 0,
     ) -> None:
         self.source = source
@@ -106,9 +106,9 @@ class ByteStream:
         self._waiting = 0
         self._pieces: list[bytes] = []
         """The beginning of a line, while lines are looked at."""
-        self.kept_back = KeptBack()
+        self.withheld = WithheldAnswers()
         self.answers = answers
-        """What is kept back of the answers to the requests of this direction."""
+        """What is withheld of the answers to the requests of this direction."""
         self._asked: list[bytes] = []
         self._server = server
         """Its process id."""
@@ -157,11 +157,11 @@ class ByteStream:
             self._hand_on(data)
 
     def _hand_on(self, data: bytes) -> None:
-        if not (self.kept_back or self._pieces):
+        if not (self.withheld or self._pieces):
             self._write(data)
             return
         for line in lines(self._pieces, data):
-            passed = line if len(line) > SIFTED_BYTES else self.kept_back.sift(line)
+            passed = line if len(line) > SIFTED_BYTES else self.withheld.sift(line)
             if passed:
                 self._write(passed)
 
@@ -182,7 +182,7 @@ class ByteStream:
             self.broken = True
         self._boundary = data.endswith(b"\n")
 
-    # -- what the tap says and keeps back ---------------------------------------------------------------------
+    # -- what the tap says and withholds ------------------------------------------------------------------------
 
     def __enter__(self) -> None:
         """Waits for the end of a line, and pauses the direction there."""
@@ -206,7 +206,7 @@ class ByteStream:
         """Ends a pause."""
         self._waiting -= 1
         self._turn.notify_all()
-        self._lock.resume()
+        self._lock.release()
 
     def say(self, line: bytes) -> None:
         """Writes a message of the tap's own. The recorder is told so, or that it cannot be written."""
@@ -277,7 +277,7 @@ class Relay:
         recorder = RecorderLink(self.recorder)
         queue = recorder.queue
         down = ByteStream(server.stdout, 1, b"i", queue)
-        up = ByteStream(0, server.stdin, b"o", queue, down.kept_back, self.pid)
+        up = ByteStream(0, server.stdin, b"o", queue, down.withheld, self.pid)
         errors = ByteStream(server.stderr, 2, b"e", queue)
         for each in (down, up, errors):
             self._spawn(each.run)
@@ -425,7 +425,7 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
         Thread(target=up.say, args=(order["say"].encode(),), daemon=True).start()
     if "keep" in order:
         # Before the client is told, though the direction stands: the server's own answer may be the next line.
-        down.kept_back.add(order["keep"], order.get("token"))
+        down.withheld.add(order["keep"], order.get("token"))
     if "end_line" in order:
         down.end_line(order["end_line"].encode("latin-1"))
     if "report" in order:

@@ -34,10 +34,10 @@ from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_addresses import NAMED_TARGETS, ServerAddresses
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.http_recorder import HttpRecorder
-from mcp_tui.tap.kept_back import KeptBack
 from mcp_tui.tap.recorder_link import AWAY, RECORD
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport import http_client
 from mcp_tui.transport.base import Challenge, RequestToken
 from mcp_tui.transport.targets import HttpTarget
@@ -723,7 +723,7 @@ async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, cut:
 def test_an_event_that_has_passed_in_part_is_ended_for_what_is_said(end: bytes, is_late: bool):
     event = b'id: 1%bdata: {"id":7,"result":"aaa"}%b%b' % (end, end, end)
     for cut in range(1, len(event) - len(end) + 1):
-        kept = KeptBack()
+        kept = WithheldAnswers()
         pipe = EventPipe(lambda kept=kept: kept)
         assert pipe.feed(event + event[:cut]) == event + event[:cut]
         kept.add(7 if is_late else 8, None)
@@ -740,14 +740,14 @@ def test_an_event_that_has_passed_in_part_is_ended_for_what_is_said(end: bytes, 
 def test_a_piece_that_ends_within_a_blank_line_passes_whole_with_its_rest():
     event = b"data: {}\r\n\r\n"
     for cut in range(1, len(event)):
-        kept = KeptBack()
+        kept = WithheldAnswers()
         kept.add(7, None)
         pipe = EventPipe(lambda kept=kept: kept)
         assert pipe.feed(event[:cut]) + pipe.feed(event[cut:]) == event
 
 
-def test_the_first_event_is_kept_back_as_any_other():
-    kept = KeptBack()
+def test_the_first_event_is_withheld_as_any_other():
+    kept = WithheldAnswers()
     kept.add(7, None)
     pipe = EventPipe(lambda: kept, lambda event: event)
     assert pipe.feed(as_event(b'{"id":7,"result":{}}') + as_event(b"{}")) == as_event(b"{}")
@@ -761,7 +761,7 @@ def test_the_endpoint_is_found_behind_what_has_no_data():
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_a_compressed_stream_is_sifted_from_the_end_of_a_block(size: int):
-    kept = KeptBack()
+    kept = WithheldAnswers()
     pipe = CompressedPipe(EventPipe(lambda: kept), "gzip")
     encoder, decoder = zlib.compressobj(wbits=31), zlib.decompressobj(31)
     events = [
@@ -783,7 +783,7 @@ def test_a_compressed_stream_is_sifted_from_the_end_of_a_block(size: int):
 
 
 def test_within_a_block_nothing_is_said():
-    pipe = CompressedPipe(EventPipe(KeptBack), "gzip")
+    pipe = CompressedPipe(EventPipe(WithheldAnswers), "gzip")
     encoder = zlib.compressobj(wbits=31)
     pipe.feed((encoder.compress(as_event(b"1" * 999)) + encoder.flush(zlib.Z_SYNC_FLUSH))[:-9])
     assert pipe.say(b"said", last=True) is None
@@ -887,7 +887,7 @@ async def test_the_same_id_of_two_clients_is_two_rows():
     assert _of(ev.Violation) == []
 
 
-async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_kept_back():
+async def test_http_sse_comes_back_to_the_tap_and_its_late_answer_is_withheld():
     streams: list[Call] = []
 
     async def script(call: Call) -> None:
@@ -1005,7 +1005,7 @@ async def test_a_client_that_waits_without_a_stream_is_told_on_the_next_one():
         await peer.head()
         assert (
             await peer.chunk() == b"id: e-2\n\n"
-        )  # the late answer is kept back, and not what to resume from
+        )  # the late answer is withheld, and not what to resume from
         assert json.loads((await peer.chunk()).partition(b"data: ")[2])["error"]["code"] == -32800
 
 

@@ -356,7 +356,7 @@ ANSWER: Final = '"id":"5","result":{"content":[]}}'
         ("notifications/cancelled", NOTE, ["note", "error", "ping"]),
         ("notifications/cancelled", ANSWER, ["answer", "ping"]),
         ("ping", NOTE, ["half", "error", "note", "ping"]),
-        ("ping", ANSWER, ["half", "error", "ping"]),  # the late answer is kept back
+        ("ping", ANSWER, ["half", "error", "ping"]),  # the late answer is withheld
     ],
     ids=["a message", "the answer", "a message that is never ended", "an answer that is never ended"],
 )

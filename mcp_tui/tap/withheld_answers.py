@@ -1,4 +1,4 @@
-"""The answers that a tap keeps back from a client, because it has answered in the server's place.
+"""The answers that a tap withholds from a client, because it has answered in the server's place.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 NEWEST_REQUESTS = 10_000
-"""The number of newest requests whose late answers are kept back."""
+"""The number of newest requests whose late answers are withheld."""
 
 
-class KeptBack:
-    """The requests whose late answers, and late progress, are kept back. False while there are none."""
+class WithheldAnswers:
+    """The requests whose late answers, and late progress, are withheld. False while there are none."""
 
     def __init__(self) -> None:
         self._marks: dict[bytes, tuple[Any, Any]] = {}
@@ -24,7 +24,7 @@ class KeptBack:
         return bool(self._marks)
 
     def add(self, id: Any, token: Any) -> None:
-        """Keeps the answer to a request back from now on, and its progress."""
+        """Withholds the answer to a request from now on, and its progress."""
         self._marks[_mark(id)] = id, token
         if len(self._marks) > NEWEST_REQUESTS:
             del self._marks[next(iter(self._marks))]
@@ -34,7 +34,7 @@ class KeptBack:
         self._marks.pop(_mark(id), None)
 
     def renew(self, line: bytes) -> None:
-        """Lets pass again what the client asks for in this line by an id, or a progress token, that was kept back.
+        """Lets pass again what the client asks for in this line by an id, or a progress token, that was withheld.
 
         Else it would wait for ever: an obedient server never sends the late answer, which is the first.
         """
@@ -62,7 +62,7 @@ class KeptBack:
             return  # no request
 
     def sift(self, line: bytes) -> bytes:
-        """Returns a message in one line without what is kept back: the line itself if that is nothing."""
+        """Returns a message in one line without what is withheld: the line itself if that is nothing."""
         # Bytes are looked for first: most lines of a flood name none of them, and to parse each would hold it up.
         # A copy here and below: where the direction is not paused, another thread may add one.
         if not _names(line, tuple(self._marks)) and b"notifications/progress" not in line:
@@ -75,14 +75,14 @@ class KeptBack:
         except (ValueError, RecursionError):
             return line
         if line.lstrip()[:1] != b"[":
-            return b"" if self._is_kept(message) else line
+            return b"" if self._is_withheld(message) else line
         batch: list[Any] = message
-        passed = [each for each in batch if not self._is_kept(each)]
+        passed = [each for each in batch if not self._is_withheld(each)]
         if len(passed) == len(batch):
             return line
         return dumps(passed, separators=(",", ":")).encode() + b"\n" if passed else b""
 
-    def _is_kept(self, message: Any) -> bool:
+    def _is_withheld(self, message: Any) -> bool:
         """Whether a message is a late answer, or late progress; of answers only the first is."""
         try:
             if message.get("method") == "notifications/progress":
