@@ -32,7 +32,7 @@ from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, UNCANCELLABLE
 from mcp_tui.transport.base import NO_ANSWER
 from mcp_tui.transport.errors import sentence
-from mcp_tui.transport.standstill import Alarm, Limit
+from mcp_tui.transport.suspension import Alarm, Limit
 
 if TYPE_CHECKING:
     from mcp_tui.config.saved import SavedCall

@@ -238,7 +238,7 @@ class Streams:
             with self._news:
                 self._news.wait_for(lambda: self._pieces)
                 pieces, self._pieces = self._pieces, []
-            # Without the lock: a reader that stands still holds up this thread, and never whoever calls put().
+            # Without the lock: a reader that is suspended holds up this thread, and never whoever calls put().
             for (is_err, is_text), some in groupby(
                 pieces, key=lambda piece: (piece[0], isinstance(piece[1], str))
             ):

@@ -37,7 +37,7 @@ from mcp_tui.protocol.requests import TERMINAL, Request, State
 from mcp_tui.protocol.revisions import Cancellation, Revision, cancellation
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
-from mcp_tui.transport.standstill import Alarm
+from mcp_tui.transport.suspension import Alarm
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -48,11 +48,11 @@ SHUTDOWN_SECONDS: Final = 2.0
 """Seconds that the cancels of a quit may take to leave before the connection is closed."""
 
 CLOCK_LOOK_SECONDS: Final = 0.1
-"""Seconds between two looks at the clock while a request is open, by which a standstill is noticed and measured."""
-STANDSTILL_SECONDS: Final = 0.5
-"""Seconds from which a standstill is reported in which a limit ran out."""
-LONG_STANDSTILL_SECONDS: Final = 2.0
-"""Seconds from which any standstill is reported."""
+"""Seconds between two looks at the clock while a request is open, by which a suspension is noticed and measured."""
+SUSPENSION_SECONDS: Final = 0.5
+"""Seconds from which a suspension is reported in which a limit ran out."""
+LONG_SUSPENSION_SECONDS: Final = 2.0
+"""Seconds from which any suspension is reported."""
 BEHIND_SECONDS: Final = 10.0
 """Seconds that a limit waits for the handling of what was read before it."""
 BEHIND_LOOK_SECONDS: Final = 0.01
@@ -729,15 +729,15 @@ class Client:
             await asyncio.sleep(0.002)
 
     def _late(self, seconds: float) -> None:
-        """Reports a standstill; the alarm calls :meth:`_tick` once all that came in it has been read."""
+        """Reports a suspension; the alarm calls :meth:`_tick` once all that came in it has been read."""
         # No other alarm before that: a limit is judged only when everything that lay ready has been read.
         self._alarm_at = -math.inf
-        stood = seconds + CLOCK_LOOK_SECONDS / 2  # it began between the last beat and this one
-        self.ledger.suspended_from, self.ledger.suspended_to = self.now() - stood, math.inf
+        suspended = seconds + CLOCK_LOOK_SECONDS / 2  # it began between the last beat and this one
+        self.ledger.suspended_from, self.ledger.suspended_to = self.now() - suspended, math.inf
         due = self.ledger.deadlines.next()
         # a busy machine halts often: a short halt that touched no limit is not worth a line
-        if stood >= (LONG_STANDSTILL_SECONDS if due is None or due > self.now() else STANDSTILL_SECONDS):
-            self.report(ev.StoodStill(at=self.now(), seconds=round(stood, 1)))
+        if suspended >= (LONG_SUSPENSION_SECONDS if due is None or due > self.now() else SUSPENSION_SECONDS):
+            self.report(ev.Suspended(at=self.now(), seconds=round(suspended, 1)))
 
     def _tick(self) -> None:
         self._alarm, self._alarm_at = None, math.inf
@@ -757,7 +757,7 @@ class Client:
         self.drain()
 
     def _report_lag(self, at: float, seconds: float) -> None:
-        if seconds >= STANDSTILL_SECONDS and not self._lag_reported:
+        if seconds >= SUSPENSION_SECONDS and not self._lag_reported:
             self._lag_reported = True
             text = (
                 f"mcp-tui is {seconds:.1f} s behind the server; a limit waits until what was read is handled"

@@ -43,7 +43,7 @@ from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 from mcp_tui.transport.base import Unauthorized, spawn
 from mcp_tui.transport.errors import STOPPING, TransportError, sentence, within
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 
 if TYPE_CHECKING:
     from mcp_tui.transport.http import HttpTransport

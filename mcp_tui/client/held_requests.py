@@ -11,7 +11,7 @@ from mcp_tui.client.ports import Caller
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Challenge, RefusedResponse, Unauthorized, spawn
 from mcp_tui.transport.errors import TransportError, within
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 
 HOLDS: Final = 4
 """Times that one request may be held: a token that has expired, more scopes twice, and once more."""

@@ -1,6 +1,6 @@
 """Sending the spans of a session to a collector, by the official OpenTelemetry SDK (extra ``otlp``).
 
-The SDK sends from a thread of its own and drops spans rather than wait, so the session never stands still for a collector.
+The SDK sends from a thread of its own and drops spans rather than wait, so the session never waits for a collector.
 Its environment variables hold: resource, sampler, limits, batches, headers, certificates, compression, and time limit.
 """
 

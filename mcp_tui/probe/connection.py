@@ -31,7 +31,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.messages import Batch, Json, RequestFrame, ResponseFrame, as_object
 from mcp_tui.transport import base
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 
 KEPT_ARRIVALS: Final = 5000
 """Maximum number of arrivals that are kept. A response is kept in any case."""

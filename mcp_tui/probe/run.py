@@ -64,7 +64,7 @@ from mcp_tui.probe.tools import (
 from mcp_tui.probe.trial import BUSY, TOO_QUICK, Trial, foreign_token
 from mcp_tui.protocol.events import Pollution
 from mcp_tui.transport.base import TransportError, spawn
-from mcp_tui.transport.standstill import LATE_SECONDS
+from mcp_tui.transport.suspension import LATE_SECONDS
 
 if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
@@ -88,7 +88,7 @@ FOUND_TOOL_SECONDS: Final = 8.0
 LAG_LOOK_SECONDS: Final = 0.05
 """Seconds between two looks at the time."""
 
-STANDSTILL_SECONDS: Final = 0.5
+SUSPENSION_SECONDS: Final = 0.5
 """Seconds of coming late from which an experiment is repeated, whatever it found."""
 
 OPENING: Final = 300_000
@@ -318,7 +318,7 @@ class Probe:
             began = time.monotonic()
             control, heard = await _control_run(connection, choice, limit)
             if heard is not None and not heard.fails and any(at >= began for at, _ in self._lags):
-                self.on_progress(f"control run of {choice.name}, again: mcp-tui stood still")
+                self.on_progress(f"control run of {choice.name}, again: mcp-tui was suspended")
                 control, heard = await _control_run(connection, choice, limit)
             why = _useless_because(control, heard, asked=asked)
             if why:
@@ -475,8 +475,8 @@ class Probe:
         why, findings = await self._attempt(experiment)
         late = max((late for at, late in self._lags if at >= began), default=0.0)
         busy = any(found.sentence.startswith(BUSY) for found in findings)
-        if busy or late >= STANDSTILL_SECONDS or (late and any(found.verdict in BAD for found in findings)):
-            why_again = f"mcp-tui stood still for {late:.1f} s" if late else BUSY
+        if busy or late >= SUSPENSION_SECONDS or (late and any(found.verdict in BAD for found in findings)):
+            why_again = f"mcp-tui was suspended for {late:.1f} s" if late else BUSY
             self.on_progress(f"{experiment.name}, again: {why_again}")
             again = await self._attempt(experiment)
             # What the first one did to the server may have made the second impossible.

@@ -1,4 +1,4 @@
-"""The clocks of open requests: which limit comes next, and when they stand still."""
+"""The clocks of open requests: which limit comes next, and when they are paused."""
 
 from __future__ import annotations
 

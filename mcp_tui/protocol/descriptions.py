@@ -99,6 +99,8 @@ def about(event: ev.Event) -> RequestId | None:
 @cache
 def name_of(kind: type[Any]) -> str:
     """Returns an event class's name in recordings: ``cancel_requested``."""
+    if kind is ev.Suspended:
+        return "stood_still"  # its name in the recordings of before
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
@@ -329,7 +331,7 @@ _DESCRIPTION_TABLE: Final = (
     Description(ev.Stderr, lambda e: _cut(unpainted(e.line), LINE_CHARACTERS), IN, source="stderr", headless=True,
                 json="stderr line"),
     Description(ev.Note, lambda e: _cut(e.text, LINE_CHARACTERS), source="client"),
-    Description(ev.StoodStill, lambda e: f"mcp-tui stood still for {e.seconds:.1f} s", HERE, "warning", source="client",
+    Description(ev.Suspended, lambda e: f"mcp-tui was suspended for {e.seconds:.1f} s", HERE, "warning", source="client",
                 headless=True, json="stood_still seconds"),
     Description(ev.Degraded, lambda e: _cut(e.detail, LINE_CHARACTERS), HERE, "warning", source="client", headless=True,
                 json="degraded detail"),

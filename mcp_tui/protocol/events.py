@@ -439,8 +439,8 @@ class Note(Event):
 
 
 @fact
-class StoodStill(Event):
-    """The process stood still for ``seconds``: stopped, suspended, starved, or with its event loop blocked.
+class Suspended(Event):
+    """The process was suspended for ``seconds``: stopped, starved of the processor, or with its event loop blocked.
 
     Messages that were read right after it may have come at any time in it.
     """

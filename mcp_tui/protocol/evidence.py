@@ -179,7 +179,7 @@ FOREVER: Final = float("inf")
 def watched_until(row: Request, until: float) -> float:
     """Returns the time at which watching a cancelled request ended, ``until`` at the latest (monotonic seconds).
 
-    As long as nothing ends it, it is taken to end some time after the last event, so that words stand still at last.
+    As long as nothing ends it, it is taken to end some time after the last event, so that words no longer change at last.
     """
     return min(until, _cools(row) if row.unwatched_at is None else row.unwatched_at)
 

@@ -42,7 +42,7 @@ from mcp_tui.transport.http_streams import (
     opened,
     read_events,
 )
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 from mcp_tui.transport.targets import HttpTarget
 
 LISTEN_SECONDS: Final = 0.5

@@ -17,7 +17,7 @@ from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import Turn
 from mcp_tui.transport.http_errors import EXPECTED
 from mcp_tui.transport.read_ahead import BodyReader
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 
 JSON_TYPE: Final = "application/json"
 EVENT_STREAM_TYPE: Final = "text/event-stream"

@@ -50,7 +50,7 @@ from mcp_tui.transport.http_streams import (
     read_on,
     refused,
 )
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 
 ERROR_BODY_BYTES: Final = 1 << 20
 """Bytes that are read of an error response in search of a JSON-RPC message."""

@@ -25,7 +25,7 @@ from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_bodies import read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 from mcp_tui.transport.targets import VERIFIED, HttpTarget, Tls
 
 DOCUMENT_BYTES: Final = 512 * 1024

@@ -132,7 +132,7 @@ def log(
     return read(text, others | own, said=_said_of_message, typing=typing)
 
 
-_ORDINARY: Final = (ev.Connected, ev.Note, ev.StoodStill, ev.ServerRequestReceived, ev.ServerRequestAnswered)
+_ORDINARY: Final = (ev.Connected, ev.Note, ev.Suspended, ev.ServerRequestReceived, ev.ServerRequestAnswered)
 
 
 def is_beside(event: ev.Event) -> bool:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_tui.transport import base
-from mcp_tui.transport.standstill import Limit
+from mcp_tui.transport.suspension import Limit
 from tests.waiting import HANG
 
 

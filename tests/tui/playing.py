@@ -281,7 +281,7 @@ def standing(play: Play) -> Generator[None]:
         patch.object(connecting, "make_transport", play.transport),
         patch("mcp_tui.clock.origin", lambda: WALL - START),
         patch(
-            "mcp_tui.transport.standstill.LATE_SECONDS", math.inf
+            "mcp_tui.transport.suspension.LATE_SECONDS", math.inf
         ),  # a busy machine is no part of the script
         patch.object(InteractionScreen, "now", now),
     ):

@@ -1,4 +1,4 @@
-"""Timers for a process that may stand still: stopped, suspended, starved, or with its event loop blocked.
+"""Timers for a process that may be suspended: stopped, starved of the processor, or with its event loop blocked.
 
 A timer that fires late says nothing about the server: its answer may lie in the pipe or the socket, in time. So what is
 ready is read first, and only then is the limit judged. This needs nothing of the loop but turns: each asks the operating
@@ -98,7 +98,7 @@ class Limit:
         self._alarm = None if when is None else Alarm(when, self._up)
 
     def _up(self) -> None:
-        # asyncio's own timeout has no time before this: it would be up in the first turn after a standstill, with the answer
+        # asyncio's own timeout has no time before this: it would be up in the first turn after a suspension, with the answer
         # still unread.
         self._timeout.reschedule(asyncio.get_running_loop().time())
 

@@ -1,4 +1,4 @@
-"""A loop or a process that stands still: what lay ready is read before a limit is judged."""
+"""A loop or a process that is suspended: what lay ready is read before a limit is judged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from mcp_tui.client import ClientSettings, StdioTarget
 from mcp_tui.protocol.events import Event, Limits, Progress
 from mcp_tui.protocol.states import State
-from mcp_tui.transport.standstill import CATCH_UP_TURNS, Alarm, Limit
+from mcp_tui.transport.suspension import CATCH_UP_TURNS, Alarm, Limit
 from tests.cli.running import Command
 from tests.client.connected import connected
 from tests.simulation.loop import VirtualLoop
@@ -24,8 +24,8 @@ HOPS = 300
 """Turns of the loop from the socket to the one who waits: a large answer, read piece by piece."""
 
 
-def stand_still(loop: VirtualLoop, until: float, then: Callable[[], object]) -> None:
-    """Lets the loop stand still; what lay ready by then takes some turns of it."""
+def suspend_loop(loop: VirtualLoop, until: float, then: Callable[[], object]) -> None:
+    """Suspends the loop; what lay ready by then takes some turns of it."""
     loop.now = until
 
     def hop(left: int) -> None:
@@ -43,7 +43,7 @@ def test_a_limit_that_comes_late_is_judged_behind_what_lay_ready(answered: bool)
 
     async def main() -> None:
         answer = loop.create_future()
-        loop.call_at(0.5, stand_still, loop, 3.5, lambda: answered and answer.set_result("in time"))
+        loop.call_at(0.5, suspend_loop, loop, 3.5, lambda: answered and answer.set_result("in time"))
         if answered:
             async with Limit(2.0):
                 assert await answer == "in time"
@@ -66,7 +66,7 @@ def test_an_alarm_says_how_late_it_is_before_it_reads_and_rings_in_time_otherwis
             lambda: heard.append(f"rings at {loop.now:.2f}"),
             lambda late: heard.append(f"late by {late:.2f}"),
         )
-        loop.call_at(2.0, stand_still, loop, 4.5, lambda: heard.append("read"))
+        loop.call_at(2.0, suspend_loop, loop, 4.5, lambda: heard.append("read"))
         cancelled = Alarm(3.0, lambda: heard.append("cancelled"))
         loop.call_at(2.5, cancelled.cancel)
         await asyncio.sleep(5.0)
@@ -87,7 +87,7 @@ def test_a_server_that_never_stops_sending_does_not_put_a_limit_off_for_ever():
             if not rang.done():
                 loop.call_soon(flood)
 
-        loop.call_at(0.5, stand_still, loop, 2.0, flood)
+        loop.call_at(0.5, suspend_loop, loop, 2.0, flood)
         assert await rang < CATCH_UP_TURNS
 
     loop.play(main())
