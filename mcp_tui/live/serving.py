@@ -278,7 +278,7 @@ def _text(text: str) -> str:
 class ClientControlSocket:
     """The control socket of a ``client`` in a session of a ``kind``: if it ``may``, it opens with the first connection.
 
-    A session goes on without one if there can be none.
+    The session continues without one if there can be none.
 
     ``share`` is called with a connection that wants to call on the client's; without it none may.
     """
@@ -299,9 +299,9 @@ class ClientControlSocket:
         import asyncio  # which the recorder of a tap, with its own loop, does not load
 
         self._loop = asyncio.get_running_loop()
-        client.listen(self._heard)
+        client.listen(self._on_event)
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if self._socket is not None:
             self._socket.event(event)
         elif self._may and isinstance(event, Connected):

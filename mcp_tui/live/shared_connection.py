@@ -55,7 +55,7 @@ async def share(client: Client, reader: asyncio.StreamReader, writer: asyncio.St
         writer, {"version": VERSION, "lent": encode_event(connected), "capabilities": info.capabilities}
     )
     other = _OtherProcess(client, writer)
-    stop = client.listen(other.heard)
+    stop = client.listen(other.on_event)
     try:
         while line := await reader.readline():
             other.ask(as_object(messages.read_json(line)))
@@ -74,7 +74,7 @@ class _OtherProcess:
         self._early: list[ev.Event] | None = None
         """What happens while a call is made, whose id is not known yet."""
 
-    def heard(self, event: ev.Event) -> None:
+    def on_event(self, event: ev.Event) -> None:
         """Sends an event that concerns the other process."""
         if self._early is not None:
             self._early.append(event)
@@ -117,7 +117,7 @@ class _OtherProcess:
         self._ids.add(id_)
         early, self._early = self._early, None
         for event in early:
-            self.heard(event)
+            self.on_event(event)
         self._send({"id": id_})
         spawn(self._answer(id_), name="a call of another process")
 
@@ -168,7 +168,7 @@ class SharedClient:
         """Requests whose ids are still to come, in their order."""
         self._answers: dict[RequestId, asyncio.Future[ResponseFrame | None]] = {}
         self._over = ""
-        """Why nothing more is heard of the session, as the rest of a sentence about it."""
+        """Why no more messages are received from the session, as the rest of a sentence about it."""
 
     # -- the connection ----------------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class SharedClient:
         return self.info
 
     async def close(self) -> None:
-        """Hangs up; the session cancels what is in flight, and goes on watching it."""
+        """Hangs up; the session cancels what is in flight, and keeps watching it."""
         self.stop_watching(self.now())
         if self._writer is not None:
             self._writer.close()
@@ -247,7 +247,7 @@ class SharedClient:
         """Returns at once: the session decides what falls due."""
 
     def stop_watching(self, at: float) -> None:
-        """Ends the watching of the requests here; the session goes on watching them."""
+        """Ends the watching of the requests here; the session keeps watching them."""
         for row in self.book.order:
             if row.state is State.CANCEL_REQUESTED:
                 self._take(ev.Settled(at=at, id=row.id))
@@ -294,13 +294,13 @@ class SharedClient:
         with suppress(OSError, ValueError):  # a connection that breaks ends like one that is closed
             while line := await reader.readline():
                 if not self._over:
-                    self._hear(line)
+                    self._receive(line)
         if not self._over:
             self._gone("has ended")
 
-    def _hear(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> None:
         try:
-            self._heard(as_object(messages.read_json(line)))
+            self._take_message(as_object(messages.read_json(line)))
         except UnknownEvent:
             pass  # a later version has more of them
         except Exception:  # noqa: BLE001 - whatever it is, nobody knows what becomes of the requests
@@ -308,7 +308,7 @@ class SharedClient:
             if self._writer is not None:
                 self._writer.close()  # it cancels the requests
 
-    def _heard(self, told: dict[str, Json]) -> None:
+    def _take_message(self, told: dict[str, Json]) -> None:
         if "told" in told:
             self._take(decode_event(as_object(told["told"])))
         elif messages.is_request_id(id_ := told.get("id")):

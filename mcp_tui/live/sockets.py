@@ -165,7 +165,7 @@ def sockets() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for place in folders():
         with suppress(OSError):
-            # somebody else's is no session of ours, whatever it answers
+            # a socket of another user is no session of ours, regardless of its answer
             for each in sorted(place.glob(f"*{SUFFIX}")) if place.stat().st_uid == os.getuid() else ():
                 found.setdefault(each.stem, each)
     return found
@@ -263,7 +263,7 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
             for key, _ in ready:
                 link: Any = key.fileobj
                 asked: _Asked = key.data
-                if _heard(link, asked, answers):
+                if _receive(link, asked, answers):
                     waiting.unregister(link)
                     link.close()
                     if asked.name not in answers:
@@ -293,12 +293,12 @@ def _ask_one(
     if link is None and was_there:
         answers[asked.name] = Answer(b"", False, asked.pid, "X")  # or will have ended in a moment
     if link is not None:
-        with suppress(OSError):  # one that closed the connection is heard as that
+        with suppress(OSError):  # one that closed the connection is read as that
             link.send(_line(wanted))
         waiting.register(link, selectors.EVENT_READ, asked._replace(pid=_peer(link)[0]))
 
 
-def _heard(link: socket.socket, asked: _Asked, answers: dict[str, Answer]) -> bool:
+def _receive(link: socket.socket, asked: _Asked, answers: dict[str, Answer]) -> bool:
     """Reads what a session says; returns whether that is all. It has no answer yet if it shall be asked again."""
     piece = b""
     try:

@@ -78,7 +78,7 @@ class EventPipe:
         if self._passed or len(self._event) > (FIRST_BYTES if self._first else EVENT_BYTES):
             self._first = None
             passed.append(bytes(self._event[self._passed :]))
-            self._goes_on()
+            self._has_passed()
         return b"".join(passed)
 
     def passes(self, data: bytes) -> bytes:
@@ -91,7 +91,7 @@ class EventPipe:
         else:
             found = ((self._event.rfind(each, start), len(each)) for each in _BLANK)
             self._over(max((at + size for at, size in found if at >= 0), default=0))
-        self._goes_on()
+        self._has_passed()
         return data
 
     def _over(self, end: int) -> None:
@@ -100,7 +100,7 @@ class EventPipe:
             del self._event[:end]
             self._passed, self._too_long = 0, False
 
-    def _goes_on(self) -> None:
+    def _has_passed(self) -> None:
         """Notes that all has passed that came of an event."""
         if len(self._event) > EVENT_BYTES:
             del self._event[:-2]

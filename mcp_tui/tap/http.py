@@ -234,7 +234,7 @@ class ClientConnection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """Closes the connection once the written bytes have left, whatever is missing."""
+        """Closes the connection once the written bytes have left, even if bytes are missing."""
         self.exchange = None
         self._flush()
         self.transport.close()

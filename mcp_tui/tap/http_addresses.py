@@ -44,7 +44,7 @@ class ServerAddresses:
         return Address(url, self.endpoint.authorization)
 
     def through_tap(self, named: bytes, *, signed_in: bool) -> bytes:
-        """Returns an address that the server names so that the client comes back to the tap, by whatever name it came.
+        """Returns an address that the server names so that the client comes back to the tap, under any name.
 
         With ``signed_in`` the address stands in place of the endpoint from now on (redirects, HTTP+SSE).
         """

@@ -173,7 +173,7 @@ class Record(Exchange):
             self._sessions.loop.order(session=session.number, of=[self.number])
 
     def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:
-        """Takes the revision from the headers, where the tap did not hear the handshake."""
+        """Takes the revision from the headers, where the tap did not see the handshake."""
         opens = any(each.method in ("initialize", "server/discover") for each in requests_in(frame))
         if session.is_modern is None and session.id and not opens:
             revision = REVISIONS.get(self.headers.get("mcp-protocol-version", "2025-03-26"))

@@ -19,7 +19,7 @@ def end_to_end(headers: Headers, *besides: bytes) -> list[tuple[bytes, bytes]]:
     listed = b",".join(value for name, value in headers if name.lower() == b"connection")
     dropped = HOP_BY_HOP.union(besides, (each.strip().lower() for each in listed.split(b",")))
     if any(name.lower() == b"transfer-encoding" for name, _ in headers):
-        dropped |= {b"content-length"}  # which means nothing beside it (RFC 9112, section 6.3)
+        dropped |= {b"content-length"}  # which means nothing next to it (RFC 9112, section 6.3)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 

@@ -189,7 +189,7 @@ class HttpRecorder:
                 self.record(kind, at, number, data)
 
     def restored(self, at: float, why: str) -> None:
-        """Goes on as a recorder does that was always there."""
+        """Continues as a recorder that was always there."""
         for connection, number in self._last:
             self._of_number(number, partial(self._sessions.last.setdefault, connection))
         for each in self.open_sessions:

@@ -147,7 +147,7 @@ class TappedSession(ObservedSession):
     # -- another recorder --------------------------------------------------------------------------------------
 
     def memory(self) -> dict[str, Json]:
-        """Returns what another recorder has to know of the session beside its open requests and exchanges."""
+        """Returns what another recorder has to know of the session apart from its open requests and exchanges."""
         latin = "latin-1"
         return {
             **super().memory(),

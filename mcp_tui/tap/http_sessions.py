@@ -153,7 +153,7 @@ class HttpSessions:
         return None
 
     def new_session(self, at: float, number: int = 0, socket_id: str = "") -> TappedSession:
-        """Returns a new session, with a journal of its own; one with a ``number`` goes on in the place of another."""
+        """Returns a new session, with a journal of its own; one with a ``number`` continues in the place of another."""
         self._all = self.open_sessions
         for each in self._all[: max(0, len(self._all) - SESSIONS + 1)]:
             each.close("nothing happened in it for long", expected=True, at=at)

@@ -2,7 +2,7 @@
 
 Only the bytes of one server's ``command`` and ``args`` change: the command becomes the path of mcp-tui, and what stood there
 moves, as it is written, in front of the arguments, behind ``tap`` and its options. So the entry itself holds what is needed
-to put every byte back, whatever else in the file changes meanwhile. Before anything is written, the new text is read
+to put every byte back, regardless of other changes in the file. Before anything is written, the new text is read
 again: it must mean the old one with exactly that change, or nothing is written.
 """
 
@@ -111,11 +111,11 @@ def own_path() -> str:
     Raises:
         ConfigError: it has none, or will be deleted from there.
     """
-    beside = Path(sys.executable).parent / "mcp-tui"
+    own = Path(sys.executable).parent / "mcp-tui"
     started = Path(sys.argv[0])
-    named = started.absolute() if started.name in TAPS else beside
+    named = started.absolute() if started.name in TAPS else own
     # mcp-tui-client starts with the Python variables of a server, which may end it
-    tried = [named.with_name("mcp-tui"), beside, named]
+    tried = [named.with_name("mcp-tui"), own, named]
     if elsewhere := shutil.which("mcp-tui"):
         tried.append(Path(os.path.abspath(elsewhere)))  # noqa: PTH100 - a link to it stays as it is
     program = next((each for each in tried if os.access(each, os.X_OK) and not each.is_dir()), None)
@@ -269,7 +269,7 @@ class ConfigEntry:
         elif not (rest := text[args.value + 1 : start] + text[end : args.end - 1]).strip(" \t\r\n,") and (
             start > args.value + 1 or "," in rest
         ):
-            start, end = args.value + 1, args.end - 1  # somebody else has laid it out anew
+            start, end = args.value + 1, args.end - 1  # somebody else has changed its layout
         edit.spans.append((start, end, ""))
         between = text[start:end]
         for each in literals[:count]:

@@ -225,7 +225,7 @@ class ObservedSession(Onlooker, ABC):
         self._continued = messages.texts_in(memory.get("recordings"))
 
     def continues(self, why: str) -> str:
-        """Returns in a sentence that, and why, this recorder goes on in the place of another one."""
+        """Returns a sentence that says why this recorder continues in the place of another one."""
         files = f" It continues {' and '.join(self._continued)}." if self._continued else ""
         return f"{why}, and another one has started.{files}"
 

@@ -1,7 +1,7 @@
 """The line to the recorder: records go there, orders come back. A recorder that ends is replaced, once.
 
 The recorder tells from time to time which records another one would need (``taken``): those of what is open, such as the
-handshake and each request in flight. They stay here, beside the newer ones, and are given to the next recorder with their
+handshake and each request in flight. They stay here, next to the newer ones, and are given to the next recorder with their
 first times. So limits and cancels go on, for requests that were in flight as well, and what was decided and done before is
 not done again.
 
@@ -220,14 +220,14 @@ class RecorderLink:
         """The recorder has ended, and there is no other yet."""
         self._why = ""
         self._status: int | None = None
-        self._heard = b""
+        self._received = b""
         """What came of orders, up to the end of the last line."""
         self._looks = 0
         """Those in a row at a recorder that owes a word."""
         self._is_stopped = False
         self._ticks = -1
         self._began = monotonic()
-        self._heard_warning = False
+        self._warned = False
         widen(process.records)
 
     # -- records, in a thread of their own ---------------------------------------------------------------------
@@ -291,7 +291,7 @@ class RecorderLink:
     def finish(self, feeding: Thread) -> None:
         """Ends the line. What the recorder does not read at once is left to a process: the client must not wait."""
         self.queue.close()
-        if monotonic() - self._began < EARLY_SECONDS and not self._heard_warning:
+        if monotonic() - self._began < EARLY_SECONDS and not self._warned:
             warn_of_full_disk()
         feeding.join(LAST_RECORDS_SECONDS)
         self._stopped = True
@@ -332,7 +332,7 @@ class RecorderLink:
         with self._changed:
             self._replaced, self._lost = True, False
             self._looks, self._is_stopped, self._ticks, self._due = 0, False, -1, 0.0
-            self._why, self._status, self._heard = "", None, b""
+            self._why, self._status, self._received = "", None, b""
             self._changed.notify_all()
         return not queue.dead
 
@@ -377,7 +377,7 @@ class RecorderLink:
                     self._checkpoint, self._due = data, order["due"]
                     self.queue.settle(order["taken"])
             elif "warn" in order:
-                self._heard_warning = True
+                self._warned = True
                 warn(order["warn"])
             elif "failed" in order:
                 self._why = order["failed"]
@@ -400,23 +400,23 @@ class RecorderLink:
 
     def _line(self, until: float | None) -> bytes | None:
         """Returns the next line of orders; nothing if it did not come in time, ``None`` if the recorder has ended."""
-        while b"\n" not in self._heard:
-            if not self._hear(until):
+        while b"\n" not in self._received:
+            if not self._receive(until):
                 return None
-            if b"\n" not in self._heard and until is not None and monotonic() >= until:
+            if b"\n" not in self._received and until is not None and monotonic() >= until:
                 return b""
-        line, _, self._heard = self._heard.partition(b"\n")
+        line, _, self._received = self._received.partition(b"\n")
         return line
 
     def _bytes(self, size: int) -> bytes | None:
         """Returns what follows a line; ``None`` if the recorder ended before all of it came."""
-        while len(self._heard) < size:
-            if not self._hear(None):
+        while len(self._received) < size:
+            if not self._receive(None):
                 return None
-        data, self._heard = self._heard[:size], self._heard[size:]
+        data, self._received = self._received[:size], self._received[size:]
         return data
 
-    def _hear(self, until: float | None) -> bool:
+    def _receive(self, until: float | None) -> bool:
         """Waits for more of the orders, for a while; returns false if the recorder has ended."""
         seconds = LOOK_SECONDS if until is None else min(LOOK_SECONDS, max(0.0, until - monotonic()))
         if not ready(select.POLLIN, self._process.orders, seconds=seconds):
@@ -424,7 +424,7 @@ class RecorderLink:
                 self._look()
             return True
         piece = os.read(self._process.orders, 1 << 18)
-        self._heard += piece
+        self._received += piece
         self._looks = 0
         return bool(piece)
 

@@ -139,7 +139,7 @@ class RecorderLoop:
         self._timers: list[tuple[float, Callable[[], object]]] = []
         self._said: list[dict[str, Any]] = []
         self._told: list[dict[str, Any]] = []
-        self._heard = 0.0
+        self._server_active_at = 0.0
         """When the last bytes of a server over stdio came, or something left for it."""
         self.restoring = False
         """Records are read that another recorder may have had: what it did is not done again."""
@@ -168,7 +168,7 @@ class RecorderLoop:
             for each in self._open_sessions:
                 each.end()
             return True
-        except Exception as error:  # noqa: BLE001 - whatever it is, the traffic goes on
+        except Exception as error:  # noqa: BLE001 - the traffic continues after any error
             what = readable(f"{type(error).__name__} {error}".strip())
             for each in self._open_sessions:
                 with suppress(Exception):
@@ -249,7 +249,7 @@ class RecorderLoop:
             self._recorder.restored(at, data.decode())
         else:
             if kind == b"i":
-                self._heard = at
+                self._server_active_at = at
             self._recorder.record(kind, at, number, data)
             self._over = self._recorder.over
 
@@ -360,7 +360,7 @@ class RecorderLoop:
         self._timers.append((monotonic() + delay, callback))
 
     def open_store(self, target: Target, chosen: Settings, begin: dict[str, Json], began: float) -> Store:
-        """Returns the store of a session. What fails is said, and the rest goes on."""
+        """Returns the store of a session. What fails is reported, and the rest continues."""
 
         def opened(record: str | None) -> Store:
             return open_store(
@@ -384,8 +384,8 @@ class RecorderLoop:
             store = opened(None)
         for each in store.log:
             if isinstance(each, ev.Note):
-                goes_on = " The traffic continues." if each.text.startswith("no journal") else ""
-                self.warn(f"{each.text.rstrip('.')}.{goes_on}")
+                continues = " The traffic continues." if each.text.startswith("no journal") else ""
+                self.warn(f"{each.text.rstrip('.')}.{continues}")
         return store
 
     # -- limits, and cancels of persons ------------------------------------------------------------------------
@@ -429,8 +429,8 @@ class RecorderLoop:
             said, self._said = self._said, []
             for order in said:
                 self.order(**order)
-                self._heard = now  # a server that is told may end its line yet
-            if where == relay.WITHIN and self._told and now - self._heard >= UNENDED_LINE_SECONDS:
+                self._server_active_at = now  # a server that is told may end its line yet
+            if where == relay.WITHIN and self._told and now - self._server_active_at >= UNENDED_LINE_SECONDS:
                 for each in self._open_sessions:
                     self.order(end_line=each.line_ended(now).decode("latin-1"))
                 where = relay.AT_END

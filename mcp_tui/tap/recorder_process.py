@@ -1,6 +1,6 @@
 """The start of a tap's recorder, a process of its own, which runs :mod:`mcp_tui.tap.recorder_main`.
 
-It starts beside the server, because a limit must hold from the first line on.
+It starts at the same time as the server, because a limit must hold from the first line on.
 
 Every import here is paid for at each start of a server: keep them few.
 """

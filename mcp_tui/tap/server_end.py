@@ -40,7 +40,7 @@ class ServerEnd:
         return name
 
     def requested(self, at: float) -> None:
-        """Notes a request: a client that goes on has not asked for the end by a signal before."""
+        """Notes a request: a client that continues has not asked for the end by a signal before."""
         if self._asked and not self._input_over:
             self._asked = [each for each in self._asked if at - each[0] < CROSSING_SECONDS]
 

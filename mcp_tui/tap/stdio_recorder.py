@@ -236,7 +236,7 @@ class StdioRecorder(ObservedSession):
         self.ledger.perform()
 
     def restored(self, at: float, why: str) -> None:
-        """Goes on as a recorder does that was always there."""
+        """Continues as a recorder that was always there."""
         self.event(ev.Note(at=at, text=self.continues(why)))
         self._open_socket()
 
