@@ -18,7 +18,7 @@ from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.responses import answered
 from mcp_tui.protocol.states import TypedId
-from mcp_tui.tap.recorder_link import RECORD
+from mcp_tui.tap import records
 
 NEVER_REPLACED: Final = frozenset(
     {
@@ -53,9 +53,6 @@ WHOLE_BYTES: Final = 16 * 1024
 MEMBER_BYTES: Final = 4096
 """Bytes of such a member at most."""
 
-FROM_CLIENT, FROM_SERVER = b"r", b"s"
-"""The kinds of messages that are not kept as they were."""
-
 
 class Entry(NamedTuple):
     """A record. ``order`` is its place among all."""
@@ -65,20 +62,6 @@ class Entry(NamedTuple):
     at: float
     number: int
     data: bytes
-
-
-def packed(entries: Iterable[tuple[bytes, float, int, bytes]]) -> bytes:
-    """Returns records as the bytes of one."""
-    return b"".join(RECORD.pack(kind, at, number, len(data)) + data for kind, at, number, data in entries)
-
-
-def unpacked(data: bytes) -> Iterator[tuple[bytes, float, int, bytes]]:
-    """Yields the records of :func:`packed`."""
-    start = 0
-    while start < len(data):
-        kind, at, number, size = RECORD.unpack_from(data, start)
-        start += RECORD.size + size
-        yield kind, at, number, data[start - size : start]
 
 
 class Checkpoint:
@@ -155,7 +138,8 @@ class Checkpoint:
                 made = messages.result(frame.id, _small(frame.result))
             else:
                 return None
-            kind, data = FROM_CLIENT if kind == b"o" else FROM_SERVER, messages.encode(made)
+            kind, data = records.small(kind), messages.encode(made)
+
         return Entry(next(self._numbers), kind, at, number, data)
 
     def _file(self, entry: Entry) -> None:
@@ -195,7 +179,7 @@ class Checkpoint:
         for _, entries in kept:
             yield from entries
 
-    def records(self) -> list[tuple[bytes, float, int, bytes]]:
+    def needed(self) -> list[records.TapRecord]:
         """Returns what another recorder needs, in its order."""
         self.begin()
         for id_ in list(self._watched):
@@ -208,17 +192,19 @@ class Checkpoint:
             found |= {each.order: each for each in self._of(kept)}
         return [self._as_needed(each) for _, each in sorted(found.items())]
 
-    def _as_needed(self, entry: Entry) -> tuple[bytes, float, int, bytes]:
+    def _as_needed(self, entry: Entry) -> records.TapRecord:
         """Returns a record; of a batch only the requests that are open."""
         _, kind, at, number, data = entry
-        if kind in (b"o", b"i") and data.lstrip()[:1] == b"[":
+        if kind in records.MESSAGES and data.lstrip()[:1] == b"[":
             frame = messages.parse(data)
             needed: list[Json] = [
                 messages.request(each.id, each.method, each.params)
                 for each in (frame.frames if isinstance(frame, Batch) else ())
-                if isinstance(each, RequestFrame) and (kind == b"i" or self._is_needed(each.id))
+                if isinstance(each, RequestFrame)
+                and (kind == records.FROM_SERVER or self._is_needed(each.id))
             ]
-            kind, data = FROM_CLIENT if kind == b"o" else FROM_SERVER, messages.encode(needed)
+            kind, data = records.small(kind), messages.encode(needed)
+
         return kind, at, number, data
 
     def _is_needed(self, wire: RequestId) -> bool:

@@ -9,11 +9,7 @@ for a pause, as over stdio: no answer passes until it has decided. Then it has a
 (:meth:`ProxiedExchange.answer`), its connection closed (:meth:`ProxiedExchange.close`), or a message of the tap's own sent
 (:meth:`HttpTap._post`).
 
-Records to the recorder, besides those of :mod:`mcp_tui.tap.relay`, with the number of an exchange: ``q`` the head of a
-request with the number of its connection, ``o`` a part of its body, ``d`` its end, ``a`` the head of the answer, ``i`` a
-part of its body, ``n`` the end of the exchange, and what broke it, ``I`` a message of the tap's own for the client, ``f``
-one for the server that has left, with its session, as JSON. With the number of a connection ``l``: the client closed it. And
-``s``: secrets as JSON.
+What both say to each other is in :mod:`mcp_tui.tap.records`.
 """
 
 from __future__ import annotations
@@ -37,6 +33,7 @@ import h11
 
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess, joined_headers
+from mcp_tui.tap import records
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, as_event, with_data
 from mcp_tui.tap.http_addresses import ServerAddresses
@@ -137,7 +134,7 @@ class ClientConnection(asyncio.Protocol):
         self.tap.connections.discard(self)
         self._writable.set()
         # Told before the exchange ends because of it, or it would seem that the server had ended it.
-        self.tap.record(b"l", number=self.number)
+        self.tap.record(records.CLIENT_LEFT, number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             exchange.close()
@@ -286,7 +283,9 @@ class ProxiedExchange:
         self._pipe: EventPipe | CompressedPipe | None = None
         self._has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         tap.exchanges[self.number] = self
-        self._put(b"q", as_head(b"%d %b %b" % (connection.number, head.method, head.target), given))
+        self._put(
+            records.REQUEST, as_head(b"%d %b %b" % (connection.number, head.method, head.target), given)
+        )
         self.task = tap.spawn(self._run(), f"{self.method} {self.address.host}")
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
@@ -301,7 +300,7 @@ class ProxiedExchange:
 
     def take(self, data: bytes) -> None:
         """Takes a part of the request's body."""
-        self._put(b"o", data)
+        self._put(records.FROM_CLIENT, data)
         if self._answers:
             # Where a message is not in one piece, the recorder has its answer pass a little later.
             self._answers.renew(data)
@@ -318,7 +317,7 @@ class ProxiedExchange:
 
     def complete(self) -> None:
         """Notes the end of the request."""
-        self._put(b"d")
+        self._put(records.REQUEST_END)
         self._complete = True
         self._arrived.set()
 
@@ -363,7 +362,7 @@ class ProxiedExchange:
             if self.listens:
                 self._connection.close()
             del self.tap.exchanges[self.number]
-            self._put(b"n", why.encode())
+            self._put(records.EXCHANGE_END, why.encode())
 
     async def _pass(self, response: Any) -> None:
         moved = self._signed_in and response.status_code in (307, 308)
@@ -379,7 +378,7 @@ class ProxiedExchange:
         await self.tap.free.wait()
         # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client
         # has.
-        self._put(b"a", as_head(b"%d" % response.status_code, response.headers.raw))
+        self._put(records.RESPONSE, as_head(b"%d" % response.status_code, response.headers.raw))
         encoding = foreign_encoding(response.headers)
         streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
         converted = self._pipe is not None and (encoding or not streams)
@@ -396,7 +395,7 @@ class ProxiedExchange:
             )
         async for data in response.aiter_raw():
             await self.tap.free.wait()
-            self._put(b"i", data)
+            self._put(records.FROM_SERVER, data)
             if self.listens and not converted:
                 self._connection.send(data if self._pipe is None else self._pipe.feed(data))
                 await self._connection.drain()
@@ -422,7 +421,7 @@ class ProxiedExchange:
         """Answers a request of the exchange in the server's place; the ``last`` one ends the response."""
         if not self.listens:
             return
-        self._put(b"I", message)
+        self._put(records.OWN_TO_CLIENT, message)
         connection = self._connection
         if not self._begun and last:
             connection.respond(200, [], message, JSON_TYPE.encode())
@@ -517,11 +516,11 @@ class HttpTap:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self.free.set)
 
-    def _carry_out(self, order: dict[str, Any]) -> None:
+    def _carry_out(self, order: records.Order) -> None:
         if "hold" in order:
             self.free.clear()
             # Behind all that has passed; nothing more passes until they have decided.
-            self.queue.put(b"h")
+            self.queue.put(records.PAUSED)
         if self._pause_limit is not None:
             self._pause_limit.cancel()
         if "go" in order:
@@ -530,47 +529,50 @@ class HttpTap:
             # A recorder that is gone must not pause the traffic for ever.
             self._pause_limit = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self.free.set)
         if "session" in order:
-            self._withhold(order)
+            self._withhold(order["session"], order)
         if "post" in order:
-            self._post(order)
+            self._post(order["post"], order)
         exchange = self.exchanges.get(order.get("exchange", 0))
         if exchange is not None and "close" in order:
             exchange.close()
-        elif exchange is not None and "report" in order:
-            exchange.answer(order["report"].encode(), last=order["last"])
+        elif exchange is not None and "tell" in order:
+            exchange.answer(order["tell"].encode(), last=order.get("last", False))
 
-    def _withhold(self, order: dict[str, Any]) -> None:
+    def _withhold(self, session: int, order: records.Order) -> None:
         """Withholds the answer to a request of a session, in the exchanges that are of it."""
-        kept = self._withheld.setdefault(order["session"], WithheldAnswers())
+        kept = self._withheld.setdefault(session, WithheldAnswers())
         for number in order.get("of", ()):
             if number in self.exchanges:
                 self.exchanges[number].withheld = kept
         if "keep" in order:
             kept.add(order["keep"], order.get("token"))
-            if order["named"]:
-                self.withheld_in[order["named"]] = kept
+            if named := order.get("named"):
+                self.withheld_in[named] = kept
         elif "pass" in order:
             kept.discard(order["pass"])
         elif "over" in order:
-            del self._withheld[order["session"]]
+            del self._withheld[session]
             self.withheld_in = {name: each for name, each in self.withheld_in.items() if each is not kept}
 
-    def _post(self, order: dict[str, Any]) -> None:
+    def _post(self, number: int, order: records.Order) -> None:
         """Sends a message of the tap's own."""
-        number = order["post"]
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in order["headers"]]
-        target = order["target"].encode("latin-1")
+        headers = [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in order.get("headers", ())
+        ]
+        target, body = order.get("target", "").encode("latin-1"), order.get("body", "")
         signed_in = self.addresses.is_endpoint(target)
         exchange = self.client.request(
             "POST",
             {},
-            order["body"].encode(),
+            body.encode(),
             exact=headers,
             signed_in=signed_in,
             to=self.addresses.of(target, signed_in=signed_in),
             # A cancel waits for no request that is still connecting.
             urgent=True,
-            flushed=lambda: self.record(b"f", json.dumps([order["about"], order["body"]]).encode(), number),
+            flushed=lambda: self.record(
+                records.SENT, json.dumps([order.get("about"), body]).encode(), number
+            ),
         )
 
         async def post() -> None:
@@ -578,17 +580,17 @@ class HttpTap:
             try:
                 async with exchange as response:
                     head = as_head(b"%d" % response.status_code, response.headers.raw)
-                    self.record(b"a", head, number)
+                    self.record(records.RESPONSE, head, number)
                     async for data in response.aiter_raw():
-                        self.record(b"i", data, number)
+                        self.record(records.FROM_SERVER, data, number)
             except EXPECTED as error:
                 why = self.client.failure_text(error)
-            self.record(b"n", why.encode(), number)
+            self.record(records.EXCHANGE_END, why.encode(), number)
 
         self.spawn(post(), "POST of the tap")
 
     def _learn(self, secrets: Iterable[str]) -> None:
-        self.queue.put(b"s", json.dumps(list(secrets)).encode())
+        self.queue.put(records.SECRETS, json.dumps(list(secrets)).encode())
 
     # -- the way of a tap --------------------------------------------------------------------------------------
 
@@ -626,7 +628,7 @@ class HttpTap:
         """Ends everything; what was received is for the recorder first."""
         if self._server is not None:
             self._server.close()
-        self.queue.put(b"x")
+        self.queue.put(records.EXIT)
         self.queue.close()
         for connection in list(self.connections):
             connection.transport.abort()

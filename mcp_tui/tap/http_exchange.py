@@ -12,6 +12,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
+from mcp_tui.tap import records
 from mcp_tui.tap.event_pipe import EVENT_BYTES
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
 from mcp_tui.tap.http_session import Exchange, TappedSession
@@ -104,21 +105,21 @@ class Record(Exchange):
     def take(self, kind: bytes, at: float, data: bytes) -> None:
         """Takes what the relay tells of it."""
         match kind:
-            case b"o":
+            case records.FROM_CLIENT:
                 self._request.append(data)
-            case b"d":
+            case records.REQUEST_END:
                 self._asked(at)
-            case b"a":
+            case records.RESPONSE:
                 (status,), headers = read_head(data)
                 self._began(int(status), headers)
-            case b"i":
+            case records.FROM_SERVER:
                 self._piece(at, data)
-            case b"f" if self._left is not None:
+            case records.SENT if self._left is not None:
                 self._has_left = True
                 self._left(at)
-            case b"g":
-                self._missed(at, data[:1], int.from_bytes(data[1:], "big"))
-            case b"n":
+            case records.GAP:
+                self._missed(at, *records.read_gap(data))
+            case records.EXCHANGE_END:
                 # An answer may come before the request is complete, such as that it is too large: no more of it comes then.
                 if self.session is None and self.connection is not None:
                     self._asked(at, whole=False)
@@ -157,7 +158,9 @@ class Record(Exchange):
         if not (is_torn and isinstance(frame, messages.UNREADABLE)):
             session.observer.sent(frame, at=at, seq=seq)
         session.ledger.perform()
-        session.checkpoint.taken(b"o", at, raw if isinstance(raw, bytes) else b"", frame, self.number)
+        session.checkpoint.taken(
+            records.FROM_CLIENT, at, raw if isinstance(raw, bytes) else b"", frame, self.number
+        )
         for each in requests_in(frame):
             row = session.ledger.named(each.id)
             if row is not None:
@@ -170,7 +173,7 @@ class Record(Exchange):
         """Makes it one of a session."""
         self.session = session
         if session is not None and session.withholds:
-            self._sessions.loop.order(session=session.number, of=[self.number])
+            self._sessions.loop.order({"session": session.number, "of": [self.number]})
 
     def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:
         """Takes the revision from the headers, where the tap did not see the handshake."""
@@ -225,14 +228,14 @@ class Record(Exchange):
 
     def _missed(self, at: float, kind: bytes, size: int) -> None:
         """Notes bytes that the relay could not keep. An answer may have been among them."""
-        if kind == b"o":
+        if kind == records.FROM_CLIENT:
             self._request.skip(size)
         elif self._events is None or self._decoder is not None:
             self._unreadable = True
         else:
             self._events, self._is_torn = EventBlocks(EVENT_BYTES), True
         session = self.session
-        if session is None or session.over or kind == b"o":
+        if session is None or session.over or kind == records.FROM_CLIENT:
             return
         session.event(
             ev.Note(
@@ -275,7 +278,7 @@ class Record(Exchange):
                 status, self._says_status = self._status if self._says_status else 0, False
                 session.ledger.responses.to_cancel(self.cancels, frame, status=status, at=at, seq=seq)
             session.ledger.perform()
-            session.checkpoint.taken(b"i", at, raw, frame, self.number)
+            session.checkpoint.taken(records.FROM_SERVER, at, raw, frame, self.number)
         session.ledger.perform()
 
     # -- another recorder --------------------------------------------------------------------------------------
@@ -400,7 +403,7 @@ class Record(Exchange):
         session.ledger.perform()
         row = session.ledger.current(id_)
         if row is not None:
-            session.checkpoint.add(row.id, b"v", at, messages.encode([id_, *outcome]))
+            session.checkpoint.add(row.id, records.CANCEL_OUTCOME, at, messages.encode([id_, *outcome]))
 
     def _session_over(self, session: TappedSession, at: float) -> None:
         """Ends the session if this exchange did."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, RequestFrame, as_object
+from mcp_tui.tap import records
 from mcp_tui.tap.http_exchange import Record, cancel_over
 from mcp_tui.tap.http_heads import Headers, read_head
 from mcp_tui.tap.http_session import TappedSession
@@ -51,7 +52,7 @@ class HttpRecorder:
     def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes what the relay tells."""
         match kind:
-            case b"q":
+            case records.REQUEST:
                 (connection, method, target), headers = read_head(data)
                 self._records[number] = Record(
                     self._sessions,
@@ -61,23 +62,23 @@ class HttpRecorder:
                     headers=headers,
                     connection=int(connection),
                 )
-            case b"l":
+            case records.CLIENT_LEFT:
                 self._sessions.last.pop(number, None)
                 left = [each for each in self._records.values() if each.listens and each.connection == number]
                 for each in left:
                     del self._records[each.number]
                     each.client_left(at)
-            case b"D":
+            case records.DECISION:
                 self._of_number(messages.read_json(data)[0], lambda session: session.decided(at, data))
-            case b"I":
+            case records.OWN_TO_CLIENT:
                 record = self._records.get(number)
                 if record is not None and record.session is not None:
                     record.session.answered_by_tap(messages.parse(data), at, data, number)
-            case b"f" if self.loop.restoring:
+            case records.SENT if self.loop.restoring:
                 self._has_left_before(number, at, data)
-            case b"s":
+            case records.SECRETS:
                 self._sessions.learn(messages.read_json(data))
-            case b"x":
+            case records.EXIT:
                 self._end("the tap was ended", expected=True, at=at)
             case _:
                 record = self._records.get(number)
@@ -86,15 +87,15 @@ class HttpRecorder:
                 record.take(kind, at, data)
                 if record.session is not None:
                     record.session.ledger.perform()
-                if kind == b"n":
+                if kind == records.EXCHANGE_END:
                     del self._records[number]
                 self._look_whether_it_stops(record, kind, at, data)
 
     def _look_whether_it_stops(self, record: Record, kind: bytes, at: float, data: bytes) -> None:
         """Closes the streams that hold a server which is stopping: it refuses connections while they are open."""
-        if kind == b"n" and record.is_refused(data.decode()):
+        if kind == records.EXCHANGE_END and record.is_refused(data.decode()):
             self._stopping, self._refused = self.open_sessions, record.number
-        elif kind == b"a" and record.number > self._refused:
+        elif kind == records.RESPONSE and record.number > self._refused:
             self._stopping = []  # what was sent later is answered: by the next process, or by the same one again
         self._stopping = [each for each in self._stopping if not (each.over or each.close_streams(at))]
 
@@ -118,7 +119,7 @@ class HttpRecorder:
         record.session = session
         said = self.loop.said(session.number, frame)
         if said is not None:
-            self._records.pop(said[0]["post"], None)
+            self._records.pop(said[0].get("post", 0), None)
             session.has_said(said[1], frame)
         id_ = frame.id if isinstance(frame, RequestFrame) else None
         id_ = None if id_ is None else session.ledger.other_ids.get(id_, id_)
@@ -128,9 +129,9 @@ class HttpRecorder:
         session.checkpoint.begin()
         session.has_left(raw, frame.method, at, id=id_, cancels=record.cancels)
         session.ledger.perform()
-        session.checkpoint.taken(b"f", at, data, frame, number)
+        session.checkpoint.taken(records.SENT, at, data, frame, number)
 
-    def needed(self) -> Iterator[tuple[bytes, float, int, bytes]]:
+    def needed(self) -> Iterator[records.TapRecord]:
         """Yields what another recorder needs: of the tap, then of each session, its exchanges, and its open requests."""
         last: list[Json] = [[connection, each.number] for connection, each in self._sessions.last.items()]
         known: dict[str, Json] = {
@@ -138,31 +139,32 @@ class HttpRecorder:
             "last": last,
             "secrets": sorted(self._sessions.secrets),
         }
-        yield b"m", 0.0, 0, messages.encode(known)
+        yield records.MEMORY, 0.0, 0, messages.encode(known)
         for session in (None, *self.open_sessions):
             if session is not None:
-                yield b"m", 0.0, session.number, messages.encode(session.memory())
+                yield records.MEMORY, 0.0, session.number, messages.encode(session.memory())
             for record in self._records.values():
                 if record.session is session:
-                    yield b"y", 0.0, record.number, messages.encode(record.memory())
-            yield from () if session is None else session.checkpoint.records()
+                    yield records.OPEN_EXCHANGE, 0.0, record.number, messages.encode(record.memory())
+            yield from () if session is None else session.checkpoint.needed()
 
     def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes one of these from the recorder before."""
         session = self._recalled
-        known: Any = messages.read_json(data) if kind in (b"m", b"y", b"v") else None
+        is_json = kind in (records.MEMORY, records.OPEN_EXCHANGE, records.CANCEL_OUTCOME)
+        known: Any = messages.read_json(data) if is_json else None
         match kind:
-            case b"m" if not number:
+            case records.MEMORY if not number:
                 self._sessions.count, self._last = known["count"], known["last"]
                 self._sessions.learn(known["secrets"])
-            case b"m":
+            case records.MEMORY:
                 self._recalled = self._sessions.new_session(known["began"], number, known["door"])
                 self._recalled.remember(known)
                 if self._recalled.id:
                     self._sessions.by_id[self._recalled.id] = self._recalled
                 if known["transport"] == "sse":
                     self._sessions.by_endpoint[self._recalled.target] = self._recalled
-            case b"y":
+            case records.OPEN_EXCHANGE:
                 headers = [
                     (name.encode("latin-1"), value.encode("latin-1")) for name, value in known["headers"]
                 ]
@@ -175,13 +177,13 @@ class HttpRecorder:
                     connection=known["connection"],
                 )
                 record.recall(known, session)
-            case b"v" if session is not None:
+            case records.CANCEL_OUTCOME if session is not None:
                 cancel_over(session, known[0], at, known[1:])
                 session.ledger.perform()
                 row = session.ledger.current(known[0])
                 if row is not None:
                     session.checkpoint.add(row.id, kind, at, data)
-            case b"o" | b"i" | b"r" | b"s" if session is not None:
+            case _ if session is not None and kind in records.OF_EITHER:
                 record = self._records.get(number)
                 wires = () if record is None else record.wires
                 session.recall(kind, at, data, number, wires[0] if len(wires) == 1 else None)
@@ -212,11 +214,13 @@ class HttpRecorder:
         record = Record(self._sessions, next(self._own_numbers), target=target, left=left)
         self._records[record.number] = record
         self.loop.say(
-            post=record.number,
-            about=session,
-            target=target.decode("latin-1"),
-            headers=[[name.decode("latin-1"), value.decode("latin-1")] for name, value in headers],
-            body=body.decode(),
+            {
+                "post": record.number,
+                "about": session,
+                "target": target.decode("latin-1"),
+                "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in headers],
+                "body": body.decode(),
+            }
         )
         return record
 

@@ -18,7 +18,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.protocol.states import LISTEN
-from mcp_tui.tap.checkpoint import FROM_CLIENT
+from mcp_tui.tap import records
 from mcp_tui.tap.http_heads import Headers
 from mcp_tui.tap.observed_session import ObservedSession
 from mcp_tui.tap.recorder_loop import RecorderLoop
@@ -92,7 +92,7 @@ class TappedSession(ObservedSession):
         """The ``Mcp-Session-Id``."""
         self.streams: list[Exchange] = []
         """The open streams that belong to no request."""
-        self._untold: list[tuple[list[Any], str]] = []
+        self._untold: list[tuple[Json, str]] = []
         """What the client is told on the next one: it waits, but has no stream."""
         self.target = b""
         """Where its messages go."""
@@ -114,7 +114,7 @@ class TappedSession(ObservedSession):
         self.ledger.closed(detail, at=at, expected=expected)
         self.ledger.perform()
         if self.withholds:
-            self.loop.order(session=self.number, over=True)
+            self.loop.order({"session": self.number, "over": True})
         self.end()
 
     def becomes_sse(self, stream: Exchange, target: bytes) -> None:
@@ -134,14 +134,14 @@ class TappedSession(ObservedSession):
             self.event(ev.Note(at=at, text=f"{STOPPING}; its stream is closed"))
             self.loop.warn(f"{STOPPING}. The stream is closed, so that the server can end.")
         for each in held:
-            self.loop.order(exchange=each.number, close=True)
+            self.loop.order({"exchange": each.number, "close": True})
         return True
 
     def opens(self, stream: Exchange) -> None:
         """Notes a stream that belongs to no request."""
         self.streams.append(stream)
         for about, each in self._untold:
-            self.loop.report(about=about, exchange=stream.number, tell=each, last=False)
+            self.loop.report({"about": about, "exchange": stream.number, "tell": each, "last": False})
         self._untold.clear()
 
     # -- another recorder --------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class TappedSession(ObservedSession):
     def recall(self, kind: bytes, at: float, data: bytes, number: int, stream: RequestId | None) -> None:
         """Takes a message of an open request that the recorder before has read, too."""
         frame = messages.parse(data)
-        out, whole = kind in (b"o", FROM_CLIENT), kind in (b"o", b"i")
+        out, whole = kind in records.OF_CLIENT, kind in records.MESSAGES
         seq = self.frame("out" if out else "in", data, frame, at=at, stream=stream) if whole else 0
         self.checkpoint.begin()
         if out:
@@ -186,17 +186,17 @@ class TappedSession(ObservedSession):
 
     # -- what is withheld -------------------------------------------------------------------------------------
 
-    def _withhold(self, id: object, token: object) -> dict[str, Any]:
+    def _withhold(self, id: Json, token: Json) -> records.Order:
         """Returns the order to withhold an answer from now on, wherever in the session it comes."""
         self.withholds = True
         of = [*self._all.open_in(self)]
         target = self.target.decode("latin-1") if self.ledger.negotiated.transport == "sse" else ""
         return {"session": self.number, "named": self.id or target, "of": of, "keep": id, "token": token}
 
-    def let_pass(self, id: object) -> None:
+    def let_pass(self, id: Json) -> None:
         """Lets the answer to a request pass again."""
         if self.withholds and not self.loop.restoring:  # else it may have been withheld again
-            self.loop.order(**{"session": self.number, "pass": id})
+            self.loop.order({"session": self.number, "pass": id})
 
     # -- messages of the tap's own -----------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ class TappedSession(ObservedSession):
         """Answers by the exchange that the client waits for, or by a stream that is open, or will be."""
         raw = messages.encode(told)
         self.store.frame("in", raw, at=monotonic(), id=messages.storable_id(told["id"]), own=True)
-        kept: dict[str, Any] = {}
+        kept: records.Order = {}
         # In 2026-07-28 the stream of the request is closed, so nothing can come late.
         if not (self.is_modern and self.ledger.negotiated.transport == "http"):
             kept = self._withhold(told["id"], self.observer.token_of(row))
@@ -246,17 +246,17 @@ class TappedSession(ObservedSession):
             exchange.listens = not last
         else:
             exchange = self.streams[-1] if self.streams else None
-        about = [self.number, told["id"]]
+        about: list[Json] = [self.number, told["id"]]
         if exchange is None:
             self._untold.append((about, raw.decode()))
         number = 0 if exchange is None else exchange.number
-        self.loop.report(**kept, about=about, exchange=number, tell=raw.decode(), last=last)
+        self.loop.report({**kept, "about": about, "exchange": number, "tell": raw.decode(), "last": last})
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """POSTs it."""
-        self.loop.say(**self._withhold(id, None))
+        self.loop.say(self._withhold(id, None))
         self._post(message, method, id=id, cancels=None)
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
@@ -275,4 +275,4 @@ class TappedSession(ObservedSession):
         """Closes the connection to the server that a request has for itself."""
         exchange = self.exchanges.get(id)
         if exchange is not None:
-            self.loop.report(exchange=exchange.number, close=True)
+            self.loop.report({"exchange": exchange.number, "close": True})

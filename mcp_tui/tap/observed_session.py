@@ -21,6 +21,7 @@ from mcp_tui.protocol.ledger import OWN_ID, OWN_PREFIX, CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, as_object
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
+from mcp_tui.tap import records
 from mcp_tui.tap.checkpoint import Checkpoint
 from mcp_tui.tap.recorder_loop import RecorderLoop
 
@@ -177,7 +178,7 @@ class ObservedSession(Onlooker, ABC):
         """Has a decision recorded before anything of it is done: another recorder has to know of it."""
         wire = self.observer.on_wire(row.wire_id)
         decision: list[Json] = [self.number, wire, at, cause.value, reason]
-        self.loop.order(decided=messages.encode(decision).decode())
+        self.loop.order({"decided": messages.encode(decision).decode()})
 
     def decided(self, at: float, data: bytes) -> None:
         """Notes a decision; what the recorder before decided is decided again."""
@@ -188,7 +189,7 @@ class ObservedSession(Onlooker, ABC):
             if self.loop.restoring:
                 self.ledger.cancel(row.id, Cause(cause), reason, at=cancelled_at)
                 self.ledger.perform()
-            self.checkpoint.add(row.id, b"D", at, data)
+            self.checkpoint.add(row.id, records.DECISION, at, data)
 
     def on_wire(self, wire: object, *, is_open: bool = False) -> Request | None:
         """Returns the first request with an id on the wire that is not over; if ``is_open``, one that was not cancelled."""
@@ -205,7 +206,7 @@ class ObservedSession(Onlooker, ABC):
                 self.loop.withdraw(self.number, frame.id)
             row = self.on_wire(frame.id)
             if row is not None:
-                self.checkpoint.add(row.id, b"I", at, data, number)
+                self.checkpoint.add(row.id, records.OWN_TO_CLIENT, at, data, number)
 
     def has_said(self, mine: Frame | Batch, frame: Frame | Batch) -> None:
         """Notes that the recorder before has sent a message: a request of its own may be another one by its id."""

@@ -1,18 +1,9 @@
 """The line to the recorder: records go there, orders come back. A recorder that ends is replaced, once.
 
-The recorder tells from time to time which records another one would need (``taken``): those of what is open, such as the
-handshake and each request in flight. They stay here, next to the newer ones, and are given to the next recorder with their
-first times. So limits and cancels go on, for requests that were in flight as well, and what was decided and done before is
-not done again.
-
-Records to the recorder, each with a kind, a time, a number, and a length: ``b`` the options of the tap, ``o`` bytes from the
-client, ``i`` from the server, ``e`` of its stderr, ``O`` and ``I`` messages of the tap's own, ``u`` one that could not be
-written, ``g`` bytes that were dropped, ``c`` the end of such a stream, its number is 1 if the server did not cause it, ``h``
-the pause, its number is where, ``k`` a signal of the client, ``t`` one of the tap's own, ``x`` the exit code, empty if
-nobody knows it, its number is the signal that ended the guard before, ``D`` a decision of the recorder, before anything of
-it is done. After a replacement ``P`` has the records that the recorder before needed, and ``R`` says why it ended, behind
-all records that it may have had. A tap over HTTP has more, and numbers (:mod:`mcp_tui.tap.http`). Orders from the recorder
-are JSON lines.
+What both say to each other is in :mod:`mcp_tui.tap.records`. The recorder reports from time to time which records another
+one would need (``taken``): those of what is open, such as the handshake and each request in flight. They stay here, next to
+the newer ones, and are given to the next recorder with their first times. So limits and cancels go on, for requests that
+were in flight as well, and what was decided and done before is not done again.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -23,10 +14,10 @@ import os
 import select
 import signal
 from collections import deque
-from struct import Struct
 from threading import Condition, Event, Lock, Thread
 from time import monotonic, sleep
 
+from mcp_tui.tap import records
 from mcp_tui.tap.pipes import outlive_client, ready, warn, widen
 from mcp_tui.tap.recorder_process import RecorderProcess
 
@@ -34,16 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-RECORD = Struct("!cdII")
-"""The head of a record: its kind, the time in monotonic seconds, the number of what it is about, of bytes that follow."""
+    from mcp_tui.tap.records import Order, TapRecord
 
-VERSION = 1
-"""The version of records, orders, and options: a recorder may start when another mcp-tui has been installed meanwhile."""
-
-MOVED = (b"o", b"i", b"e")
-"""The kinds of records with bytes of the traffic, which may be dropped."""
-TOLD_LATER = (*MOVED, b"q", b"d", b"a", b"n", b"f", b"l")
-"""The kinds that are of the traffic."""
 QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the recorder."""
 SENT_BYTES = 8 * 1024 * 1024
@@ -52,8 +35,8 @@ BUNDLE_BYTES = 1 << 18
 """Bytes that are handed to the recorder at a time."""
 PIECES = 256
 """Pieces of them that are written at a time."""
-TOLD_LATER_SECONDS = 0.1
-"""Seconds that the recorder is told later: nothing runs beside an answer that comes at once, or a flood that soon ends."""
+TRAFFIC_SECONDS = 0.1
+"""Seconds that records of the traffic wait: nothing runs next to an answer that comes at once, or a flood that soon ends."""
 AWAKE = 20
 """Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
 EARLY_SECONDS = 2.0
@@ -98,9 +81,9 @@ class Queue:
         self.closed = False
         self._lock = Lock()
         self._there = Event()
-        self._waiting: deque[tuple[bytes, float, int, bytes]] = deque()
+        self._waiting: deque[TapRecord] = deque()
         self._waiting_bytes = 0
-        self._sent: deque[tuple[bytes, float, int, bytes]] = deque()
+        self._sent: deque[TapRecord] = deque()
         self._sent_bytes = 0
         self._missed: dict[tuple[bytes, int], int] = {}
         self._urgent = False
@@ -110,18 +93,18 @@ class Queue:
         if self.dead:
             return
         with self._lock:
-            if self._waiting_bytes > QUEUE_BYTES and kind in MOVED:
+            if self._waiting_bytes > QUEUE_BYTES and kind in records.MOVED:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
             self._report_gap()  # where it was: in front of the first record behind it
             self._waiting.append((kind, monotonic(), number, data))
             self._waiting_bytes += len(data)
-        if kind not in TOLD_LATER:
+        if kind not in records.TRAFFIC:
             self.hurry()
 
     def _report_gap(self) -> None:
         for (kind, number), size in self._missed.items():
-            self._waiting.append((b"g", monotonic(), number, kind + size.to_bytes(8, "big")))
+            self._waiting.append((records.GAP, monotonic(), number, records.gap(kind, size)))
         self._missed.clear()
 
     def wake(self) -> None:
@@ -148,7 +131,7 @@ class Queue:
                 self._report_gap()
             while self._waiting and size < BUNDLE_BYTES and (self.closed or self._sent_bytes < SENT_BYTES):
                 kind, at, number, data = record = self._waiting.popleft()
-                pieces += (RECORD.pack(kind, at, number, len(data)), data)
+                pieces += (records.head(kind, at, number, len(data)), data)
                 size += len(data)
                 if not self.closed:  # at the end no other recorder follows
                     self._sent.append(record)
@@ -171,7 +154,7 @@ class Queue:
             self._waiting_bytes += self._sent_bytes
             self._sent.clear()
             self._sent_bytes = 0
-        self.put(b"R", why.encode())
+        self.put(records.REPLACED, why.encode())
 
     @property
     def is_pending(self) -> bool:
@@ -234,13 +217,13 @@ class RecorderLink:
 
     def feed(self, begin: dict[str, Any]) -> None:
         """Hands the records to the recorder, until there is none. The first one is the beginning."""
-        self._begin = {**begin, "version": VERSION}
+        self._begin = {**begin, "version": records.VERSION}
         self._unsent = [self._first()]
         self._feed()
 
     def _first(self) -> bytes:
         data = repr(self._begin).encode()  # to import what writes JSON costs the bytes some of their time
-        return RECORD.pack(b"b", self._begin["at"], 0, len(data)) + data
+        return records.packed([(records.BEGIN, self._begin["at"], 0, data)])
 
     def _feed(self) -> None:
         queue, looks = self.queue, 0
@@ -263,7 +246,7 @@ class RecorderLink:
                     queue.asleep = True
                     queue.rest()
                     queue.asleep = False
-                queue.rest(TOLD_LATER_SECONDS)
+                queue.rest(TRAFFIC_SECONDS)
 
     def _send(self) -> None:
         """Sends what is taken, as the recorder reads it; stops between two pieces when it shall."""
@@ -327,8 +310,8 @@ class RecorderLink:
             widen(self._process.records)
             queue.rewind(why)
             self._begin = {**self._begin, "again": 1}
-            head = RECORD.pack(b"P", monotonic(), 0, len(self._checkpoint))
-            self._unsent = [self._first(), head, self._checkpoint]
+            checkpoint = (records.CHECKPOINT, monotonic(), 0, self._checkpoint)
+            self._unsent = [self._first(), records.packed([checkpoint])]
         with self._changed:
             self._replaced, self._lost = True, False
             self._looks, self._is_stopped, self._ticks, self._due = 0, False, -1, 0.0
@@ -356,7 +339,7 @@ class RecorderLink:
 
     # -- orders ------------------------------------------------------------------------------------------------
 
-    def next(self, until: float | None = None) -> dict[str, Any] | None:
+    def next(self, until: float | None = None) -> Order | None:
         """Returns the next order; ``None`` if it did not come in time, or if no recorder will ever give one.
 
         A recorder that ends, ends what it has begun: without ``until``, the order that follows is ``go``.
@@ -370,11 +353,11 @@ class RecorderLink:
             # Behind the first order of the recorder: the relay starts without.
             from json import loads
 
-            order = loads(line)
+            order: Order = loads(line)
             if "taken" in order:
-                data = self._bytes(order["size"])
+                data = self._bytes(order.get("size", 0))
                 if data is not None:
-                    self._checkpoint, self._due = data, order["due"]
+                    self._checkpoint, self._due = data, order.get("due", 0.0)
                     self.queue.settle(order["taken"])
             elif "warn" in order:
                 self._warned = True
@@ -383,11 +366,11 @@ class RecorderLink:
                 self._why = order["failed"]
             elif "decided" in order:
                 # Before anything of it is done: another recorder has to know that it may have been.
-                self.queue.put(b"D", order["decided"].encode())
+                self.queue.put(records.DECISION, order["decided"].encode())
             else:
                 return order
 
-    def _await_replacement(self) -> dict[str, Any] | None:
+    def _await_replacement(self) -> Order | None:
         """Waits until another recorder is there; returns ``None`` if there will be none."""
         queue, old = self.queue, self._process
         with self._changed:

@@ -19,7 +19,7 @@ import socket
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, cast
 
 from mcp_tui.client.session_store import open_store
 from mcp_tui.client.settings import Target
@@ -32,10 +32,8 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MethodFrame, as_object
-from mcp_tui.tap import relay
-from mcp_tui.tap.checkpoint import packed, unpacked
+from mcp_tui.tap import records, relay
 from mcp_tui.tap.pipes import write
-from mcp_tui.tap.recorder_link import RECORD, VERSION
 from mcp_tui.transport.errors import readable
 
 READ_BYTES: Final = 1 << 20
@@ -76,7 +74,7 @@ class Recorder(Protocol):
 
     over: bool
 
-    def needed(self) -> Iterable[tuple[bytes, float, int, bytes]]:
+    def needed(self) -> Iterable[records.TapRecord]:
         """Returns the records from which another recorder could go on."""
         ...
 
@@ -137,8 +135,8 @@ class RecorderLoop:
         self._wanted: list[Callable[[], object]] = []
         """Cancels that persons asked for."""
         self._timers: list[tuple[float, Callable[[], object]]] = []
-        self._said: list[dict[str, Any]] = []
-        self._told: list[dict[str, Any]] = []
+        self._said: list[records.Order] = []
+        self._told: list[records.Order] = []
         self._server_active_at = 0.0
         """When the last bytes of a server over stdio came, or something left for it."""
         self.restoring = False
@@ -173,7 +171,7 @@ class RecorderLoop:
             for each in self._open_sessions:
                 with suppress(Exception):
                     each.end()
-            self.order(failed=f"the recorder failed ({what})")
+            self.order({"failed": f"the recorder failed ({what})"})
             return False
         finally:
             self._selector.close()
@@ -214,52 +212,50 @@ class RecorderLoop:
 
     def _work(self, until: float) -> None:
         """Reads records, for a while."""
-        head, start, data = RECORD, 0, self._data
+        start = 0
         self._more = False
-        while not self._over and len(data) - start >= head.size:
-            kind, at, number, size = head.unpack_from(data, start)
-            end = start + head.size + size
-            if len(data) < end:
-                break
+        while not self._over and (found := records.unpacked(self._data, start)) is not None:
             if monotonic() > until:
                 self._more = True
                 break
-            piece = bytes(data[start + head.size : end])
-            start, self._read_until = end, at
-            self._take(kind, at, number, piece)
-        del data[:start]
+            record, start = found
+            self._read_until = record[1]
+            self._take(*record)
+        del self._data[:start]
 
     def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes a record."""
         if self._recorder is None:
             self._begin(as_object(ast.literal_eval(data.decode())), at)
             return
-        if kind == b"P":
-            for each in unpacked(data):
-                self._recorder.restore(*each)
+        if kind == records.CHECKPOINT:
+            start = 0
+            while (found := records.unpacked(data, start)) is not None:
+                record, start = found
+                self._recorder.restore(*record)
             return
         self._taken += 1
         self._taken_bytes += len(data)
         self.changed()
-        if kind == b"h":
+        if kind == records.PAUSED:
             if not self.restoring:  # else another recorder has asked for it
                 self._decide(at, number)
-        elif kind == b"R":
+        elif kind == records.REPLACED:
             self.restoring = False
             self._recorder.restored(at, data.decode())
         else:
-            if kind == b"i":
+            if kind == records.FROM_SERVER:
                 self._server_active_at = at
             self._recorder.record(kind, at, number, data)
             self._over = self._recorder.over
 
     def _begin(self, begin: dict[str, Json], at: float) -> None:
-        if begin.get("version") == VERSION:
+        if begin.get("version") == records.VERSION:
             self.restoring = bool(begin.get("again"))
             self._recorder = self._begun(self, begin, at)
         else:
             self._over = True
-            self.order(failed="the recorder is of another version of mcp-tui")
+            self.order({"failed": "the recorder is of another version of mcp-tui"})
 
     def changed(self) -> None:
         """Notes that another recorder would need something else."""
@@ -273,15 +269,15 @@ class RecorderLoop:
             return
         if monotonic() < self._report_at and self._taken_bytes < REPORT_BYTES:
             return
-        data = packed(self._recorder.needed())
+        data = records.packed(self._recorder.needed())
         dues = [
             each
             for each in (each.ledger.deadlines.next() for each in self._open_sessions)
             if each is not None
         ]
-        told = {"taken": self._taken, "size": len(data), "due": min(dues, default=0.0)}
+        order: records.Order = {"taken": self._taken, "size": len(data), "due": min(dues, default=0.0)}
         with suppress(OSError):
-            write(self._orders, messages.encode(told) + b"\n" + data)
+            write(self._orders, _line(order) + data)
         self._taken = self._taken_bytes = 0
         self._changed = False
         self._report_at = monotonic() + REPORT_SECONDS
@@ -308,20 +304,20 @@ class RecorderLoop:
 
     # -- for the sessions --------------------------------------------------------------------------------------
 
-    def order(self, **order: Any) -> None:
+    def order(self, order: records.Order) -> None:
         """Gives an order to the relay, which may be gone."""
         with suppress(OSError):
-            write(self._orders, messages.encode(order) + b"\n")
+            write(self._orders, _line(order))
 
     def warn(self, text: str) -> None:
         """Says something on stderr in one line."""
-        self.order(warn=readable(" ".join(text.split()), 400))
+        self.order({"warn": readable(" ".join(text.split()), 400)})
 
-    def say(self, **order: Any) -> None:
+    def say(self, order: records.Order) -> None:
         """Orders to say something to the server, in a pause."""
         self._said.append(order)
 
-    def report(self, **order: Any) -> None:
+    def report(self, order: records.Order) -> None:
         """Orders to tell the client something, once the server was told."""
         self._told.append(order)
 
@@ -332,10 +328,10 @@ class RecorderLoop:
         self._told = kept
         return withdrawn
 
-    def said(self, session: int, frame: Frame | Batch) -> tuple[dict[str, Any], Frame | Batch] | None:
+    def said(self, session: int, frame: Frame | Batch) -> tuple[records.Order, Frame | Batch] | None:
         """Drops an order to say something to the server that the recorder before has given; returns it with its message."""
         for order in self._said:
-            mine = messages.parse(messages.as_text(order.get("say") or order.get("body")).encode())
+            mine = messages.parse((order.get("say") or order.get("body", "")).encode())
             if order.get("about", 0) != session or not isinstance(mine, MethodFrame):
                 continue
             if isinstance(frame, MethodFrame) and (mine.method, mine.params) == (frame.method, frame.params):
@@ -398,7 +394,7 @@ class RecorderLoop:
             if self._more:
                 self._kept &= now - self._asked < STALE_PAUSE_SECONDS
                 self._asked = now
-                self.order(wait=1)
+                self.order({"wait": 1})
             return
         # What resets an idle limit may wait to be read; nothing resets a maximum.
         read_until = self._read_until if self._more else now
@@ -406,7 +402,7 @@ class RecorderLoop:
         late = [each for each in self._open_sessions if (each.ledger.deadlines.next() or now + 1) <= soon]
         if self._wanted or self._said or self._told or any(each.runs_out(read_until, now) for each in late):
             self._pausing, self._kept, self._asked = True, True, now
-            self.order(hold=1)
+            self.order({"hold": 1})
             return
         # The rest only when all is read that came: an answer may be among it.
         for each in () if self._more else late:
@@ -428,14 +424,18 @@ class RecorderLoop:
                 cancel()
             said, self._said = self._said, []
             for order in said:
-                self.order(**order)
+                self.order(order)
                 self._server_active_at = now  # a server that is told may end its line yet
             if where == relay.WITHIN and self._told and now - self._server_active_at >= UNENDED_LINE_SECONDS:
                 for each in self._open_sessions:
-                    self.order(end_line=each.line_ended(now).decode("latin-1"))
+                    self.order({"end_line": each.line_ended(now).decode("latin-1")})
                 where = relay.AT_END
             if where == relay.AT_END:
                 told, self._told = self._told, []
                 for order in told:
-                    self.order(**order)
-        self.order(go=1)
+                    self.order(order)
+        self.order({"go": 1})
+
+
+def _line(order: records.Order) -> bytes:
+    return messages.encode(cast("Json", order)) + b"\n"

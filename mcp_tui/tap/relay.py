@@ -13,7 +13,7 @@ then, and only then decides. So a request that was answered is never answered ag
 told at once and the client later (:mod:`mcp_tui.tap.recorder_loop`). While answers are withheld, and only then, lines are
 looked at here: those of the server, and those of the client, which may use an id again.
 
-Records and orders are those of :mod:`mcp_tui.tap.recorder_link`.
+What both say to each other is in :mod:`mcp_tui.tap.records`.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -27,6 +27,7 @@ import sys
 from threading import Condition, RLock, Thread
 from time import monotonic, sleep
 
+from mcp_tui.tap import records
 from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, warn, widen, write
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
     from typing import Any, NoReturn
+
+    from mcp_tui.tap.records import Order
 
 STDERR = 2
 SWITCH = 0.0001
@@ -135,7 +138,7 @@ class ByteStream:
         with self._lock:
             self._write(b"".join(self._pieces))
             self.ended = True
-            self.queue.put(b"c", self.kind, number=not self.broken and is_running(self._server))
+            self.queue.put(records.STREAM_END, self.kind, number=not self.broken and is_running(self._server))
             self._turn.notify_all()
         if self.broken:
             # As without a tap: whoever writes on has to learn that nobody reads.
@@ -216,7 +219,7 @@ class ByteStream:
                 self.queue.put(self.kind.upper(), line)
                 self._write(line)
             if self.ended or self.broken:
-                self.queue.put(b"u", self.kind + line)
+                self.queue.put(records.UNWRITTEN, self.kind + line)
 
     def end_line(self, passed: bytes) -> None:
         """Ends a line of which this much has passed. Its message passes whole once the rest comes."""
@@ -276,9 +279,9 @@ class Relay:
             widen(each)
         recorder = RecorderLink(self.recorder)
         queue = recorder.queue
-        down = ByteStream(server.stdout, 1, b"i", queue)
-        up = ByteStream(0, server.stdin, b"o", queue, down.withheld, self.pid)
-        errors = ByteStream(server.stderr, 2, b"e", queue)
+        down = ByteStream(server.stdout, 1, records.FROM_SERVER, queue)
+        up = ByteStream(0, server.stdin, records.FROM_CLIENT, queue, down.withheld, self.pid)
+        errors = ByteStream(server.stderr, 2, records.FROM_STDERR, queue)
         for each in (down, up, errors):
             self._spawn(each.run)
         feeding = self._spawn(lambda: recorder.feed(self.begin))
@@ -286,7 +289,7 @@ class Relay:
         self._watch(woken, reports, up, down, queue)
         for each in (down, errors):
             wait_for_rest(each, wanted=not self._ending, hurried=lambda: self._hurried)
-        queue.put(b"x", b"" if self.code is None else b"%d" % self.code, self._guard_code)
+        queue.put(records.EXIT, b"" if self.code is None else b"%d" % self.code, self._guard_code)
         recorder.finish(feeding)
         return -signal.SIGKILL if self.code is None else self.code
 
@@ -324,7 +327,7 @@ class Relay:
                 steps = [(now + END_SECONDS, signal.SIGTERM), (now + 2 * END_SECONDS, signal.SIGKILL)]
             if steps and steps[0][0] <= now:
                 number = steps.pop(0)[1]
-                queue.put(b"t", number=number)
+                queue.put(records.TAP_SIGNAL, number=number)
                 self._request(b"K0" if number == signal.SIGKILL else b"T0")
             there = ready(select.POLLIN, control, woken, seconds=CLIENT_LOOK_SECONDS)
             if woken in there:
@@ -342,7 +345,7 @@ class Relay:
         while self._signals:
             number = self._signals.pop(0)
             if number in ENDING and is_running(self.pid):  # who has exited before was not ended by it
-                queue.put(b"k", number=number)
+                queue.put(records.CLIENT_SIGNAL, number=number)
             try:
                 # To the group, as a terminal does it: what stands between us and the server, such as npx, must not keep it.
                 os.killpg(self.pid, number)
@@ -410,7 +413,7 @@ def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
             continue
         paused = down.pause(LINE_SECONDS)
         try:
-            recorder.queue.put(b"h", number=paused)
+            recorder.queue.put(records.PAUSED, number=paused)
             while (order := recorder.next(monotonic() + PAUSE_SECONDS)) is not None and "go" not in order:
                 carry_out(order, up, down)
         finally:
@@ -418,7 +421,7 @@ def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
                 down.resume()
 
 
-def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
+def carry_out(order: Order, up: ByteStream, down: ByteStream) -> None:
     """Carries out an order that was decided in a pause."""
     if "say" in order:
         # a server that does not read must not hold up what the client is told
@@ -428,8 +431,8 @@ def carry_out(order: dict[str, Any], up: ByteStream, down: ByteStream) -> None:
         down.withheld.add(order["keep"], order.get("token"))
     if "end_line" in order:
         down.end_line(order["end_line"].encode("latin-1"))
-    if "report" in order:
-        down.say(order["report"].encode())
+    if "tell" in order:
+        down.say(order["tell"].encode())
 
 
 def leave(code: int) -> NoReturn:

@@ -18,8 +18,7 @@ from mcp_tui.protocol.framing import LINE_HEAD_BYTES, LineFramer, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Kind
-from mcp_tui.tap import relay
-from mcp_tui.tap.checkpoint import FROM_CLIENT
+from mcp_tui.tap import records, relay
 from mcp_tui.tap.observed_session import ObservedSession, salvaged
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.server_end import ServerEnd
@@ -42,6 +41,13 @@ ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED
 """What a client takes for the answer."""
 
 
+OF_STREAM: Final[dict[bytes, str]] = {
+    records.FROM_CLIENT: "from the client",
+    records.FROM_SERVER: "from the server",
+    records.FROM_STDERR: "of stderr",
+}
+
+
 class StdioRecorder(ObservedSession):
     """The recorder of the one session of a tap over stdio. ``begin`` are its options, and its server."""
 
@@ -55,7 +61,7 @@ class StdioRecorder(ObservedSession):
         super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin)
         self.over = False
         self.open_sessions = (self,)
-        self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in (b"o", b"i", b"e")}
+        self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in records.MOVED}
         self._torn: set[bytes] = set()
         """Streams whose next bytes are within a line whose start was missed."""
         self._server_end = ServerEnd()
@@ -76,27 +82,27 @@ class StdioRecorder(ObservedSession):
         """Takes what the relay tells."""
         self._behind = monotonic() - at
         match kind:
-            case b"o" | b"i" | b"e":
+            case records.FROM_CLIENT | records.FROM_SERVER | records.FROM_STDERR:
                 self._bytes(kind, at, data)
-            case b"O" | b"I":
+            case records.OWN_TO_SERVER | records.OWN_TO_CLIENT:
                 self._own(kind, at, data)
-            case b"D":
+            case records.DECISION:
                 self.decided(at, data)
-            case b"u" if data[:1] == b"o":
+            case records.UNWRITTEN if data[:1] == records.FROM_CLIENT:
                 self._unwritten(data[1:], at)
-            case b"c":
+            case records.STREAM_END:
                 self.checkpoint.add_always(kind, at, data, number)
                 self._stream_over(data, at, by_client=number > 0)
-            case b"k":
+            case records.CLIENT_SIGNAL:
                 self.checkpoint.add_always(kind, at, data, number)
                 name = self._server_end.signalled(number, at)
                 self.event(ev.Note(at=at, text=f"the client sent {name}"))
-            case b"t":
+            case records.TAP_SIGNAL:
                 self.checkpoint.add_always(kind, at, data, number)
                 self._server_end.tap_signalled(number)
-            case b"g":
-                self._missed(data[:1], int.from_bytes(data[1:], "big"), at)
-            case b"x":
+            case records.GAP:
+                self._missed(*records.read_gap(data), at)
+            case records.EXIT:
                 self._exited(int(data or -signal.SIGKILL), number, at)
             case _:
                 pass
@@ -112,28 +118,28 @@ class StdioRecorder(ObservedSession):
             self._line(kind, at, line)
 
     def _line(self, kind: bytes, at: float, line: bytes | Oversized, *, whole: bool = True) -> None:
-        if kind == b"e":
+        if kind == records.FROM_STDERR:
             raw = line.head[:4096] if isinstance(line, Oversized) else line
             self.event(ev.Stderr(at=at, line=messages.bytes_text(raw)))
             return
         if isinstance(line, Oversized):
-            if kind == b"i":
+            if kind == records.FROM_SERVER:
                 self.ledger.responses.too_large(line, at=at)
                 return
             self.event(ev.Oversize(at=at, bytes=line.size))
             self._message(kind, at, b"", salvaged(line), 0)
             return
         frame = messages.parse(line)
-        seq = self.frame("out" if kind == b"o" else "in", line, frame, at=at)
+        seq = self.frame("out" if kind == records.FROM_CLIENT else "in", line, frame, at=at)
         if not whole and isinstance(frame, messages.MalformedFrame):
             return  # the start of a message says nothing
         self._message(kind, at, line, frame, seq)
 
     def _message(self, kind: bytes, at: float, raw: bytes, frame: Frame | Batch, seq: int) -> None:
         self.checkpoint.begin()
-        take = self.observer.sent if kind in (b"o", FROM_CLIENT) else self.observer.received
+        take = self.observer.sent if kind in records.OF_CLIENT else self.observer.received
         take(frame, at=at, seq=seq)
-        if kind == b"o" and isinstance(frame, messages.RequestFrame):
+        if kind == records.FROM_CLIENT and isinstance(frame, messages.RequestFrame):
             self._server_end.requested(at)
         self.ledger.perform()
         self.checkpoint.taken(kind, at, raw, frame)
@@ -141,26 +147,29 @@ class StdioRecorder(ObservedSession):
     def _stream_over(self, kind: bytes, at: float, *, by_client: bool) -> None:
         for line in self._framers[kind].close():
             self._line(kind, at, line, whole=False)
-        if kind == b"o" and by_client:
+        if kind == records.FROM_CLIENT and by_client:
             self._server_end.input_closed(at)
             self.event(ev.Note(at=at, text="the client closed the server's stdin"))
-        elif kind == b"i":
+        elif kind == records.FROM_SERVER:
             self.ledger.unheard("server closed its stdout", at=at, expected=self._server_end.is_wanted(at))
 
     def _missed(self, kind: bytes, size: int, at: float) -> None:
         """Notes bytes that the relay could not keep. An answer may have been among them."""
         self._framers[kind] = LineFramer(relay.SIFTED_BYTES)
         self._torn.add(kind)
-        who = {b"o": "from the client", b"i": "from the server", b"e": "of stderr"}[kind]
-        self.event(ev.Note(at=at, text=f"{size:,} bytes {who} are not recorded: the tap was too far behind"))
-        if kind == b"i":
+        self.event(
+            ev.Note(
+                at=at, text=f"{size:,} bytes {OF_STREAM[kind]} are not recorded: the tap was too far behind"
+            )
+        )
+        if kind == records.FROM_SERVER:
             self.unseen(at)
 
     def _own(self, kind: bytes, at: float, data: bytes) -> None:
         """Notes a message of the tap's own that was written."""
         raw = data.rstrip(b"\n")
         frame = messages.parse(raw)
-        out = kind == b"O"
+        out = kind == records.OWN_TO_SERVER
         self.checkpoint.begin()
         if self.loop.restoring and out:
             self._done(frame)
@@ -199,13 +208,13 @@ class StdioRecorder(ObservedSession):
 
     # -- another recorder --------------------------------------------------------------------------------------
 
-    def needed(self) -> list[tuple[bytes, float, int, bytes]]:
+    def needed(self) -> list[records.TapRecord]:
         """Returns what another recorder needs: whose session it is, what is open, and the lines that have begun."""
-        found = [(b"m", 0.0, 0, messages.encode(self.memory())), *self.checkpoint.records()]
+        found = [(records.MEMORY, 0.0, 0, messages.encode(self.memory())), *self.checkpoint.needed()]
         for kind, framer in self._framers.items():
             begun = framer.unfinished
             if framer.overflows or len(begun) > BEGUN_BYTES:
-                found.append((b"p", 0.0, 0, kind + begun[:LINE_HEAD_BYTES]))
+                found.append((records.BEGUN_LINE, 0.0, 0, kind + begun[:LINE_HEAD_BYTES]))
             elif begun:
                 found.append((kind, 0.0, BEGUN, begun))
         return found
@@ -213,13 +222,13 @@ class StdioRecorder(ObservedSession):
     def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes one of these from the recorder before."""
         match kind:
-            case b"m":
+            case records.MEMORY:
                 self.remember(as_object(messages.read_json(data)))
-            case b"o" | b"i" if number != BEGUN:
+            case records.FROM_CLIENT | records.FROM_SERVER if number != BEGUN:
                 self._line(kind, at, data)
-            case b"r" | b"s":
+            case records.SMALL_FROM_CLIENT | records.SMALL_FROM_SERVER:
                 self._message(kind, at, data, messages.parse(data), 0)
-            case b"p":
+            case records.BEGUN_LINE:
                 self._begun_before(data[:1], data[1:])
             case _:
                 self.record(kind, at, number, data)
@@ -229,9 +238,9 @@ class StdioRecorder(ObservedSession):
         self._torn.add(kind)
         frame = messages.salvage(head, "", whole=False)
         id_ = getattr(frame, "id", None)
-        if kind == b"i" and getattr(frame, "method", None) is None:
+        if kind == records.FROM_SERVER and getattr(frame, "method", None) is None:
             self.unseen(monotonic(), [id_] if messages.is_request_id(id_) else None)
-        elif kind == b"o":
+        elif kind == records.FROM_CLIENT:
             self.observer.sent(salvaged(Oversized(head=head, size=len(head))), at=monotonic())
         self.ledger.perform()
 
@@ -273,7 +282,7 @@ class StdioRecorder(ObservedSession):
         token = self.observer.token_of(row)
         # One order for both: between two, the late answer could pass.
         line, id_ = messages.encode(told).decode() + "\n", told["id"]
-        self.loop.report(about=[0, id_], keep=id_, token=token, tell=line)
+        self.loop.report({"about": [0, id_], "keep": id_, "token": token, "tell": line})
 
     def event(self, event: ev.Event) -> None:
         """Keeps an event. An answer that comes before the client was told of the cancel has passed, and stands for it."""
@@ -288,13 +297,13 @@ class StdioRecorder(ObservedSession):
         """Notes it; the recorder continues with the line as the server has it."""
         text = "the server stopped within a line: it was ended for the client, which gets it whole if the rest comes"
         self.event(ev.Note(at=at, text=text))
-        return self._framers[b"i"].unfinished
+        return self._framers[records.FROM_SERVER].unfinished
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Has the relay do it."""
-        self.loop.say(say=messages.encode(message).decode() + "\n", keep=id)
+        self.loop.say({"say": messages.encode(message).decode() + "\n", "keep": id})
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
         """Has the relay do it."""
         self._leaving.append(id)
-        self.loop.say(say=messages.encode(message).decode() + "\n")
+        self.loop.say({"say": messages.encode(message).decode() + "\n"})

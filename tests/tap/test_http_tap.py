@@ -34,9 +34,10 @@ from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_addresses import NAMED_TARGETS, ServerAddresses
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.http_recorder import HttpRecorder
-from mcp_tui.tap.recorder_link import AWAY, RECORD
+from mcp_tui.tap.recorder_link import AWAY
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.tap.records import VERSION, packed
 from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport import http_client
 from mcp_tui.transport.base import Challenge, RequestToken
@@ -815,12 +816,12 @@ def _gap(kind: bytes) -> tuple[bytes, bytes]:
 def _keep(*told: tuple[bytes, bytes]) -> None:
     """Records exchanges, each of which begins with the head of a request; bodies of responses are of the first."""
     (its_records, records), (orders, its_orders) = os.pipe(), os.pipe()
-    begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "version": recorder_link.VERSION}
+    begin = {"url": "http://127.0.0.1:1/mcp", "name": "watched", "version": VERSION}
     number = 0
     for kind, data in ((b"b", repr(begin).encode()), *told, (b"x", b"")):
         number += kind == b"q"
         of = 1 if kind in (b"i", b"g") else number
-        os.write(records, RECORD.pack(kind, 1.0, of, len(data)) + data)
+        os.write(records, packed([(kind, 1.0, of, data)]))
     os.close(records)
     assert RecorderLoop(its_records, its_orders, HttpRecorder).run()
     os.close(orders)

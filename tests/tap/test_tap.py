@@ -28,8 +28,9 @@ from mcp_tui.live.running import cancel
 from mcp_tui.live.sockets import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.pipes import write
-from mcp_tui.tap.recorder_link import AWAY, GONE, QUEUE_BYTES, RECORD, VERSION, Queue, RecorderLink
+from mcp_tui.tap.recorder_link import AWAY, GONE, QUEUE_BYTES, Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
+from mcp_tui.tap.records import HEAD, VERSION, packed
 from mcp_tui.tap.relay import ByteStream, wait_for_rest
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control
@@ -561,7 +562,7 @@ def test_what_the_recorder_missed_is_told_though_nothing_comes_behind_it():
     while more := queue.take()[0]:
         pieces += more
     head, what = pieces[-2:]
-    assert (RECORD.unpack(head)[0], what) == (b"g", b"i" + (5).to_bytes(8, "big"))
+    assert (HEAD.unpack(head)[0], what) == (b"g", b"i" + (5).to_bytes(8, "big"))
 
 
 def test_a_recorder_that_is_behind_a_flood_ends_a_call_whose_limit_ran_out():
@@ -571,7 +572,7 @@ def test_a_recorder_that_is_behind_a_flood_ends_a_call_whose_limit_ran_out():
     done = Event()
 
     def put(kind: bytes, data: bytes, at: float, number: int = 0) -> None:
-        write(recorder.records, RECORD.pack(kind, at, number, len(data)) + data)
+        write(recorder.records, packed([(kind, at, number, data)]))
 
     def flood() -> None:
         while not done.is_set():  # always more than the recorder has read
@@ -599,13 +600,13 @@ def test_a_recorder_that_is_behind_a_flood_ends_a_call_whose_limit_ran_out():
             os.kill(recorder.pid, signal.SIGKILL)
     for each in (recorder.records, recorder.orders):
         os.close(each)
-    assert [each["keep"] for each in said if each and each != {"wait": 1}] == [7]
+    assert [each.get("keep") for each in said if each and each != {"wait": 1}] == [7]
 
 
 def test_a_recorder_of_another_version_says_so_and_ends():
     recorder = RecorderProcess("stdio")
     data = repr({"command": ["x"], "path": "x", "pid": NOBODY, "version": VERSION + 1}).encode()
-    write(recorder.records, RECORD.pack(b"b", 1.0, 0, len(data)) + data)
+    write(recorder.records, packed([(b"b", 1.0, 0, data)]))
     assert os.waitpid(recorder.pid, 0)[1] == 0
     said = json.loads(os.read(recorder.orders, 4096))
     assert said == {"failed": "the recorder is of another version of mcp-tui"}

@@ -1,0 +1,171 @@
+"""What a tap's relay and its recorder say to each other: records go to the recorder, orders come back as lines of JSON.
+
+A record has a kind, a time in monotonic seconds, a number, and data. The kinds that a recorder needs of the one before are
+the records of its checkpoint. Another version of mcp-tui may be at the other end: see :data:`VERSION`.
+
+Every import here is paid for at each start of a server: keep them few.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias, TypedDict
+
+    from mcp_tui.protocol.messages import Json
+
+    TapRecord: TypeAlias = tuple[bytes, float, int, bytes]
+
+    _Pass = TypedDict("_Pass", {"pass": Json}, total=False)
+
+    class Order(_Pass, total=False):
+        """An order of the recorder: its members say what to do. One that needs a pause is given between ``hold`` and ``go``.
+
+        Those about the traffic: ``say`` is a line for the server, and ``tell`` one for the client. ``keep`` withholds the
+        answer to the request of this id, and progress with the ``token``; ``pass`` lets an answer pass again.
+        """
+
+        hold: int  # pause the answers; the recorder gets a record PAUSED
+        wait: int  # keep the pause
+        go: int  # end the pause
+        taken: int  # so many records are not needed any more; ``size`` bytes follow, which stand for all until then
+        size: int
+        due: float  # when the recorder has something to do although no record comes, 0 for never
+        warn: str  # a sentence for stderr
+        failed: str  # why the recorder ends
+        decided: str  # a decision, to come back as a record DECISION before anything of it is done
+        about: Json  # the session and the id of the request of which the client is told
+        say: str
+        tell: str
+        keep: Json
+        token: Json
+        end_line: str  # end the line that the server began, of which this much has passed
+        # Over HTTP:
+        session: int  # whose answers are withheld
+        of: list[int]  # exchanges that belong to the session
+        named: str  # its Mcp-Session-Id, or its target over HTTP+SSE
+        over: bool  # the session has ended
+        exchange: int  # the exchange in which to tell, or to close
+        last: bool  # what is told ends the response
+        close: bool  # close the connection to the server
+        post: int  # the number of an exchange in which to send ``body`` to the ``target``
+        target: str
+        headers: list[list[str]]
+        body: str
+
+
+VERSION = 1
+"""The version of records, orders, and options: a recorder may start when another mcp-tui has been installed meanwhile."""
+
+HEAD = Struct("!cdII")
+"""The head of a record: its kind, its time, its number, and the number of bytes that follow."""
+
+# -- kinds -----------------------------------------------------------------------------------------------------
+
+BEGIN = b"b"
+"""The options of the tap."""
+FROM_CLIENT = b"o"
+"""Bytes from the client; over HTTP a part of the body of a request."""
+FROM_SERVER = b"i"
+"""Bytes from the server; over HTTP a part of the body of a response."""
+FROM_STDERR = b"e"
+"""Bytes of the server's stderr."""
+OWN_TO_SERVER = b"O"
+"""A message of the tap's own that was written to the server."""
+OWN_TO_CLIENT = b"I"
+"""A message of the tap's own for the client."""
+UNWRITTEN = b"u"
+"""A message of the tap's own that could not be written, behind the kind of its direction."""
+GAP = b"g"
+"""Bytes that were dropped: :func:`gap`."""
+STREAM_END = b"c"
+"""The end of the stream of a kind; its number is 1 if the server did not cause it."""
+PAUSED = b"h"
+"""The answers are paused; its number says where."""
+CLIENT_SIGNAL = b"k"
+"""The number of a signal of the client."""
+TAP_SIGNAL = b"t"
+"""The number of a signal by which the tap ends the server."""
+EXIT = b"x"
+"""The exit code, empty if nobody knows it; its number is the signal that ended the guard before."""
+DECISION = b"D"
+"""A decision of the recorder, before anything of it is done."""
+CHECKPOINT = b"P"
+"""After a replacement: the records that the recorder before needed."""
+REPLACED = b"R"
+"""Why the recorder before ended, behind all records that it may have had."""
+
+# Over HTTP the number is that of an exchange.
+REQUEST = b"q"
+"""The head of a request, with the number of its connection."""
+REQUEST_END = b"d"
+RESPONSE = b"a"
+"""The head of a response."""
+EXCHANGE_END = b"n"
+"""The end of an exchange, and what broke it."""
+SENT = b"f"
+"""A message of the tap's own that was sent to the server, with its session, as JSON."""
+CLIENT_LEFT = b"l"
+"""The client closed the connection of this number."""
+SECRETS = b"s"
+"""Secrets, as JSON."""
+
+# In a checkpoint.
+MEMORY = b"m"
+"""What a recorder knows of the tap, or of a session."""
+BEGUN_LINE = b"p"
+"""The start of a line that is too large to be remembered, behind the kind of its direction."""
+SMALL_FROM_CLIENT = b"r"
+"""The small members of a large message of the client."""
+SMALL_FROM_SERVER = b"s"
+OPEN_EXCHANGE = b"y"
+CANCEL_OUTCOME = b"v"
+"""What came of the POST of a cancel."""
+
+MESSAGES = (FROM_CLIENT, FROM_SERVER)
+"""The kinds with messages as they were."""
+OF_CLIENT = (FROM_CLIENT, SMALL_FROM_CLIENT)
+"""The kinds with messages of the client."""
+OF_EITHER = (*MESSAGES, SMALL_FROM_CLIENT, SMALL_FROM_SERVER)
+"""The kinds with messages."""
+MOVED = (*MESSAGES, FROM_STDERR)
+"""The kinds with bytes of the traffic, which may be dropped."""
+TRAFFIC = (*MOVED, REQUEST, REQUEST_END, RESPONSE, EXCHANGE_END, SENT, CLIENT_LEFT)
+"""The kinds that follow from the traffic, and may reach the recorder a little later."""
+
+
+def head(kind: bytes, at: float, number: int, size: int) -> bytes:
+    """Returns what stands before the data of a record."""
+    return HEAD.pack(kind, at, number, size)
+
+
+def packed(records: Iterable[TapRecord]) -> bytes:
+    """Returns records as bytes."""
+    return b"".join(HEAD.pack(kind, at, number, len(data)) + data for kind, at, number, data in records)
+
+
+def unpacked(data: bytes | bytearray, start: int = 0) -> tuple[TapRecord, int] | None:
+    """Returns the record at ``start``, and where the next one begins; ``None`` if it is not whole."""
+    if len(data) - start < HEAD.size:
+        return None
+    kind, at, number, size = HEAD.unpack_from(data, start)
+    end = start + HEAD.size + size
+    return None if len(data) < end else ((kind, at, number, bytes(data[end - size : end])), end)
+
+
+def small(kind: bytes) -> bytes:
+    """Returns the kind of a message of which only the small members are kept."""
+    return SMALL_FROM_CLIENT if kind == FROM_CLIENT else SMALL_FROM_SERVER
+
+
+def gap(kind: bytes, size: int) -> bytes:
+    """Returns the data of a record about dropped bytes of a kind."""
+    return kind + size.to_bytes(8, "big")
+
+
+def read_gap(data: bytes) -> tuple[bytes, int]:
+    """Returns the kind of dropped bytes, and their number."""
+    return data[:1], int.from_bytes(data[1:], "big")
