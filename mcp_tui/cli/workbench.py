@@ -178,7 +178,9 @@ class _OpenedSessions:
         from mcp_tui.live.serving import ClientControlSocket
         from mcp_tui.live.shared_connection import share
 
-        self._control_sockets.append(ClientControlSocket(client, "workbench", may=is_reachable(self._given), share=share))
+        self._control_sockets.append(
+            ClientControlSocket(client, "workbench", may=is_reachable(self._given), share=share)
+        )
         return self._control_sockets[-1]
 
     def close(self) -> None:
