@@ -53,7 +53,8 @@ class AnyClient(Protocol):
 class Requester(AnyClient, Protocol):
     """A client, as a command with a few requests sees it: on a connection of its own, or on that of another session.
 
-    :class:`~mcp_tui.client.client.Client` describes all of it; :class:`~mcp_tui.live.shared_connection.SharedClient` is the other.
+    They are :class:`~mcp_tui.client.client.Client` and :class:`~mcp_tui.live.shared_connection.SharedClient`.
+    other.
     """
 
     target: Target
