@@ -24,7 +24,7 @@ def end_to_end(headers: Headers, *besides: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def as_head(first: bytes, headers: Headers) -> bytes:
-    """Returns a head as it is told to the recorder."""
+    """Returns a head in the form of a record."""
     return b"\n".join([first, *(name + b":" + value for name, value in headers)])
 
 

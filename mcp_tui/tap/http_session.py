@@ -85,15 +85,15 @@ class TappedSession(ObservedSession):
         self.socket_id = socket_id
         """The id of its control socket."""
         self.withholds = False
-        """Whether the relay was ever told to withhold an answer."""
+        """Whether the relay ever got an order to withhold an answer."""
         self.exchanges: dict[RequestId, Exchange] = {}
         """The exchanges of open requests, by their last ids."""
         self.id = ""
         """The ``Mcp-Session-Id``."""
         self.streams: list[Exchange] = []
         """The open streams that belong to no request."""
-        self._untold: list[tuple[Json, str]] = []
-        """What the client is told on the next one: it waits, but has no stream."""
+        self._undelivered: list[tuple[Json, str]] = []
+        """Messages for the next one: the client waits, but has no stream."""
         self.target = b""
         """Where its messages go."""
         self.headers: list[tuple[bytes, bytes]] = []
@@ -140,9 +140,9 @@ class TappedSession(ObservedSession):
     def opens(self, stream: Exchange) -> None:
         """Notes a stream that belongs to no request."""
         self.streams.append(stream)
-        for about, each in self._untold:
+        for about, each in self._undelivered:
             self.loop.report({"about": about, "exchange": stream.number, "tell": each, "last": False})
-        self._untold.clear()
+        self._undelivered.clear()
 
     # -- another recorder --------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class TappedSession(ObservedSession):
             "headers": [[name.decode(latin), value.decode(latin)] for name, value in self.headers],
             "transport": self.ledger.negotiated.transport,
             "keeps_back": self.withholds,
-            "untold": [[about, text] for about, text in self._untold],
+            "untold": [[about, text] for about, text in self._undelivered],
         }
 
     def remember(self, memory: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ class TappedSession(ObservedSession):
         self.id, self.target = memory["id"], memory["target"].encode(latin)
         self.headers = [(name.encode(latin), value.encode(latin)) for name, value in memory["headers"]]
         self.withholds = memory["keeps_back"]
-        self._untold = [(about, text) for about, text in memory["untold"]]
+        self._undelivered = [(about, text) for about, text in memory["untold"]]
 
     def recall(self, kind: bytes, at: float, data: bytes, number: int, stream: RequestId | None) -> None:
         """Takes a message of an open request that the recorder before has read, too."""
@@ -232,23 +232,23 @@ class TappedSession(ObservedSession):
         elif id is not None:
             self.ledger.written(id, at=at, seq=seq)
 
-    def answer_client(self, row: Request, told: dict[str, Json]) -> None:
+    def answer_client(self, row: Request, message: dict[str, Json]) -> None:
         """Answers by the exchange that the client waits for, or by a stream that is open, or will be."""
-        raw = messages.encode(told)
-        self.store.frame("in", raw, at=monotonic(), id=messages.storable_id(told["id"]), own=True)
+        raw = messages.encode(message)
+        self.store.frame("in", raw, at=monotonic(), id=messages.storable_id(message["id"]), own=True)
         kept: records.Order = {}
         # In 2026-07-28 the stream of the request is closed, so nothing can come late.
         if not (self.is_modern and self.ledger.negotiated.transport == "http"):
-            kept = self._withhold(told["id"], self.observer.token_of(row))
+            kept = self._withhold(message["id"], self.observer.token_of(row))
         exchange, last = self.exchanges.get(row.wire_id), False
         if exchange is not None and exchange.listens:
             last = not any(each != row.wire_id and each in self.exchanges for each in exchange.wires)
             exchange.listens = not last
         else:
             exchange = self.streams[-1] if self.streams else None
-        about: list[Json] = [self.number, told["id"]]
+        about: list[Json] = [self.number, message["id"]]
         if exchange is None:
-            self._untold.append((about, raw.decode()))
+            self._undelivered.append((about, raw.decode()))
         number = 0 if exchange is None else exchange.number
         self.loop.report({**kept, "about": about, "exchange": number, "tell": raw.decode(), "last": last})
 

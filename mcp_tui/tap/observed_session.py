@@ -153,7 +153,7 @@ class ObservedSession(Onlooker, ABC):
     # -- the ledger's port -------------------------------------------------------------------------------------
 
     def event(self, event: ev.Event) -> None:
-        """Keeps an event. A cancel that is not the client's own is told to it."""
+        """Keeps an event. A cancel that is not the client's own is reported to it."""
         self.store.event(event)
         self.checkpoint.event(event)
         self.loop.changed()
@@ -162,9 +162,9 @@ class ObservedSession(Onlooker, ABC):
                 row = self.ledger.row(id_)
                 if not self.loop.restoring:
                     self._decide(row, event.at, cause, reason)
-                told = self.observer.answer_for(row, cause, reason, records=self.store.is_written)
-                if told is not None:
-                    self.answer_client(row, told)
+                message = self.observer.answer_for(row, cause, reason, records=self.store.is_written)
+                if message is not None:
+                    self.answer_client(row, message)
             case ev.Connected() if not self._given:
                 self.store.rename_for(self.observer.server)
             case _:
@@ -231,7 +231,7 @@ class ObservedSession(Onlooker, ABC):
         return f"{why}, and another one has started.{files}"
 
     @abstractmethod
-    def answer_client(self, row: Request, told: dict[str, Json]) -> None:
+    def answer_client(self, row: Request, message: dict[str, Json]) -> None:
         """Answers a client whose request the tap has ended, and withholds the server's own answer."""
 
     @abstractmethod

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the recorder."""
 SENT_BYTES = 8 * 1024 * 1024
-"""Bytes that the recorder may have got since it last told what another one would need."""
+"""Bytes that the recorder may have got since it last reported what another one would need."""
 BUNDLE_BYTES = 1 << 18
 """Bytes that are handed to the recorder at a time."""
 PIECES = 256

@@ -41,7 +41,7 @@ READ_BYTES: Final = 1 << 20
 
 REPORT_SECONDS: Final = 0.5
 REPORT_BYTES: Final = 1 << 20
-"""How often the relay is told what another recorder would need: after so long, or so many bytes."""
+"""How often the relay gets what another recorder would need: after so long, or so many bytes."""
 
 SLICE_SECONDS: Final = 0.02
 """Seconds of parsing, after which the sockets are looked at."""
@@ -136,13 +136,13 @@ class RecorderLoop:
         """Cancels that persons asked for."""
         self._timers: list[tuple[float, Callable[[], object]]] = []
         self._said: list[records.Order] = []
-        self._told: list[records.Order] = []
+        self._reports: list[records.Order] = []
         self._server_active_at = 0.0
         """When the last bytes of a server over stdio came, or something left for it."""
         self.restoring = False
         """Records are read that another recorder may have had: what it did is not done again."""
         self._taken = 0
-        """Records since the relay was told what another recorder would need."""
+        """Records since the last report of what another recorder would need."""
         self._taken_bytes = 0
         self._changed = False
         self._report_at = 0.0
@@ -318,14 +318,14 @@ class RecorderLoop:
         self._said.append(order)
 
     def report(self, order: records.Order) -> None:
-        """Orders to tell the client something, once the server was told."""
-        self._told.append(order)
+        """Gives an order about the client, once those about the server were given."""
+        self._reports.append(order)
 
     def withdraw(self, session: int, id: object) -> bool:
-        """Drops what a client was to be told of a request by its id; returns whether it was not told yet."""
-        kept = [each for each in self._told if each.get("about") != [session, id]]
-        withdrawn = len(kept) < len(self._told)
-        self._told = kept
+        """Drops the order about a request by its id; returns whether there was one."""
+        kept = [each for each in self._reports if each.get("about") != [session, id]]
+        withdrawn = len(kept) < len(self._reports)
+        self._reports = kept
         return withdrawn
 
     def said(self, session: int, frame: Frame | Batch) -> tuple[records.Order, Frame | Batch] | None:
@@ -400,7 +400,12 @@ class RecorderLoop:
         read_until = self._read_until if self._more else now
         soon = now if now >= self._resumed else 0.0
         late = [each for each in self._open_sessions if (each.ledger.deadlines.next() or now + 1) <= soon]
-        if self._wanted or self._said or self._told or any(each.runs_out(read_until, now) for each in late):
+        if (
+            self._wanted
+            or self._said
+            or self._reports
+            or any(each.runs_out(read_until, now) for each in late)
+        ):
             self._pausing, self._kept, self._asked = True, True, now
             self.order({"hold": 1})
             return
@@ -426,13 +431,17 @@ class RecorderLoop:
             for order in said:
                 self.order(order)
                 self._server_active_at = now  # a server that is told may end its line yet
-            if where == relay.WITHIN and self._told and now - self._server_active_at >= UNENDED_LINE_SECONDS:
+            if (
+                where == relay.WITHIN
+                and self._reports
+                and now - self._server_active_at >= UNENDED_LINE_SECONDS
+            ):
                 for each in self._open_sessions:
                     self.order({"end_line": each.line_ended(now).decode("latin-1")})
                 where = relay.AT_END
             if where == relay.AT_END:
-                told, self._told = self._told, []
-                for order in told:
+                reports, self._reports = self._reports, []
+                for order in reports:
                     self.order(order)
         self.order({"go": 1})
 

@@ -212,7 +212,7 @@ class ByteStream:
         self._lock.release()
 
     def say(self, line: bytes) -> None:
-        """Writes a message of the tap's own. The recorder is told so, or that it cannot be written."""
+        """Writes a message of the tap's own. Records that, or that it cannot be written."""
         with self:
             self.broken |= is_closed(self.sink)
             if not (self.ended or self.broken):

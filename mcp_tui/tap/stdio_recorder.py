@@ -277,11 +277,11 @@ class StdioRecorder(ObservedSession):
 
     # -- what the tap says -------------------------------------------------------------------------------------
 
-    def answer_client(self, row: Request, told: dict[str, Json]) -> None:
+    def answer_client(self, row: Request, message: dict[str, Json]) -> None:
         """Has the relay do it."""
         token = self.observer.token_of(row)
         # One order for both: between two, the late answer could pass.
-        line, id_ = messages.encode(told).decode() + "\n", told["id"]
+        line, id_ = messages.encode(message).decode() + "\n", message["id"]
         self.loop.report({"about": [0, id_], "keep": id_, "token": token, "tell": line})
 
     def event(self, event: ev.Event) -> None:
