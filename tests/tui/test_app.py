@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -34,7 +35,8 @@ class TestCancelling:
             control.release("stubborn")
             await driven.until(lambda: row.late)
             await driven.until(lambda: "↯ late" in driven.inside("requests"))
-            assert "late result at +" in driven.inside("requests")
+            # A busy machine knows only the bounds of its time.
+            assert re.search(r"late result (at \+|bet)", driven.inside("requests"))
             await driven.press("3")
             log = driven.inside("cancellations")
             assert "slow" in log

@@ -46,7 +46,7 @@ async def test_sections_that_stay_are_not_wrapped_again(monkeypatch: pytest.Monk
     wrapped: list[Section] = []
     wrap = module.wrapped_lines
 
-    def counted(section: Section, cells: int, pictures: object) -> object:
+    def counted(section: Section, cells: int) -> object:
         wrapped.append(section)
         return wrap(section, cells)
 
