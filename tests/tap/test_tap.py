@@ -546,7 +546,8 @@ def test_a_recorder_that_is_told_to_end_writes_what_comes():
     with _client(tap(code=COPY)) as client:
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
-        wait(lambda: journals(journal_folder()))  # one that has begun: before, the signal ends it, and another starts
+        # Before it has begun, the signal ends it, and another starts.
+        wait(lambda: journals(journal_folder()))
         os.kill(recorder_of(client.process.pid), signal.SIGTERM)
         client.write(id=2, method="ping")
         assert client.read()["id"] == 2
