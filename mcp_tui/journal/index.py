@@ -74,17 +74,12 @@ class RecordedSession:
     calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
-@dataclass(frozen=True)
-class LoggedCancellation:
-    """A cancellation in the index. ``wall`` is its time in seconds since the epoch; the connection is that of the time.
-
-    ``until`` is the time, on the clock of the row, up to which it was watched. ``lags`` are those of the ``outcomes``, in
-    seconds. ``kept`` is JSON, from which the row is folded when it is needed.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedRequest:
+    """A request in the index. ``wall`` is a time in seconds since the epoch; the connection is that of the time."""
 
     session: RecordedSession
     wall: float
-    until: float
     server: str
     client: str
     transport: str
@@ -92,9 +87,20 @@ class LoggedCancellation:
     id: ev.RequestId
     method: str
     name: str
+    internal: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggedCancellation(LoggedRequest):
+    """A cancellation in the index, and its time.
+
+    ``until`` is the time, on the clock of the row, up to which it was watched. ``lags`` are those of the ``outcomes``, in
+    seconds. ``kept`` is JSON, from which the row is folded when it is needed.
+    """
+
+    until: float
     cause: ev.Cause
     reason: str
-    internal: bool
     outcomes: tuple[Outcome, ...]
     lags: tuple[float | None, ...]
     kept: str
@@ -123,21 +129,11 @@ class LoggedViolation(ClientViolation):
     outcomes: tuple[Outcome, ...] = ()
 
 
-@fact
-class LoggedCall:
-    """A request of a session. ``took`` is the seconds to its answer; ``None`` for one that was not answered in time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedCall(LoggedRequest):
+    """A call of a session. ``took`` is the seconds to its answer; ``None`` for one that was not answered in time."""
 
-    session: RecordedSession
-    wall: float
     took: float | None
-    server: str
-    client: str
-    transport: str
-    revision: str
-    id: ev.RequestId
-    method: str
-    name: str
-    internal: bool
     cause: ev.Cause | None = None
     reason: str = ""
     outcomes: tuple[Outcome, ...] = ()
@@ -381,4 +377,4 @@ def calls(sessions: Iterable[RecordedSession], *, internal: bool = False) -> lis
 def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:
     more: dict[str, Any] = {"cause": ev.Cause(values["cause"])}
     more |= {"outcomes": tuple(map(Outcome, values["outcomes"])), "lags": tuple(values["lags"])}
-    return LoggedCancellation(session, **values | more)
+    return LoggedCancellation(session=session, **values | more)
