@@ -59,8 +59,6 @@ GROUPS: Final = {
     "sdks": "SDKs and frameworks",
     "older": "Older versions, and the servers of PyPI's mcp without its upper layer",
 }
-OLD_ERA: Final = ("everything", "sdk1", "mcp1", "fastmcp3", "chuk", "fastmcp-ts")
-"""SDKs that speak no 2026-07-28."""
 SHORT: Final = {
     "P-03": "stops",
     "P-01": "sends no response",
@@ -341,18 +339,19 @@ def broken(runs: list[Run]) -> Iterator[str]:
             yield f"- [{run['title']}]({place(run, rule.id)}), {run['over']}, {run['call']}: {plain(each['sentence'])}"
 
 
-def is_in_short(run: Run) -> bool:
-    """Whether the short table has the run: a server that people use, or an SDK over stdio in the newest era it has."""
-    newest = run["over"].removeprefix("stdio").strip() in ("", "2026-07-28") or run["name"] in OLD_ERA
-    return run["group"] == "used" or (
-        run["group"] == "sdks" and run["over"].startswith("stdio") and newest and run["call"] != "blocking"
-    )
+def in_short(runs: list[Run]) -> list[Run]:
+    """Returns the runs of the short table: the servers that people use, and each SDK over stdio in its newest era."""
+    newest: dict[str, Run] = {}
+    for run in runs:
+        if run["group"] == "sdks" and run["over"].startswith("stdio") and run["call"] != "blocking":
+            newest[run["name"]] = max(newest.get(run["name"], run), run, key=lambda each: each["revision"])
+    return [*(run for run in runs if run["group"] == "used"), *newest.values()]
 
 
 def page(data: Run, *, site: bool = False) -> str:
     """The page itself; that of the site leads from each verdict to its evidence, and lists all runs."""
     runs: list[Run] = data["servers"]
-    lines = [INTRODUCTION, *short([run for run in runs if is_in_short(run)], site=site), ""]
+    lines = [INTRODUCTION, *short(in_short(runs), site=site), ""]
     lines += [f"{when(runs)}; {data['with']}. {len(runs)} runs of all rules.", "", LIMITS, SURPRISES]
     if site:
         lines += ["## Every MUST that was broken", *(list(broken(runs)) or ["", "None."]), ""]
