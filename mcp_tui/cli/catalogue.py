@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from json import JSONDecoder
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -20,10 +20,10 @@ from mcp_tui.client.catalogue_changes import Catalogue, Change, Rank, changes
 from mcp_tui.client.lint import CUT
 from mcp_tui.client.normal_form import normal_catalogue, text_of
 from mcp_tui.client.schemas import parse_json, written
+from mcp_tui.config.documents import Document
 from mcp_tui.journal.records import why
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.messages import Json, as_object, writable
-from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.text import brief, clean, safe
 
@@ -173,7 +173,7 @@ class CatalogueCheck:
                 _line(each),
                 "error" if strict and each.rank is risky else _LEVELS[each.rank],
                 self.lock,
-                line_of(self.text, (each.kind, each.name, *each.path)),
+                line_in_lock(self.text, (each.kind, each.name, *each.path)),
                 _RULES[each.rank],
             )
             for each in self.differences
@@ -194,33 +194,15 @@ _RULES: Final = {
 }
 
 
-def line_of(text: str, path: Sequence[str | int]) -> int:
-    """Returns the line of a member of a JSON text, from 1; of a path that is not there, as far as it is."""
-    decode, at, place = JSONDecoder().raw_decode, _token(text, 0), 0
-    with suppress(ValueError, RecursionError):
-        for wanted in path:
-            if text[at : at + 1] != "{":
-                break
-            at = _token(text, at + 1)
-            while text[at : at + 1] == '"':
-                name, end = decode(text, at)
-                value = _token(text, end)
-                if name == wanted:
-                    place, at = at, value
-                    break
-                at = _token(text, decode(text, value)[1])
-            else:
-                break
-    return text.count("\n", 0, place) + 1
-
-
-_TOKEN: Final = late(r"[^\s,:]|\Z")
-
-
-def _token(text: str, at: int) -> int:
-    """Returns where the next token of a JSON text begins, from a place outside of texts on."""
-    found = _TOKEN.search(text, at)
-    return len(text) if found is None else found.start()
+def line_in_lock(text: str, path: Sequence[str | int]) -> int:
+    """Returns the line of a member of a lock file, from 1; of a path that is not there, as far as it is."""
+    lock = Document(text, None, is_toml=False)
+    names = [*takewhile(lambda step: isinstance(step, str), path)]
+    for count in range(len(names), 0, -1):
+        with suppress(ValueError, RecursionError):  # the standard library's reader takes less than ours
+            if (found := lock.member(*map(str, names[:count]))) is not None:
+                return text.count("\n", 0, found.key) + 1
+    return 1
 
 
 def _cells(change: Change) -> tuple[str, str, str]:

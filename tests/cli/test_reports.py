@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.cli import reports
-from mcp_tui.cli.catalogue import line_of
+from mcp_tui.cli.catalogue import line_in_lock
 from mcp_tui.cli.output import Exit, defused
 from mcp_tui.cli.reports import ReportCase, ReportFinding, ReportRule
 from tests.cases import cases
@@ -265,5 +265,5 @@ LOCK: Final = '{"b": {"a": 1},\n "tools":\n {"x": {"tools": {"y": 0}},\n  "y": {
         (("tools", "y", "in", "p", 0), 4),
     ],
 )
-def test_the_line_of_a_member_is_that_of_its_name(path: tuple[str | int, ...], line: int):
-    assert line_of(LOCK, path) == line
+def test_the_line_in_lock_a_member_is_that_of_its_name(path: tuple[str | int, ...], line: int):
+    assert line_in_lock(LOCK, path) == line
