@@ -268,7 +268,7 @@ async def stubborn(call: Call, *, seconds: float) -> None:
         if not call.cancelled.is_set():
             call.progress(quarter, 4, f"{quarter} of 4")
     await call.sleep_until(began + seconds)
-    call.answer("finished, whatever was asked meanwhile")
+    call.answer("finished (cancel ignored)")
 
 
 @_tool(

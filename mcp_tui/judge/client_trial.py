@@ -89,13 +89,13 @@ class WithheldCall:
     def answer(self) -> None:
         """Answers it."""
         self.seen.answered_at = self.seen.answered_at or monotonic()
-        self.call.answer("finished, whatever was asked meanwhile")
+        self.call.answer("finished (cancel ignored)")
         self.over.set()
 
     def refuse(self) -> None:
         """Answers it with an error."""
         self.seen.answered_at = self.seen.answered_at or monotonic()
-        self.call.refuse(DemoRefusal(INTERNAL_ERROR, "failed, whatever was asked meanwhile"))
+        self.call.refuse(DemoRefusal(INTERNAL_ERROR, "failed (cancel ignored)"))
         self.over.set()
 
     def report(self, step: int) -> None:

@@ -156,7 +156,7 @@ class HttpSessions:
         """Returns a new session, with a journal of its own; one with a ``number`` continues in the place of another."""
         self._all = self.open_sessions
         for each in self._all[: max(0, len(self._all) - SESSIONS + 1)]:
-            each.close("nothing happened in it for long", expected=True, at=at)
+            each.close("idle for too long", expected=True, at=at)
         store = self.loop.open_store(self._target, self._chosen, self._begin, at)
         store.learn(self.secrets)
         self.count = max(self.count, number) if number else self.count + 1
