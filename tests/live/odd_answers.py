@@ -217,9 +217,13 @@ def answering(said: Mapping[str, bytes]) -> Generator[dict[str, str]]:
 
 def _answer(link: socket.socket, told: bytes, *, hangs_up: bool) -> None:
     link.setblocking(True)
+    first, newline, rest = told.partition(b"\n")
+    shared = b'"lent"' in first
     with suppress(OSError):
-        link.recv(65536)
-        for start in range(0, len(told), size := 7 if len(told) < 1000 else 1 << 16):
-            link.sendall(told[start : start + size])
+        for part in [first + newline, rest] if shared and rest else [told]:
+            # What a session says about a call comes after the call, however slowly that is made.
+            link.recv(65536)
+            for start in range(0, len(part), size := 7 if len(part) < 1000 else 1 << 16):
+                link.sendall(part[start : start + size])
     if hangs_up:
         link.close()

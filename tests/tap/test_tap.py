@@ -486,7 +486,7 @@ def test_the_first_of_two_requests_with_one_id_is_cancelled(control: Control):
         client.call(7, "stubborn", seconds=600)
         client.call(7, "echo", text="again")
         assert client.read()["error"]["code"] == -32600
-        wait(lambda: len(json.loads(run("ps", "--json").out)) == 1)
+        wait(lambda: [each["name"] for each in json.loads(run("ps", "--json").out)] == ["stubborn"])
         (row,) = json.loads(run("ps", "--json").out)
         assert run("cancel", f"{row['session']}/7").status == 0
         control.wait("cancelled", id=7)
