@@ -23,7 +23,7 @@ def run(path: str) -> int:
 
 def _without_judge() -> int:
     """Says that no judge is at work: to whoever reads stderr, and to the client in the answer to its first request."""
-    text = "No judge is running. Start mcp-tui probe --client --by-hand, then restart this server."
+    text = "No judge is running. Start mcp-tui probe-client --by-hand, then restart this server."
     print(f"mcp-tui: {text}", file=sys.stderr, flush=True)
     try:
         asked = json.loads(sys.stdin.readline())

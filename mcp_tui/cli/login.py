@@ -1,4 +1,4 @@
-"""``login``, ``logout``, and ``auth``: sign in to a server, delete sign-ins, and list them."""
+"""``login``, ``logout``, and ``auth list``: sign in to a server, delete sign-ins, and list them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def run(name: str, given: Words) -> int:
     Raises:
         Failure: the words name no server behind a URL, nobody signed in, or nothing can be stored.
     """
-    if given.command is not None or given.words:
+    if name == "auth" and (given.words != ["list"] or given.url or given.command):
+        raise Failure("auth takes one word. Use mcp-tui auth list.")
+    if name != "auth" and (given.command is not None or given.words):
         raise Failure(f"{name} takes a URL or --server NAME.")
     store = CredentialStore(storage=in_force().auth.storage)
     try:
@@ -215,7 +217,7 @@ def _forget(store: CredentialStore, given: Words) -> int:
     if left:
         out("Deleted what an interrupted mcp-tui left of the stored sign-ins.")
     if not gone and not left:
-        raise Failure("No sign-in stored for this server. mcp-tui auth lists them.")
+        raise Failure("No sign-in stored for this server. mcp-tui auth list shows them.")
     return Exit.COMPLETED
 
 

@@ -225,6 +225,7 @@ REPORTS: Final = (
 """The reports of the commands that judge; only the probe has a badge."""
 
 _REPORTS: Final = OptionGroup("reports", *REPORTS[:-1])
+_SHOULDS: Final = Option("--strict", "", "also fail (exit 9) on broken SHOULDs")
 _TOOL_ARGS_HELP: Final = "all arguments of the tool as a JSON object, also from a file or stdin"
 _PROBE_OPTIONS: Final = (
     OptionGroup(
@@ -244,20 +245,30 @@ _PROBE_OPTIONS: Final = (
             "--time", "S", "seconds for the whole run (10 times the tool's duration plus 30)", type=number
         ),
         Option("--heartbeat", "FILE", "the tool writes to FILE while it works; detects whether it stopped"),
-        Option("--strict", "", "also fail (exit 9) on broken SHOULDs"),
+        _SHOULDS,
+    ),
+    OptionGroup("reports", *REPORTS),
+)
+
+_PROBE_CLIENT: Final = (
+    OptionGroup(
+        "what",
+        Option("--list", "", "list the rules and the experiments (no client needed)"),
+        Option("--each", "NAMES", "only these experiments, with commas"),
+        Option("--gave-up", "REGEX", "what the client writes when it abandons a call"),
+        Option("--http", "", "serve the client over HTTP; its command gets the URL"),
+        Option(
+            "--protocol", "auto|REVISION", "a server of this version alone (auto: of all)", default="auto"
+        ),
+        Option("--timeout", "S", "idle timeout that the client is to set, in seconds (2)", type=number),
+        Option("--max-timeout", "S", "max timeout that it is to set (none)", type=number),
+        Option("--time", "S", "seconds for the whole run", type=number),
+        _SHOULDS,
     ),
     OptionGroup(
-        "a client (its command follows --)",
-        Option(
-            "--client",
-            "",
-            "judge a client: run its command with the judge's server, once for each experiment",
-        ),
-        Option("--http", "", "serve the client over HTTP; its command gets the URL"),
-        Option("--each", "NAMES", "only these experiments, with commas (--client --list names them)"),
-        Option("--gave-up", "REGEX", "what the client writes when it abandons a call"),
-        Option("--by-hand", "", "a program with a window: says step by step what to do in it"),
-        Option("--restart", "", "with --by-hand: start over instead of resuming an interrupted run"),
+        "a program with a window",
+        Option("--by-hand", "", "say step by step what to do in the program (without a command)"),
+        Option("--restart", "", "start over instead of resuming an interrupted run"),
     ),
     OptionGroup("reports", *REPORTS),
 )
@@ -364,7 +375,7 @@ _DEMO_OPTIONS: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
     *_ACCESS,
     Option("--log", "FILE", "log received messages to FILE as JSON lines"),
-    Option("--judge", "SOCKET", "let the judge at SOCKET answer (probe --client --by-hand says so)"),
+    Option("--judge", "SOCKET", "let the judge at SOCKET answer (probe-client --by-hand says so)"),
 )
 
 _MOCK: Final = _own(
@@ -485,6 +496,12 @@ COMMANDS: Final = {
     "probe": Spec(
         "probe", "check whether the server stops when a request is cancelled", PAIRS, _PROBE_OPTIONS
     ),
+    "probe-client": _local(
+        "probe_client",
+        "check whether a client cancels what it gives up, and leaves nothing behind",
+        "-- COMMAND ARGS…",
+        _PROBE_CLIENT,
+    ),
     "check": Spec(
         "check",
         "check what recordings show, or a server's catalogue",
@@ -497,7 +514,7 @@ COMMANDS: Final = {
     ),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
-    "auth": _local("login", "list stored sign-ins"),
+    "auth": _local("login", "list stored sign-ins", "list"),
     "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last …]", _LOG_OPTIONS),
     "export": _silent(
         "export", "export sessions (markdown, csv, jsonl, …)", "SESSION|FILE|last …", (_EXPORT,)
@@ -525,6 +542,9 @@ COMMANDS: Final = {
     "demo": _silent("demo", "run the demo server", groups=(_DEMO_OPTIONS,)),
 }
 
+
+MOVED: Final = {("mcp-tui probe", "--client"): "mcp-tui probe-client -- COMMAND"}
+"""What replaces an option that there was before the first release."""
 
 STARTING: Final = frozenset({"call", "read", "prompt", *("tools", "resources", "templates", "prompts")})
 """The commands that refuse nothing more once the server and its options are known to be right."""

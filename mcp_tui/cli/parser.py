@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mcp_tui.cli.options import COMMANDS, groups_of, options_of
+from mcp_tui.cli.options import COMMANDS, MOVED, groups_of, options_of
 from mcp_tui.cli.output import Failure, HelpAsked
 
 
@@ -16,7 +16,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         what = message.removeprefix("argument ")
         if what.startswith("unrecognized arguments: -"):
-            said = _unrecognised(what.split()[2].partition("=")[0], list(self._option_string_actions))
+            option = what.split()[2].partition("=")[0]
+            if moved := MOVED.get((self.prog, option)):
+                raise Failure(f"{self.prog} {option} is now a command. Use {moved}")
+            said = _unrecognised(option, list(self._option_string_actions))
         else:
             said = _plain(what)
         raise Failure(f"{said} See {self.prog} --help.")

@@ -40,27 +40,14 @@ def run(_: str, given: Words) -> int:
 
 
 def _list(given: Words) -> Exit:
-    if given.options.client:
-        # With the judge, of which a probe of a server needs nothing.
-        from mcp_tui.cli import probe_client
-
-        return probe_client.list_rules(given)
     rules = [rule.fields() for rule in RULES.values()]
     out(dump(rules) if given.options.json else "\n".join(view.rule_list(RULES.values())))
     return Exit.COMPLETED
 
 
 def _judge(given: Words, made: reports.Reports) -> int:
-    options = given.options
-    if options.list:
+    if given.options.list:
         raise Failure(f"--list judges nothing. Leave out {made.wanted}.")
-    if options.client:
-        # As above.
-        from mcp_tui.cli import probe_client
-
-        return probe_client.run(given, made)
-    if any((options.each, options.gave_up, options.http, options.by_hand, options.restart)):
-        raise Failure("--each, --gave-up, --http, --by-hand, and --restart are about a client. Add --client.")
     wish, before = _wish(given), [_named(words) for words in given.options.before]
     where = required(given)
     return asyncio.run(_run(given, made, where, wish, before))

@@ -1,4 +1,4 @@
-"""``probe --client --by-hand``: a person uses the client, and reads here what to do."""
+"""``probe-client --by-hand``: a person uses the client, and reads here what to do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(given: Words, made: Reports, **how: Any) -> int:
     if not sys.stdin.isatty():
         raise Failure(
             "--by-hand asks a person, but stdin is not a terminal. "
-            "Run it in a terminal, or judge a command: probe --client -- COMMAND."
+            "Run it in a terminal, or judge a command: probe-client -- COMMAND."
         )
     return asyncio.run(_run(given, made, how))
 

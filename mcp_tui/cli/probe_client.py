@@ -1,16 +1,16 @@
-"""``probe --client``: judges a client by what it does with the judge's server."""
+"""``probe-client``: judges a client by what it does with the judge's server."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from typing import Any, Final
+from typing import Any
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out
 from mcp_tui.cli.probe_output import ProgressPrinter, reported
-from mcp_tui.cli.reports import Reports
+from mcp_tui.cli.reports import Reports, judging
 from mcp_tui.cli.session import Headless
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.demo.frames import SUPPORTED
@@ -20,38 +20,30 @@ from mcp_tui.judge.run import LIMIT_SECONDS, Judge, Unstartable
 from mcp_tui.view import probe_report as view
 from mcp_tui.view.text import safe
 
-OF_SERVERS: Final = (
-    "tool",
-    "args",
-    "heartbeat",
-    "before",
-    "server",
-    "demo",
-    "cwd",
-    "headers",
-    "env",
-    "roots",
-)
-"""Options that are about a server to connect to."""
 
-
-def list_rules(given: Words) -> Exit:
-    """Lists the rules and the experiments."""
-    listed = [rule.fields() for rule in CLIENT_RULES.values()]
-    out(dump(listed) if given.options.json else "\n".join(_listed()))
-    return Exit.COMPLETED
-
-
-def run(given: Words, made: Reports) -> int:
-    """Judges a client; returns the exit status.
+def run(_: str, given: Words) -> int:
+    """Judges a client, or lists the rules and the experiments; returns the exit status.
 
     Raises:
         Failure: the words do not fit, or the command cannot be started.
     """
+    wanted = Reports(given).wanted
+    if given.options.list and not wanted:
+        listed = [rule.fields() for rule in CLIENT_RULES.values()]
+        out(dump(listed) if given.options.json else "\n".join(_listed()))
+        return Exit.COMPLETED
+    if given.options.list:
+        raise Failure(f"--list judges nothing. Leave out {wanted}.")
+    return judging(given, lambda made: _judge(given, made))
+
+
+def _judge(given: Words, made: Reports) -> int:
     options = given.options
-    wrong = next((name for name in OF_SERVERS if getattr(options, name)), "")
-    if wrong or given.url or given.pairs:
-        raise Failure("A client is judged with the judge's own server. Give its command alone, after --")
+    if given.words or given.url:
+        raise Failure(
+            f"Unexpected argument {(given.url or given.words[0])!r}. "
+            "A client is judged with the judge's own server. Give its command alone, after --"
+        )
     if given.command and options.by_hand:
         raise Failure("--by-hand takes no command. Start the client yourself.")
     if options.restart and not options.by_hand:

@@ -166,7 +166,7 @@ def refused(arguments: Sequence[str], text: str) -> None:
     name, head = subcommand(arguments[:cut])
     options = [] if name is None else options_of(name)
     known = {each.names[0]: each.dest for each in REPORTS if each in options}
-    found = dict.fromkeys((each.dest for each in REPORTS), None) | {"client": "--client" in head}
+    found = dict.fromkeys((each.dest for each in REPORTS), None)
     for word, following in zip(head, (*head[1:], "-"), strict=True):
         option, equals, value = word.partition("=")
         if option in known and (equals or not following.startswith("-")):
@@ -231,7 +231,7 @@ class Reports:
         if not self.done:
             seconds = time.monotonic() - self._began
             case = ReportCase(self._name, NOT_JUDGED, "error", NOT_JUDGED.id, text, lines, (), seconds)
-            client = " client" * bool(getattr(self._given.options, "client", False))
+            client = " client" * (self._name == "probe-client")
             badge = {"schemaVersion": 1, "label": f"MCP{client} cancellation", "message": "not judged"}
             self.judged([case], badge={**badge, "color": "lightgrey", "isError": True}, begins=begins)
 

@@ -77,10 +77,10 @@ def test_a_sign_in_without_a_browser_by_pasting_the_url(serve: Serve, env: dict[
 
     called = run("call", "open", url)
     assert (called.status, called.out) == (0, "done\n")
-    listed = run("auth").out
+    listed = run("auth", "list").out
     assert listed.startswith(f"{url}\n")
     assert "renews automatically" in listed
-    (entry,) = json.loads(run("auth", "--json").out)
+    (entry,) = json.loads(run("auth", "list", "--json").out)
     assert entry["server"] == url
     assert not [name for name in entry if "token" in name or "secret" in name]
 
@@ -108,7 +108,7 @@ def test_a_sign_in_without_a_browser_by_pasting_the_url(serve: Serve, env: dict[
 def test_logout_of_all_leaves_nothing_that_cannot_be_read(env: dict[str, str], tmp_path: Path):
     kept = tmp_path / "sign-ins.json"
     kept.write_text(json.dumps({"https://a.example/mcp": {"from": "an older version", "token": "canary"}}))
-    assert json.loads(run("auth", "--json").out) == []
+    assert json.loads(run("auth", "list", "--json").out) == []
     assert "https://a.example/mcp" in run("logout", "--all").out
     assert json.loads(kept.read_text()) == {}
 
@@ -119,7 +119,7 @@ def test_a_token_bound_to_a_key_is_signed_in_for_and_used(serve: Serve, env: dic
     signed_in_by_pasting(url, env)
     called = run("call", "open", url)
     assert (called.status, called.out) == (0, "done\n")
-    listed = run("auth").out
+    listed = run("auth", "list").out
     assert "renews automatically, bound to a key (DPoP)" in listed
     key = json.loads((tmp_path / "sign-ins.json").read_text())[url]["secrets"]["proof_key"]
     assert json.loads(key)["alg"] == "ES256"
@@ -135,7 +135,7 @@ def test_a_workload_signs_in_with_the_jwt_in_a_file(serve: Serve, env: dict[str,
     jwt.write_text(jwt_of({"aud": issuer}))
     assert run("login", "--assertion", str(jwt), url).status == Exit.COMPLETED
     assert run("call", "open", url).out == "done\n"
-    assert f"JWT from {jwt}" in run("auth").out
+    assert f"JWT from {jwt}" in run("auth", "list").out
     ran = run("login", "--idp", "http://127.0.0.1:9", "--client-id", "me", "--assertion", str(jwt), url)
     assert ran.status == Exit.UNAUTHORIZED
     assert "connection refused by 127.0.0.1:9" in ran.err.lower()
@@ -147,8 +147,8 @@ def test_a_refused_renewal_is_listed_and_leads_to_another_sign_in(serve: Serve, 
     signed_in_by_pasting(url, env)
     for _ in range(2):
         run("tools", url).sentence(Exit.UNAUTHORIZED, f"Run mcp-tui login {url}, or add a token")
-        assert "renewal refused (invalid_grant)" in run("auth").out
-    (entry,) = json.loads(run("auth", "--json").out)
+        assert "renewal refused (invalid_grant)" in run("auth", "list").out
+    (entry,) = json.loads(run("auth", "list", "--json").out)
     assert (entry["renews"], entry["renewal_refused"]) == (False, "invalid_grant")
 
 
@@ -190,7 +190,8 @@ def test_without_a_token_the_sentence_names_the_way_out(serve: Serve, env: dict[
         (("login", "--idp", "https://idp.example", "https://x.example"), "An identity provider needs"),
         (("login", "--assertion", "/x", "--client-credentials", "https://x.example"), "Use either"),
         (("logout", "https://x.example"), "No sign-in stored"),
-        (("auth", "https://x.example"), "Unexpected argument"),
+        (("auth",), "Use mcp-tui auth list."),
+        (("auth", "list", "https://x.example"), "Use mcp-tui auth list."),
     ],
 )
 def test_words_that_cannot_be_are_refused(words: tuple[str, ...], said: str, env: dict[str, str]):
@@ -211,12 +212,12 @@ def test_a_redirect_uri_is_kept_with_its_client_and_listed(serve: Serve, env: di
     signed_in_by_pasting(url, env, "--redirect-uri", uri)
     said = signed_in_by_pasting(url, env)
     assert "/register" not in said
-    (entry,) = json.loads(run("auth", "--json").out)
+    (entry,) = json.loads(run("auth", "list", "--json").out)
     assert entry["redirect_uri"] == uri
 
 
 def test_nothing_is_signed_in_at(env: dict[str, str]):
-    assert run("auth").out == "No sign-ins stored. Sign in with mcp-tui login URL.\n"
+    assert run("auth", "list").out == "No sign-ins stored. Sign in with mcp-tui login URL.\n"
 
 
 KILLED = """

@@ -83,16 +83,19 @@ def test_the_rules_are_listed_without_a_server():
         (("probe", "--tool", "sloth", "--demo"), ("no tool 'sloth'", "count")),
         (("probe", "--tool", "count", "seconds=soon", "--demo"), ("seconds must be a number",)),
         (("probe", "--tool", "count", "--args", "[]", "--demo"), ("--args must be a JSON object.",)),
-        (("probe", "--each", "limit", "--demo"), ("Add --client.",)),
-        (("probe", "--client"), ("No client given.",)),
-        (("probe", "--client", "--demo", "--", "x"), ("after --",)),
+        (("probe", "--each", "limit", "--demo"), ("Option --each belongs to probe-client.",)),
+        (("probe", "--client", "--", "x"), ("Use mcp-tui probe-client -- COMMAND",)),
+        (("probe", "--client", "--by-hand"), ("Use mcp-tui probe-client",)),
+        (("probe-client",), ("No client given.",)),
+        (("probe-client", "x"), ("Unexpected argument 'x'.", "after --")),
+        (("probe-client", "http://h/mcp"), ("after --",)),
         (
-            ("probe", "--client", "--each", "limits", "--", "x"),
+            ("probe-client", "--each", "limits", "--", "x"),
             ("Unknown experiment 'limits'", "limit, stop"),
         ),
-        (("probe", "--client", "--gave-up", "(", "--", "x"), ("Invalid --gave-up",)),
-        (("probe", "--client", "--protocol", "1999", "--", "x"), ("Unknown --protocol '1999'",)),
-        (("probe", "--client", "--badge", "/no/where", "--", "x"), ("Cannot write '/no/where' (--badge).",)),
+        (("probe-client", "--gave-up", "(", "--", "x"), ("Invalid --gave-up",)),
+        (("probe-client", "--protocol", "1999", "--", "x"), ("Unknown --protocol '1999'",)),
+        (("probe-client", "--badge", "/no/where", "--", "x"), ("Cannot write '/no/where' (--badge).",)),
         (("probe", "--junit", "/no/where.xml", "--demo"), ("Cannot write '/no/where.xml' (--junit).",)),
     ],
     ids=" ".join,
@@ -245,19 +248,18 @@ def test_over_stdio_it_loads_neither_textual_nor_http():
 
 
 def test_the_rules_for_clients_are_listed_with_the_experiments():
-    told = run("probe", "--client", "--list")
+    told = run("probe-client", "--list")
     assert (told.status, told.err) == (Exit.COMPLETED, "")
     assert all(f"{rule.id}  " in told.out and rule.title in told.out for rule in CLIENT_RULES.values())
     assert all(f"  {each.name} " in told.out for each in CLIENT_EXPERIMENTS)
-    listed = json.loads(run("probe", "--client", "--list", "--json").out)
+    listed = json.loads(run("probe-client", "--list", "--json").out)
     assert listed == [rule.fields() for rule in CLIENT_RULES.values()]
 
 
 def test_a_judged_client_has_the_reports_and_the_exit_status_of_a_server(files: Path):
     words = ("--each", "limit", "--timeout", "0.5", "--junit", str(files / "c.xml"), "--json")
     ran = run(
-        "probe",
-        "--client",
+        "probe-client",
         *words,
         "--",
         sys.executable,
@@ -278,6 +280,4 @@ def test_a_judged_client_has_the_reports_and_the_exit_status_of_a_server(files: 
 
 
 def test_a_client_that_cannot_be_started_is_4():
-    run("probe", "--client", "--", "no-such-client").sentence(
-        Exit.UNREACHABLE, "Cannot start 'no-such-client'"
-    )
+    run("probe-client", "--", "no-such-client").sentence(Exit.UNREACHABLE, "Cannot start 'no-such-client'")

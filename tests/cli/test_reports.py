@@ -117,8 +117,8 @@ def assert_not_judged(files: dict[str, Path], why: str) -> None:
         ("probe -- /no/server", "No such file: /no/server"),
         ("probe --demo --tool none", "no tool 'none'"),
         ("probe --list", "--list judges nothing."),
-        ("probe --client -- /no/client", "Cannot start '/no/client'"),
-        ("probe --client --by-hand", "stdin is not a terminal"),
+        ("probe-client -- /no/client", "Cannot start '/no/client'"),
+        ("probe-client --by-hand", "stdin is not a terminal"),
     ],
 )
 def test_what_judges_nothing_replaces_the_reports_of_an_earlier_run(

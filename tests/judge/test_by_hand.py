@@ -167,9 +167,9 @@ async def test_the_steps_of_two_programs_are_not_mixed(tmp_path: Path):
 
 
 def test_a_person_is_needed():
-    ran = run("probe", "--client", "--by-hand")
+    ran = run("probe-client", "--by-hand")
     assert (ran.status, ran.out) == (2, "")
-    assert "probe --client -- COMMAND" in ran.err
+    assert "probe-client -- COMMAND" in ran.err
 
 
 def test_a_server_without_its_judge_says_how_to_start_one(tmp_path: Path):
@@ -178,5 +178,5 @@ def test_a_server_without_its_judge_says_how_to_start_one(tmp_path: Path):
     ran = subprocess.run(words, input=asked, capture_output=True, text=True, timeout=HANG, check=False)
     answer = json.loads(ran.stdout)
     assert (ran.returncode, answer["id"]) == (4, "a")
-    assert "probe --client --by-hand" in answer["error"]["message"]
+    assert "probe-client --by-hand" in answer["error"]["message"]
     assert answer["error"]["message"] in ran.stderr

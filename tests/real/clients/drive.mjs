@@ -1,5 +1,5 @@
 // Node clients, each as small as it can be: `drive.mjs NAME COMMAND…` starts the server, or goes to MCP_SERVER_URL.
-// It calls `add`. Where `mcp-tui probe --client` names an experiment, it does that instead. A client gives how it calls a
+// It calls `add`. Where `mcp-tui probe-client` names an experiment, it does that instead. A client gives how it calls a
 // tool, with a limit in milliseconds and a signal to stop it, and how it ends.
 const [name, command, ...args] = process.argv.slice(2);
 const url = process.env.MCP_SERVER_URL;

@@ -1,6 +1,6 @@
 """Python clients, each as small as it can be: ``drive.py NAME COMMAND…`` starts the server, or goes to MCP_SERVER_URL.
 
-It calls ``add``. Where ``mcp-tui probe --client`` names an experiment, it does that instead. A client is a context that
+It calls ``add``. Where ``mcp-tui probe-client`` names an experiment, it does that instead. A client is a context that
 gives what calls a tool: with its name, its arguments, and a limit in seconds, or none.
 """
 

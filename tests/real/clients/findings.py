@@ -106,7 +106,7 @@ def command(client: Client, transport: str) -> list[str]:
     options += ["--max-timeout", f"{client.most:g}"] if client.most else []
     options += ["--protocol", client.speaks] if client.speaks else []
     options += [] if transport == "stdio" else ["--http"]
-    return ["probe", "--client", *options, "--", *client.command]
+    return ["probe-client", *options, "--", *client.command]
 
 
 def make(client: Client, transport: str) -> pages.Run | str:
