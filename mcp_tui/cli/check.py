@@ -25,7 +25,7 @@ from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.reports import NOT_JUDGED, ReportCase, ReportFinding, ReportRule, Reports
 from mcp_tui.cli.session import HeadlessSession
-from mcp_tui.journal.files import Journal, is_held, parts_of
+from mcp_tui.journal.files import Journal
 from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
@@ -255,7 +255,9 @@ def _check(given: Words, report: Reports) -> int:
             "Nothing to check. Add --fail-on FILTER, --expect FILTER, --at-most N FILTER, or --catalogue LOCK."
         )
     if made and not named:
-        raise Failure("Missing recording. Give a file, a folder, the start of a session's name, or last.")
+        raise Failure(
+            "Missing recording. Give a file, a folder, the start of a session's name, last, or --client."
+        )
     if lock is None and (given.url or given.command or options.server or options.demo):
         raise Failure("A server without a catalogue. Add --catalogue LOCK.")
     locked = None if lock is None else read_lock(lock)
@@ -344,7 +346,7 @@ def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) ->
 def judge(findings: Findings, recording: Recording, name: str, *, internal: bool = False) -> None:
     """Holds the rows of one recording against the assertions. ``internal`` includes the client's own requests."""
     file, until = str(recording.path), recording.ended_at
-    running = is_held(parts_of(recording.path)[-1]) is True
+    running = recording.is_held()
     holes = recording.skipped + recording.lost + (recording.torn and not running)
     if holes:
         text = f"{holes:,} {'record is' if holes == 1 else 'records are'} unreadable or missing in {file}."

@@ -62,7 +62,7 @@ def run(_name: str, given: Words) -> int:
     options = given.options
     named = journals.every(given)
     if not named:
-        raise Failure("Missing session. Give the start of its name, a file, or last.")
+        raise Failure("Missing session. Give the start of its name, a file, last, or --client.")
     if options.id is not None and options.cancellations:
         raise Failure("Use either --id or --cancellations, not both.")
     if options.format == "issue" and options.id is None:
@@ -91,8 +91,8 @@ class _ChosenSession:
 
 def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) -> Iterator[_ChosenSession]:
     """Yields the sessions, each read when its turn comes. Of several, those that cannot be read are reported."""
+    several = _several(given)
     for where in named:
-        several = len(named) > 1
         try:
             recording = Recording.read(where.paths[0])
         except RecordingError as error:
@@ -109,6 +109,10 @@ def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) ->
         if recording.damaged:
             among = f" in {clean(file)}" if several else ""
             warn(f"Skipped {recording.damaged:,} unreadable line{'s'[: recording.damaged > 1]}{among}.")
+
+
+def _several(given: Words) -> bool:
+    return len(given.words) > 1 or given.options.client is not None
 
 
 def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] | None:
@@ -138,7 +142,7 @@ def _pieces(given: Words, sessions: Iterable[_ChosenSession]) -> Iterable[str]:
         case "otlp":
             return (line for each in sessions for line in _spans(each))
         case "csv":
-            head = ("file", *EXPORT_COLUMNS) if len(given.words) > 1 else EXPORT_COLUMNS
+            head = ("file", *EXPORT_COLUMNS) if _several(given) else EXPORT_COLUMNS
             return csv_lines(head, (row for each in sessions for row in _csv(each, len(head))))
         case _:
             lines = (line for each in sessions for line in _markdown(given, each))

@@ -11,6 +11,7 @@ from pathlib import Path
 from mcp_tui.cli import live
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
+from mcp_tui.journal import index
 from mcp_tui.journal.files import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
 from mcp_tui.live.running import sessions
@@ -38,7 +39,31 @@ def every(given: Words) -> list[Journal]:
     """
     if given.url is not None or given.command is not None:
         raise Failure(f"{given.name} takes no server. Give the start of a session's name, a file, or last.")
+    if getattr(given.options, "client", None) is not None:
+        return of_client(given)
     return list({each.name: each for each in map(_find, given.words)}.values())
+
+
+def of_client(given: Words) -> list[Journal]:
+    """Returns the sessions of the runs of the client that ``--client`` names, the newest run last; for ``log`` all runs.
+
+    Raises:
+        Failure: there is none, or sessions are named as well.
+        RecordingError: the folder of journals cannot be read.
+    """
+    wanted = given.options.client
+    if given.words:
+        raise Failure("Use either --client or the name of a session, not both.")
+    known = {str(each.paths[0]): each for each in [*journals(journal_folder()), *elsewhere()]}
+    recorded = [*index.sessions(journal_folder()), *map(index.read_session, elsewhere())]
+    runs = index.of_client(recorded, wanted)
+    if not runs:
+        names = ", ".join(sorted({each.client for each in recorded} - {""})[:5])
+        raise Failure(
+            f"No recorded session of a client {wanted!r}.{f' Choose from: {names}.' if names else ''}"
+        )
+    found = [each for run in (runs if given.name == "log" else runs[-1:]) for each in run]
+    return [known[each.path] for each in found if each.path in known]
 
 
 def with_folders(given: Words) -> list[Journal]:
@@ -48,6 +73,8 @@ def with_folders(given: Words) -> list[Journal]:
         Failure: there is no such session, a name could mean several, or a folder has none.
         RecordingError: the folder of journals cannot be read.
     """
+    if getattr(given.options, "client", None) is not None:
+        return of_client(given)
     found: dict[str, Journal] = {}
     for named in given.words:
         folder = Path(named).expanduser()

@@ -14,11 +14,11 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import CONNECTING
 from mcp_tui.cli.output import Exit, Failure, dump, out, show, table, warn
 from mcp_tui.live.control import InFlight, Problem, Summary
-from mcp_tui.live.running import Running, Unknown, cancel, sessions
+from mcp_tui.live.running import Running, RunningClient, Unknown, by_client, cancel, clients_named, sessions
 from mcp_tui.live.sockets import find
 from mcp_tui.protocol.units import number
 from mcp_tui.view import durations
-from mcp_tui.view.text import SafeText, brief, words
+from mcp_tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.ports import Requester
@@ -28,8 +28,10 @@ WATCH_SECONDS: Final = 1.0
 
 CLEAR: Final = "\x1b[H\x1b[J"
 
-SHOWN_OF_SESSION: Final = ("kind", "client", "client_pid", "client_folder", "server")
+SHOWN_OF_SESSION: Final = ("kind", "client", "client_pid", "client_folder", "client_started", "server")
 """What JSON says of the session of a request."""
+
+HEADS: Final = ("SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")
 
 CANCELLING: Final = "cancel_requested"
 """The state by which a session without a version says that a request is being cancelled already."""
@@ -47,24 +49,35 @@ def run(name: str, given: Words) -> int:
 
 
 def _ps(given: Words) -> int:
+    lines = _flat if given.options.flat else _by_client
     if not given.options.watch:
-        running, unknown = sessions()
+        running, unknown = _found(given)
         if unknown:
             warn(
                 f"What is in flight in {len(unknown)} of {len(running) + len(unknown)} sessions is not known."
             )
-        show(_rows(running, unknown), _lines(running, unknown), as_json=given.options.json)
+        show(_rows(running, unknown), lines(running, unknown), as_json=given.options.json)
         return Exit.UNREACHABLE if unknown else Exit.COMPLETED
     first = True
     while True:
-        running, unknown = sessions()
+        running, unknown = _found(given)
         if given.options.json:
             out(dump(_rows(running, unknown)), flush=True)
         else:
             above = CLEAR if sys.stdout.isatty() else "" if first else "\n"
-            out(above + "\n".join(_lines(running, unknown)), flush=True)
+            out(above + "\n".join(lines(running, unknown)), flush=True)
         first = False
         sleep(WATCH_SECONDS)
+
+
+def _found(given: Words) -> tuple[list[Running], list[Unknown]]:
+    """Returns the running sessions, or those of the client that is wanted; and those whose client is not known."""
+    running, unknown = sessions()
+    if given.options.client is not None:
+        running = [
+            each for client in clients_named(running, given.options.client) for each in client.sessions
+        ]
+    return running, unknown
 
 
 def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]]:
@@ -87,7 +100,39 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
     return rows
 
 
-def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
+def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
+    """Returns a part for each client: who and where it is, its requests in flight, and its servers without any."""
+    cells: list[tuple[SafeText, ...]] = [tuple(map(words, ("  REQUEST", *HEADS)))]
+    heads: dict[int, list[str]] = {}
+    for client in by_client(running):
+        begun = len(cells)
+        for session in client.sessions:
+            for row in session.summary.requests:
+                request, _, _, *others = _cells(session, row)
+                cells.append((safe("  {}", request), *others))
+        count = len(cells) - begun
+        said = [brief(client.whose, 60), brief(client.where, 80)]
+        said.append(safe("{:,} in flight", count) if count else words("nothing in flight"))
+        idle = [
+            safe("{} ({})", brief(each.summary.server, 40), each.name)
+            for each in client.sessions
+            if not each.summary.requests
+        ]
+        lines = [join(filter(None, said), " · ")]
+        if idle:
+            lines.append(safe("  idle: {}", brief(join(idle, ", "), 400)))
+        heads.setdefault(begun, []).extend(lines)
+    made = table(cells)
+    lines = made[:1] if len(cells) > 1 else []
+    for at in range(1, len(cells) + 1):
+        lines += heads.get(at, ())
+        lines += made[at : at + 1]
+    lines += [brief(f"{each.name} {each.problem.value.replace('_', ' ')}: {each.why}") for each in unknown]
+    return lines or ["Nothing is in flight."]
+
+
+def _flat(running: list[Running], unknown: list[Unknown]) -> list[str]:
+    """Returns one table of the requests in flight."""
     idle = [each for each in running if not each.summary.requests]
     others = ", ".join(f"{each.name} ({each.summary.kind}, {each.summary.server})" for each in idle)
     cells = [_cells(each, row) for each in running for row in each.summary.requests]
@@ -98,8 +143,7 @@ def _lines(running: list[Running], unknown: list[Unknown]) -> list[str]:
         )
     if not cells:
         return [brief(f"Nothing is in flight.{f' Running: {others}.' if others else ''}", 1000)]
-    heads = ("REQUEST", "CLIENT", "PROCESS", "SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")
-    return table([tuple(map(words, heads)), *cells])
+    return table([tuple(map(words, ("REQUEST", "CLIENT", "PROCESS", *HEADS))), *cells])
 
 
 def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
@@ -211,6 +255,30 @@ def _cancel(given: Words) -> int:
         raise Failure(f"{said}, but the cancel was {came.unsent}. {then}", Exit.TIMED_OUT)
     out(f"Cancelled {request}.")
     return Exit.COMPLETED
+
+
+def wanted(start: str | None) -> Running | RunningClient:
+    """Returns the running session, or all of a client, that a person means; without a word, the only one.
+
+    A session by its whole name or that of its server comes first, then a client, then the start of a session's name.
+
+    Raises:
+        Failure: there is none, there are several, or it does not answer.
+    """
+    running, _ = sessions()
+    if start is None:
+        clients = by_client(running)
+        return clients[0] if len(clients) == 1 and len(running) > 1 else only()
+    is_one = any(start in (each.name, each.summary.server) for each in running)
+    found = [] if is_one else clients_named(running, start)
+    if len(found) > 1:
+        lines = [f"{each.pid}  {each.whose}  {each.where}" for each in found if each.pid is not None]
+        raise Failure(
+            f"{len(found)} running clients are called {start!r}. Name one by its process.", lines=lines
+        )
+    if not found:
+        return named(start)
+    return found[0]
 
 
 def named(start: str) -> Running:

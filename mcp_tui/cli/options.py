@@ -273,6 +273,8 @@ _PROBE_CLIENT: Final = (
     OptionGroup("reports", *REPORTS),
 )
 
+_RUN_OF: Final = Option("--client", "C", "the last run of client C (name or process id): all its sessions")
+
 _CHECK: Final = (
     OptionGroup(
         "recordings",
@@ -289,6 +291,7 @@ _CHECK: Final = (
         Option("--at-least", "N FILTER", "fail if fewer than N do", many="at_least", type=counted),
         Option("--within", "S", "--expect: every match must have ended within S seconds", type=number),
         Option("--internal", "", "also the requests that mcp-tui made for itself"),
+        _RUN_OF,
     ),
     OptionGroup(
         "catalogue (with a server)",
@@ -310,6 +313,7 @@ _LOG_OPTIONS: Final = (
     OptionGroup(
         "which",
         Option("--server", "TEXT", "only servers with TEXT in their name, command line, or URL"),
+        Option("--client", "C", "only the runs of client C (name or process id)"),
         Option("--tool", "NAME", "only this tool, prompt, resource, or method"),
         Option("--outcome", "X", "no_reply, late, late_result, still_progressing, …; several with commas"),
         Option("--cause", "X", f"only these causes (comma-separated): {', '.join(_CAUSE_NAMES)}"),
@@ -333,6 +337,7 @@ _EXPORT: Final = _own(
     Option("--format", "F", "output format", choices=EXPORTS, required=True),
     Option("--id", "N", "only this request"),
     Option("--cancellations", "", "only cancelled requests"),
+    _RUN_OF,
     Option("-o --output", "FILE", "write to FILE (readable only by you) instead of stdout"),
 )
 
@@ -406,7 +411,11 @@ _TAP_HTTP: Final = OptionGroup(
     *_CLIENT_CERT,
     Option("--insecure", "", "do not verify the TLS certificate of the server"),
 )
-_PS: Final = _own(Option("--watch", "", "list again every second, until ctrl+c"))
+_PS: Final = _own(
+    Option("--watch", "", "list again every second, until ctrl+c"),
+    Option("--flat", "", "one table of all requests, instead of one part per client"),
+    Option("--client", "C", "only clients with this name or process id"),
+)
 _TAP_CONFIG: Final = OptionGroup(
     "in a client's config file",
     Option("--install", "NAME", "put a tap in front of server NAME: shows the change and asks"),
@@ -535,7 +544,9 @@ COMMANDS: Final = {
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
     "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_CANCEL_OPTIONS,)),
-    "attach": _silent("workbench", "open a running session in the workbench", "[SESSION]"),
+    "attach": _silent(
+        "workbench", "open a running session, or all of a client, in the workbench", "[SESSION|CLIENT]"
+    ),
     "mock": _silent(
         "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)
     ),

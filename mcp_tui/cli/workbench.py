@@ -65,19 +65,26 @@ def _attach(given: Words) -> int:
     # As for a recording.
     from mcp_tui.cli import live
     from mcp_tui.journal.recording import Recording
+    from mcp_tui.live.running import Running
 
     if len(given.words) > 1:
-        raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session.")
-    chosen = live.named(given.words[0]) if given.words else live.only()
-    if not chosen.summary.recording:
-        raise Failure(
-            f"Session {chosen.name} keeps no recording, so there is nothing to show. Use mcp-tui ps."
-        )
-    recording = Recording(chosen.summary.recording)
+        raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session, or one client.")
+    chosen = live.wanted(given.words[0] if given.words else None)
+    every = [chosen] if isinstance(chosen, Running) else chosen.sessions
+    if not any(each.summary.recording for each in every):
+        what = f"Session {every[0].name}" if len(every) == 1 else f"{chosen.whose}"
+        raise Failure(f"{what} keeps no recording, so there is nothing to show. Use mcp-tui ps.")
+    recording = Recording(chosen.summary.recording) if isinstance(chosen, Running) else None
     need_terminal("attach", "ps and cancel")
     # As for a recording.
+    from mcp_tui.journal.client_recording import ClientRecording
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.screens.attach import AttachScreen
+    from mcp_tui.tui.sources.attached import sources
+
+    if not isinstance(chosen, Running):
+        recording = ClientRecording(chosen.whose, sources(chosen))
+    assert recording is not None
 
     opening = partial(AttachScreen, chosen, recording)
     return show(WorkbenchApp(None, preferences=preferences(), opening=opening))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.journal.client_process import ClientProcess
 from mcp_tui.journal.files import new_journal_path
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
@@ -32,13 +33,14 @@ def open_store(
     began: float | None = None,
     otlp: str | None = None,
     unseen: bool = False,
+    client: ClientProcess | None = None,
 ) -> Store:
     """Returns a store that writes a journal and, if ``record`` names a file, a recording, without secrets of the target.
     Only with ``keep_secrets`` are they in the recording.
 
     ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`. ``began`` is when the session did, in monotonic seconds,
     if not now. Spans are sent to the collector at ``otlp``, for which the extra of that name must be installed.
-    ``unseen`` is that of :class:`Store`.
+    ``unseen`` is that of :class:`Store`. ``client`` is the process of a foreign client.
 
     Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
     Both hold for this one as well, while it is written.
@@ -58,6 +60,8 @@ def open_store(
 
     redactor = Redactor(known_secrets(target))
     header = Header.now(shown(target), purpose, began)
+    if client is not None:
+        header = replace(header, client_pid=client.pid, client_started=client.started)
     notes: list[str] = []
     writers: list[Writer] = []
     if record is not None:

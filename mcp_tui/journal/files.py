@@ -362,6 +362,11 @@ def _plain(server_name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", server_name).strip("-.")[:48].strip("-.")
 
 
+def server_in(name: str) -> str:
+    """Returns the name of the server in that of a journal."""
+    return name[len("2026-11-21T031500-") :].rpartition("-")[0]
+
+
 def renamed_journal(path: Path, server_name: str) -> Path | None:
     """Returns the path of a journal under the name of another server; ``None`` if it has none, or the path is taken."""
     found = _NAME_PARTS.fullmatch(path.stem)

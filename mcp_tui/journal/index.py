@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 from zlib import crc32
 
 from mcp_tui.journal import records
+from mcp_tui.journal.client_process import named_so
 from mcp_tui.journal.files import Journal, is_held, journals, read_start
 from mcp_tui.journal.recorded_book import RecordedBook
 from mcp_tui.journal.recording import Recording
@@ -32,7 +33,7 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.protocol.values import fact
 
-CACHE_NAME: Final = "index-15.cache"
+CACHE_NAME: Final = "index-16.cache"
 """The name of the file, never that of a journal. The number is that of its format, so that versions do not share it."""
 
 SLOW_BYTES: Final = 64 * 1024 * 1024
@@ -46,6 +47,7 @@ class RecordedSession:
     ``written``, ``size``, and ``inode`` are those of the journal when it was read; ``written`` is -1 while a cancel is
     watched, or its last line is not complete yet. ``problem`` is why it cannot be read, in one sentence. ``server``,
     ``client``, ``transport``, and ``revision`` are those of the last connection; ``client`` is empty for mcp-tui itself.
+    ``client_pid`` and ``client_started`` are those of the header.
     ``broken`` counts lines that are not records, ``lost`` records that could not be written; ``removed`` is that of
     :class:`~mcp_tui.journal.recording.Recording`.
     ``cancellations`` are made by :func:`_cancellations`, ``violations`` by :func:`_violations`, ``calls`` by :func:`_calls`.
@@ -62,6 +64,8 @@ class RecordedSession:
     target: str = ""
     server: str = ""
     client: str = ""
+    client_pid: int = 0
+    client_started: float = 0.0
     transport: str = ""
     revision: str = ""
     frames: int = 0
@@ -219,6 +223,8 @@ def read_session(journal: Journal) -> RecordedSession:
         target=recording.header.target,
         server=last.server,
         client=last.client,
+        client_pid=recording.header.client_pid,
+        client_started=recording.header.client_started,
         transport=last.transport,
         revision=last.revision,
         frames=recording.frame_count,
@@ -325,6 +331,25 @@ def _connection(connections: Mapping[int, ev.Connected], event: int) -> dict[str
 
 
 # -- queries ---------------------------------------------------------------------------------------------------
+
+
+def of_client(sessions: Iterable[RecordedSession], wanted: str) -> list[list[RecordedSession]]:
+    """Returns the runs of a client that has this name or process id, the oldest first.
+
+    A run is that of one program: all its sessions, from the first to the last, also those in which it gave no name. One
+    whose process is not known is a run of its own.
+    """
+    runs: dict[object, list[RecordedSession]] = {}
+    for each in sessions:
+        process = (each.client_pid, each.client_started) if each.client_pid else each.path
+        runs.setdefault(process, []).append(each)
+    names = named_so((each.client for run in runs.values() for each in run), wanted)
+    found = [
+        run
+        for run in runs.values()
+        if any(each.client in names or str(each.client_pid) == wanted for each in run)
+    ]
+    return sorted(found, key=lambda run: max(each.wall for each in run))
 
 
 def find(sessions: Iterable[RecordedSession], *, internal: bool = False) -> list[LoggedCancellation]:

@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import Final
 
 from mcp_tui.journal.event_table import NONE, written_id
-from mcp_tui.journal.files import is_held, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
@@ -65,7 +64,7 @@ class RecordedBook:
         recording = self.recording
         position = max(0, min(len(recording.table), position))
         # The end of the file is that of the session only if nobody writes it: else a cancel is still watched.
-        over = 0 < position == len(recording.table) and not is_held(parts_of(recording.path)[-1])
+        over = 0 < position == len(recording.table) and not recording.is_held()
         over = over and not recording.grown()
         if (position, over) == (self.position, self.over):
             return False

@@ -19,9 +19,9 @@ from typing import Final
 
 from mcp_tui.journal import records
 from mcp_tui.journal.event_table import OF_A_REQUEST, OF_THE_SERVER, RECORD_CODES, EventTable, written_id
-from mcp_tui.journal.files import following_part, open_parts
+from mcp_tui.journal.files import following_part, is_held, open_parts, parts_of
 from mcp_tui.journal.records import FrameHead
-from mcp_tui.protocol.events import Connected, Event
+from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, as_text, number
 
 STRICT_BYTES: Final = 16 * 1024 * 1024
@@ -41,13 +41,20 @@ class Recording:
     could not write. ``end`` is the number of bytes read. ``torn`` is true if the file ends within a line: it is still being
     written, or its writer was stopped. ``removed`` says which messages are missing because the journal was too long; it is
     empty for a whole one. ``strict`` has every record parsed, whatever the length of the file; ``last`` is the number of the
-    last part that is read.
+    last part that is read, and ``file`` is read in place of that at the path.
 
     Raises:
         RecordingError: the file cannot be opened, is not a recording, or has another version of the format.
     """
 
-    def __init__(self, path: Path | str, *, strict: bool | None = None, last: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        strict: bool | None = None,
+        last: int | None = None,
+        file: io.BufferedIOBase | io.RawIOBase | None = None,
+    ) -> None:
         self.path = Path(path)
         self.header = records.Header()
         self.table = EventTable()
@@ -62,10 +69,10 @@ class Recording:
         self._read_to = 0
         self._following = 0
         try:
-            self._file = open_parts(self.path, last)
+            self._file = file or open_parts(self.path, last)
             weakref.finalize(self, self._file.close)
             # Looked at before a whole line is read: what is no recording may be one line of many gigabytes.
-            if b'"record":' not in self._file.read(records.PEEK_BYTES):
+            if b'"record":' not in (self._file.read(records.PEEK_BYTES) or b""):
                 raise records.RecordingError(f"{path} is not a recording of mcp-tui.")
             record = records.read_record(self.line(0))
         except OSError as error:
@@ -100,6 +107,15 @@ class Recording:
         """The bytes of the file, or of all its parts."""
         return self._file.seek(0, io.SEEK_END)
 
+    def is_held(self) -> bool:
+        """Whether a running process writes to it."""
+        return is_held(parts_of(self.path)[-1]) is True
+
+    def server_of(self, id: RequestId) -> str:
+        """Returns the name of the server of a request, if several have requests here; empty if not."""
+        del id
+        return ""
+
     def grown(self) -> bool:
         """Whether the file has grown since it was read to its end."""
         try:
@@ -120,7 +136,7 @@ class Recording:
         while True:
             try:
                 self._file.seek(self.end)
-                chunk = self._file.read(READ_BYTES)
+                chunk = self._file.read(READ_BYTES) or b""
                 # To the end of the line, so that no record is taken in by halves.
                 chunk += self._file.readline()
             except (OSError, ValueError) as error:

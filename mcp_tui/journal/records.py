@@ -57,7 +57,8 @@ class Header:
 
     ``target`` is the server's command line or URL; the writer redacts it. ``purpose`` is ``workbench`` for a session of the
     workbench, ``tap`` for one of a tap, and ``probe`` for one of the probe, whose cancels are experiments. ``after`` is when
-    the newest session in the folder of journals began or wrote, by the wall clock, 0 without any.
+    the newest session in the folder of journals began or wrote, by the wall clock, 0 without any. ``client_pid`` is the
+    process of a foreign client, and ``client_started`` when that started, in seconds since the machine did; 0 if not known.
     """
 
     id: str = ""
@@ -67,6 +68,8 @@ class Header:
     target: str = ""
     purpose: str = ""
     after: float = 0.0
+    client_pid: int = 0
+    client_started: float = 0.0
 
     @classmethod
     def now(

@@ -121,7 +121,8 @@ class Summary(NamedTuple):
     """A session: its ``kind`` is ``tap``, ``workbench``, or ``call``. Texts of its client and server are theirs.
 
     ``recording`` is the file that it writes, empty for none. ``client_pid`` is the process of the client, if that is known,
-    and ``client_folder`` the folder in which it works.
+    ``client_started`` when it started, in seconds since the machine did, and ``client_folder`` the
+    folder in which it works.
     """
 
     kind: str
@@ -132,6 +133,7 @@ class Summary(NamedTuple):
     requests: tuple[InFlight, ...]
     client_pid: int | None = None
     client_folder: str = ""
+    client_started: float | None = None
 
     @property
     def whose(self) -> str:
@@ -207,6 +209,7 @@ def _summary(members: dict[str, Any]) -> Summary:
         requests=tuple(map(_in_flight, cast("list[Any]", requests))),
         client_pid=_maybe(_pid, members.get("client_pid")),
         client_folder=_text(members.get("client_folder", "")),
+        client_started=_maybe(_seconds, members.get("client_started")),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_tui.journal.client_process import named_so
 from mcp_tui.live import control
 from mcp_tui.live.control import CancelAnswer, Problem, Summary
 from mcp_tui.live.sockets import ANSWER_SECONDS, LIST_SECONDS, Answer, ask, sockets
@@ -23,6 +24,38 @@ class Running(NamedTuple):
     def whose(self) -> str:
         """Who calls in it: a foreign client, or mcp-tui itself."""
         return self.summary.whose
+
+    @property
+    def where(self) -> str:
+        """The process of the client, and its folder."""
+        return self.summary.where
+
+
+class RunningClient(NamedTuple):
+    """One running program with all its sessions, by the names of their servers."""
+
+    sessions: tuple[Running, ...]
+
+    @property
+    def whose(self) -> str:
+        """Its name and version, as it gave them in any of them."""
+        known = next((each for each in self.sessions if each.summary.client), self.sessions[0])
+        return known.whose
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, if that is known."""
+        return self.sessions[0].summary.client_pid
+
+    @property
+    def process(self) -> tuple[int, float]:
+        """The same with the time at which it started; 0 if they are not known."""
+        return self.pid or 0, max(each.summary.client_started or 0.0 for each in self.sessions)
+
+    @property
+    def where(self) -> str:
+        """The process, and its folder."""
+        return self.sessions[0].summary.where
 
 
 class Unknown(NamedTuple):
@@ -47,6 +80,38 @@ def sessions(known: Mapping[str, Path] | None = None) -> tuple[list[Running], li
         elif read.pid != os.getpid():
             running.append(Running(name, found[name], read))
     return running, unknown
+
+
+def by_client(running: Collection[Running]) -> list[RunningClient]:
+    """Returns the clients of these sessions. A session whose client has no known process is alone."""
+    known = {
+        told.client_pid: told.client_started
+        for told in (each.summary for each in running)
+        if told.client_started is not None
+    }
+    found: dict[object, list[Running]] = {}
+    for each in running:
+        told = each.summary
+        # a session of an earlier version does not say when its client started
+        started = told.client_started or known.get(told.client_pid)
+        key = each.name if told.client_pid is None else (told.client_pid, started)
+        found.setdefault(key, []).append(each)
+    made = [
+        RunningClient(tuple(sorted(each, key=lambda one: (one.summary.server, one.name))))
+        for each in found.values()
+    ]
+    return sorted(made, key=lambda client: (client.whose, client.pid or 0))
+
+
+def clients_named(running: Collection[Running], wanted: str) -> list[RunningClient]:
+    """Returns the clients with this name or process id."""
+    clients = by_client(running)
+    names = named_so((each.summary.client for client in clients for each in client.sessions), wanted)
+    return [
+        client
+        for client in clients
+        if str(client.pid) == wanted or any(each.summary.client in names for each in client.sessions)
+    ]
 
 
 def cancel(

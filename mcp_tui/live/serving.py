@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_tui import __version__
+from mcp_tui.journal.client_process import ClientProcess, client_process
 from mcp_tui.live import control
 from mcp_tui.live.control import CancelAnswer, CancelRequest, InFlight, ListRequest, ShareRequest, Summary
 from mcp_tui.live.sockets import ANSWER_SECONDS, QUESTION_BYTES, ListeningSocket, answer, question
@@ -228,8 +229,7 @@ def summary(
     kind: str,
     client: str,
     server: str,
-    client_pid: int | None,
-    client_folder: str,
+    process: ClientProcess,
 ) -> Summary:
     """Returns who is at work in a session, and its requests in flight, oldest first, as in :class:`Summary`."""
     recordings = [os.path.abspath(writer.path) for writer in store.writers]  # noqa: PTH100 - a link stays one
@@ -240,8 +240,9 @@ def summary(
         pid=os.getpid(),
         recording=recordings[0] if recordings else "",
         requests=tuple(_in_flight(each.row, now) for each in ledger.live.values() if not each.row.internal),
-        client_pid=client_pid,
-        client_folder=_text(client_folder),
+        client_pid=process.pid or None,
+        client_folder=_text(process.folder),
+        client_started=process.started or None,
     )
 
 
@@ -258,14 +259,6 @@ def _in_flight(row: Request, now: float) -> InFlight:
         total=row.total,
         message=_text(row.message or ""),
     )
-
-
-def folder_of(pid: int) -> str:
-    """Returns the folder in which a process works, or else that of this one; empty if it is not known."""
-    for path in (f"/proc/{pid}/cwd", "."):
-        with suppress(OSError):
-            return os.path.realpath(path, strict=True)
-    return ""
 
 
 def _text(text: str) -> str:
@@ -334,8 +327,7 @@ class ClientControlSocket:
             kind=self._kind,
             client=f"mcp-tui {__version__}",
             server=server,
-            client_pid=os.getpid(),
-            client_folder=folder_of(os.getpid()),
+            process=client_process(os.getpid()),
         )
 
     def _cancel(self, id_: RequestId, reason: str) -> CancelOutcome:

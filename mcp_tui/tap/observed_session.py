@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
 from mcp_tui.live.control import Summary
-from mcp_tui.live.serving import ControlSocket, folder_of, summary
+from mcp_tui.live.serving import ControlSocket, summary
 from mcp_tui.live.sockets import ListeningSocket
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -59,8 +59,6 @@ class ObservedSession(Onlooker, ABC):
         self.store = store
         self._given = messages.as_text(begin.get("name"))
         self._otherwise = name
-        self._client_pid = pid if isinstance(pid := begin.get("client"), int) else None
-        self._client_folder = "" if self._client_pid is None else folder_of(self._client_pid)
         self._problems = 0
         self._continued: list[str] = []
         """The recordings of the recorder before."""
@@ -141,8 +139,7 @@ class ObservedSession(Onlooker, ABC):
             kind="tap",
             client=self.observer.client,
             server=self._given or self.observer.server or self._otherwise,
-            client_pid=self._client_pid,
-            client_folder=self._client_folder,
+            process=self.loop.client,
         )
 
     def _cancel(self, id: RequestId, reason: str) -> CancelOutcome:

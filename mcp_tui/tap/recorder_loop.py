@@ -24,6 +24,7 @@ from typing import Final, Protocol, cast
 from mcp_tui.client.session_store import open_store
 from mcp_tui.client.settings import Target
 from mcp_tui.config.settings import Settings
+from mcp_tui.journal.client_process import ClientProcess, client_process
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.retention import TENDED_SECONDS
 from mcp_tui.journal.store import Store
@@ -146,6 +147,8 @@ class RecorderLoop:
         self._taken_bytes = 0
         self._changed = False
         self._report_at = 0.0
+        self.client = ClientProcess()
+        """The process that started the tap, over stdio."""
 
     def run(self) -> bool:
         """Works until the relay is gone and everything is written; whether that went well."""
@@ -252,6 +255,8 @@ class RecorderLoop:
     def _begin(self, begin: dict[str, Json], at: float) -> None:
         if begin.get("version") == records.VERSION:
             self.restoring = bool(begin.get("again"))
+            if isinstance(pid := begin.get("client"), int):
+                self.client = client_process(pid)
             self._recorder = self._begun(self, begin, at)
         else:
             self._over = True
@@ -367,6 +372,7 @@ class RecorderLoop:
                 keep_days=chosen.journal.days or None,
                 keep_bytes=chosen.journal.size * 1_000_000 or None,
                 purpose="tap",
+                client=self.client,
                 soon=self._turns.append,
                 began=began,
                 otlp=messages.as_text(begin.get("otlp")) or None,

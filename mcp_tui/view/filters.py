@@ -28,7 +28,7 @@ from mcp_tui.protocol.evidence import (
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
-from mcp_tui.protocol.states import State
+from mcp_tui.protocol.states import RequestId, State
 from mcp_tui.view.badges import BADGES, CAUSES, OVERDUE, SERVER_BADGES, badge, badges, server_request_badge
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
@@ -322,9 +322,14 @@ MESSAGE_FIELDS: Final = ("violation", "source", "level", "logger")
 """The fields of what is beside the requests, see :func:`mcp_tui.view.list_filters.log`."""
 
 
+def _id(row: Shown) -> RequestId:
+    return row.request_id if isinstance(row, ServerRequest) else row.id
+
+
 def request_fields(
     *,
     server: Callable[[], str] = str,
+    server_of: Callable[[RequestId], str] | None = None,
     now: Callable[[], float] = lambda: FOREVER,
     payload: Payload = lambda _kind, _row: (),
 ) -> dict[str, FieldTest[Shown]]:
@@ -333,7 +338,8 @@ def request_fields(
     ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
     are those of a cancel; ``took:>0.5`` compares seconds, ``size:>1mb`` the bytes of the answer; ``id:`` is the whole
     id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part. ``args:``, ``result:``, and ``text:``
-    search whole messages. ``server`` returns the name of the server, ``now`` the time.
+    search whole messages. ``server`` returns the name of the server, or ``server_of`` that of each request where several
+    have some; ``now`` returns the time.
     """
     return {
         "state": one_of(
@@ -346,7 +352,7 @@ def request_fields(
         "reason": part(lambda row: row.outcome if isinstance(row, ServerRequest) else row.reason),
         "outcome": outcome(lambda row: _outcomes(row, now())),
         "cause": cause(lambda row: None if isinstance(row, ServerRequest) else row.cause),
-        "server": part(lambda _: server()),
+        "server": part(lambda row: server() if server_of is None else server_of(_id(row))),
         "took": amount("took", ">0.5", lambda row: _took(row, now())),
         "size": amount("size", ">1mb", _size),
         **{kind: part_of_any(partial(payload, kind)) for kind in ("text", "result", "args")},
@@ -357,6 +363,7 @@ def parse(
     text: str,
     *,
     server: Callable[[], str] = str,
+    server_of: Callable[[RequestId], str] | None = None,
     now: Callable[[], float] = lambda: FOREVER,
     payload: Payload = lambda _kind, _row: (),
     broken: Callable[[Shown], Iterable[str]] | None = None,
@@ -368,12 +375,13 @@ def parse(
     Args:
         text: the filter.
         server: returns the name of the server.
+        server_of: the same for each request, where several have some.
         now: returns the time.
         payload: returns the texts of whole messages.
         broken: returns the rules that what is beside the requests breaks for a row. It is given for a filter that is not
             being typed: that also searches whole messages for words and expressions.
     """
-    fields = request_fields(server=server, now=now, payload=payload)
+    fields = request_fields(server=server, server_of=server_of, now=now, payload=payload)
     if broken is None:
         elsewhere = {
             each: safe("{}: filters the Log. Press / in that pane.", each) for each in MESSAGE_FIELDS

@@ -23,7 +23,8 @@ class TableLine(NamedTuple):
     """A line of the table at a moment.
 
     ``wide`` asks for longer texts, ``still`` for none that count down; ``loss`` is why the connection was lost, as the bar
-    says it, ``logged_at`` has the times of all log messages. The subject of ``item`` is a request, a later round
+    says it, ``logged_at`` has the times of all log messages. ``server`` is the name of its server
+    if there are several. The subject of ``item`` is a request, a later round
     of one (``item.round_``), a child of one (``item.after``), or a request of the server's.
     """
 
@@ -33,6 +34,7 @@ class TableLine(NamedTuple):
     still: bool = False
     loss: str = ""
     logged_at: Sequence[float] = ()
+    server: str = ""
 
     @property
     def row(self) -> Request | None:
@@ -154,6 +156,10 @@ def _limit(line: TableLine) -> StyledPiece:
     return NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
 
 
+def _server(line: TableLine) -> StyledPiece:
+    return brief(line.server, 40), "muted"
+
+
 # -- the columns -----------------------------------------------------------------------------------------------
 
 _BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
@@ -174,6 +180,13 @@ COLUMNS: Final[Columns[TableLine]] = (
     Column(title=words("Elapsed"), cell=_elapsed, usual=7, right=True, live=True, sort=_BY_ELAPSED),
     Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True, leaves=2, running=True),
 )
+
+WITH_SERVER: Final[Columns[TableLine]] = (
+    *COLUMNS[:2],
+    Column(title=words("Server"), cell=_server, usual=6, most=16, leaves=3),
+    *COLUMNS[2:],
+)
+"""The same where several servers have requests in one table."""
 
 SORTS: Final = (NEWEST, *(column.sort for column in reversed(COLUMNS) if column.sort is not None))
 """The orders of rows, in the order in which a key goes through them."""

@@ -64,7 +64,7 @@ def test_a_dead_session_is_cleared_away_and_a_silent_one_is_named():
     path = next(iter(sockets().values()))
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(os.fspath(path.with_name("dead.sock")))
-    ran = run("ps")
+    ran = run("ps", "--flat")
     said = f"did not answer. Its process {os.getpid()} is very busy, or hangs."
     assert (ran.status, ran.out.splitlines()[1].split(maxsplit=8)) == (
         4,
@@ -91,7 +91,7 @@ os._exit(1)
     with subprocess.Popen([sys.executable, "-c", dies], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "0123\n"
-        ran = run("ps")
+        ran = run("ps", "--flat")
     assert (ran.status, ran.out.splitlines()[1].split()[:6]) == (4, ["0123", *"––––", "silent"])
     assert f"Its process {process.pid} has ended." in ran.out
     assert run("ps").out == "Nothing is in flight.\n"

@@ -1,28 +1,42 @@
-"""The screen of a running session of another process: its recording, followed, with keys that cancel there."""
+"""The screen of running sessions of another process: their recordings, followed, with keys that cancel there."""
 
 from __future__ import annotations
 
+import asyncio
+from typing import Final
+
+from mcp_tui.journal.client_recording import ClientRecording
 from mcp_tui.journal.recording import Recording
-from mcp_tui.live.running import Running
+from mcp_tui.live.running import Running, RunningClient
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
 from mcp_tui.tui.screens.replay import ReplayScreen
-from mcp_tui.tui.sources.attached import Attached
+from mcp_tui.tui.sources.attached import Attached, ClientScene
 from mcp_tui.view.keys import ATTACHED, EVERYWHERE, RECORDING, Key, keys
 from mcp_tui.view.text import brief, safe, words
 
+MORE_SECONDS: Final = 2.0
+"""Seconds between two looks for more sessions of a client."""
+
 
 class AttachScreen(ReplayScreen):
-    """A running session. Leaving it leaves that running; when it ends, its ``recording`` stays to be read."""
+    """A running session, or all of a client. Leaving it leaves them running; when they end, the ``recording`` stays to be
+    read.
+    """
 
     BINDINGS = bindings(ATTACHED)
 
-    def __init__(self, session: Running, recording: Recording) -> None:
-        super().__init__(recording)
-        self.whose = brief(f"{session.whose} ({session.name})", 40)
-        self.cancelling = Cancelling(self, Attached(session, self.recorded, self.show_message), self.table)
-        self._where = session.summary.where
+    def __init__(self, session: Running | RunningClient, recording: Recording) -> None:
+        is_client = isinstance(recording, ClientRecording)
+        super().__init__(recording, scene=ClientScene(recording) if is_client else None)
+        name = session.name if isinstance(session, Running) else f"process {session.pid}"
+        self.whose = brief(f"{session.whose} ({name})", 40)
+        self.attached = Attached(session, self.recorded, self.show_message)
+        self.cancelling = Cancelling(self, self.attached, self.table)
+        self._where = session.where
         self._ended = False
+        if is_client:
+            self.table.name_servers(recording.server_of)
 
     def offered(self) -> list[Key]:
         return keys(ATTACHED, RECORDING, EVERYWHERE)
@@ -32,6 +46,17 @@ class AttachScreen(ReplayScreen):
         self.show_message(
             safe("Attached to {}{}. Leaving keeps it running.", self.whose, where), "muted", seconds=3
         )
+        if isinstance(self.replay, ClientRecording):
+            self.set_interval(MORE_SECONDS, self._look_for_more)
+
+    def _look_for_more(self) -> None:
+        self.app.run_worker(self._add_more(), group="more sessions", exclusive=True, exit_on_error=True)
+
+    async def _add_more(self) -> None:
+        # It waits for other processes.
+        for each in await asyncio.to_thread(self.attached.look_for_more):
+            assert isinstance(self.replay, ClientRecording)
+            self.replay.add(each)
 
     def look(self, *, lists: bool = True) -> None:
         super().look(lists=lists)

@@ -317,7 +317,7 @@ class ReplayScreen(SessionScreen):
     """A recording. It opens at its end, or with a ``speed`` playing from its start.
 
     At the end, it follows what is read and what is appended to the file. With a ``cancel``, the id of a request, it moves to
-    the cancellation of that as soon as it is read.
+    the cancellation of that as soon as it is read. ``scene`` is the scene of the recording, if that is another kind.
     """
 
     BINDINGS = bindings(RECORDING)
@@ -331,9 +331,10 @@ class ReplayScreen(SessionScreen):
         *,
         speed: float | None = None,
         cancel: RequestId | None = None,
+        scene: RecordedScene | None = None,
     ) -> None:
         self.replay = replay
-        self.recorded = RecordedScene(replay)
+        self.recorded = scene or RecordedScene(replay)
         super().__init__(self.recorded)
         self.table.server = self.recorded.server
         self.playback = Playback(self, speed=speed, cancel=cancel)

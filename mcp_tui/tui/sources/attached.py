@@ -1,25 +1,36 @@
-"""A running session of another process: its recording is read, and its control socket is used for what is done."""
+"""Running sessions of other processes: their recordings are read, and their control sockets are used for what is done."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
 
-from mcp_tui.live.running import Running, Unknown, cancel
+from mcp_tui.journal.client_recording import ClientRecording, RecordedSource
+from mcp_tui.journal.files import journal_folder, journals, read_header, server_in
+from mcp_tui.live.running import Running, RunningClient, Unknown, by_client, cancel, sessions
+from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
+from mcp_tui.protocol.messages import Json, as_text
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui.sources.recorded import RecordedScene
-from mcp_tui.view.text import SafeText, brief, safe, words
+from mcp_tui.view.detail import Section, fact_lines
+from mcp_tui.view.server_bar import Link, ServerFacts
+from mcp_tui.view.text import SafeText, brief, join, safe, words
+
+Target = tuple[str, Path, RequestId]
+"""The name and the socket of a session, and the id of a request there."""
 
 
 class Attached:
     """Session and client in one, as far as the keys that cancel need them. ``show_message`` shows what came of a cancel."""
 
     def __init__(
-        self, session: Running, scene: RecordedScene, show_message: Callable[[SafeText], None]
+        self, session: Running | RunningClient, scene: RecordedScene, show_message: Callable[[SafeText], None]
     ) -> None:
         self._session = session
         self._scene = scene
@@ -43,10 +54,15 @@ class Attached:
     def cancellation(self, row: Request) -> Cancellation:
         """Returns how a cancel of this request would leave there."""
         facts = self._scene.facts(self.now())
+        transport, revision = str(facts.transport), str(facts.revision)
+        recording = self._scene.replay
+        if isinstance(recording, ClientRecording) and (source := recording.source_of(row.id)) is not None:
+            transport, revision = source.transport, source.revision
         between = row.state is State.AWAITING_INPUT
         task = row.as_task or bool(row.task_id)
-        revision = REVISIONS.get(facts.revision)
-        return cancellation(revision, facts.transport or "stdio", row.method, task=task, between=between)
+        return cancellation(
+            REVISIONS.get(revision), transport or "stdio", row.method, task=task, between=between
+        )
 
     def cancel(self, id: RequestId, cause: Cause, reason: str) -> CancelOutcome:
         """Asks the session to cancel a request; what came of it is told when it answers."""
@@ -64,18 +80,126 @@ class Attached:
             await self._cancel(id_, reason)
         return len(ids)
 
+    def _target(self, id: RequestId) -> Target | None:
+        """Returns where to cancel a request; ``None`` if its session has ended."""
+        session, recording = self._session, self._scene.replay
+        if isinstance(session, Running) or not isinstance(recording, ClientRecording):
+            assert isinstance(session, Running)
+            return session.name, session.path, id
+        origin = recording.joined.origins.get(str(id))
+        if origin is None:
+            return None
+        source, its_id = origin
+        found = (each for each in session.sessions if each.name == source.name)
+        return next(((each.name, each.path, its_id) for each in found), None)
+
     async def _cancel(self, id_: RequestId, reason: str) -> None:
         # It waits for the other process, which may be stopped or busy: the loop goes on meanwhile.
-        name, path = self._session.name, self._session.path
-        came = await asyncio.to_thread(cancel, name, path, id_, reason)
+        target = self._target(id_)
+        came = None if target is None else await asyncio.to_thread(cancel, *target, reason)
         request = brief(str(id_), 40)
         if came is None:
             self._show_message(words("The session has ended"))
         elif isinstance(came, Unknown):
-            self._show_message(safe("Session {} {}", name, came.why))
+            self._show_message(safe("Session {} {}", came.name, came.why))
         elif came.over:
             self._show_message(safe("Request {} was over already – nothing was sent", request))
         elif came.unknown:
             self._show_message(safe("Request {} is not known there", request))
         elif came.refused or came.unsent:
             self._show_message(safe("Request {}: {}", request, brief(came.refused or came.unsent, 200)))
+
+    def look_for_more(self) -> list[RecordedSource]:
+        """Looks for more sessions of the same client; returns their recordings. It waits for all running sessions."""
+        client, recording = self._session, self._scene.replay
+        if isinstance(client, Running) or not isinstance(recording, ClientRecording):
+            return []
+        now = next((each for each in by_client(sessions()[0]) if each.process == client.process), None)
+        if now is None or {each.name for each in now.sessions} == {each.name for each in client.sessions}:
+            return []
+        self._session = now
+        return sources(now, recording.joined.sources)
+
+
+# -- all sessions of a client ----------------------------------------------------------------------------------
+
+
+def sources(client: RunningClient, known: Sequence[RecordedSource] = ()) -> list[RecordedSource]:
+    """Opens the recordings of a client that are not ``known``: those of running sessions, and of those that have ended.
+
+    What cannot be read is left out.
+    """
+    found: list[RecordedSource] = []
+    opened = {str(each.path) for each in known}
+    began = {_begin(each.header) for each in known}
+
+    def add(name: str, server: str, path: Path) -> None:
+        try:
+            made = RecordedSource(name, server, path)
+        except OSError:
+            return
+        # A recorder that took over for another one has what was open there, too.
+        if str(path) in opened or _begin(made.header) in began:
+            made.file.close()
+            return
+        opened.add(str(path))
+        began.add(_begin(made.header))
+        found.append(made)
+
+    for each in client.sessions:
+        if each.summary.recording:
+            add(each.name, each.summary.server, Path(each.summary.recording))
+    names = {each.name for each in (*known, *found)}
+    for journal in journals(journal_folder()) if client.process[1] else ():
+        header = read_header(journal.paths[0])
+        if (header.get("client_pid"), header.get("client_started")) == client.process:
+            id_ = as_text(header.get("id"))
+            name = next((id_[:length] for length in (4, 6, 8) if id_[:length] not in names), id_)
+            names.add(name)
+            add(name, server_in(journal.name), journal.paths[0])
+    return found
+
+
+def _begin(header: dict[str, Json]) -> tuple[Json, Json]:
+    mono = header.get("mono")
+    return header.get("target"), round(mono, 3) if isinstance(mono, float) else mono
+
+
+NAMED_SERVERS: Final = 4
+"""Servers that the bar names; of more it says the number."""
+
+
+class ClientScene(RecordedScene):
+    """The scene of all sessions of a client."""
+
+    def __init__(self, recording: ClientRecording) -> None:
+        self._recording = recording
+        super().__init__(recording)
+
+    def server(self) -> str:
+        return " ".join(each.server for each in self._recording.joined.sources)
+
+    def _read_connection(self) -> ServerFacts:
+        every = self._recording.joined.sources
+        names = list(dict.fromkeys(each.server for each in every))
+        servers = join([brief(each, 40) for each in names], ", ")
+        if len(names) > NAMED_SERVERS:
+            servers = safe("{:,} servers", len(names))
+        first = self.replay.event(self.replay.table.connection[0]) if self.replay.table.connection else None
+        revisions = {each.revision for each in every} - {""}
+        connected = isinstance(first, ev.Connected) and self.book.position > 0
+        return ServerFacts(
+            link=Link.LOST if self.book.over else Link.CONNECTED if connected else Link.CONNECTING,
+            name=safe("{} → {}", brief(self._recording.name, 60), servers),
+            transport=words("stdio"),
+            revision=brief(revisions.pop(), 20) if len(revisions) == 1 else words(""),
+            detail=words("the client has ended") if self.book.over else words(""),
+            up=first.at if connected and first is not None else None,
+        )
+
+    def overview(self) -> list[Section]:
+        rows = [
+            (brief(each.name, 20), brief(f"{each.server}  {each.path}", 1000))
+            for each in self._recording.joined.sources
+        ]
+        return [Section(words("Sessions"), fact_lines(rows, 8))]

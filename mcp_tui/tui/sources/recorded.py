@@ -210,7 +210,7 @@ class RecordedScene:
         if len(done) == self._listed:
             return
         self._listed = len(done)
-        found: dict[str, list[dict[str, Json]]] = {}
+        found: dict[tuple[str, str], list[dict[str, Json]]] = {}
         for number in done[-_SEARCHED_REQUESTS:]:
             row = self.book.row(number)
             kind = _KIND_OF_LIST.get(row.method)
@@ -221,10 +221,11 @@ class RecordedScene:
             items = as_list(as_object(answered.get("result")).get(LISTS[kind][1]))
             page = [entry for each in items if (entry := as_object(each))]
             first = "cursor" not in as_object(asked.get("params"))
-            found[kind] = [*([] if first else found.get(kind, [])), *page]
+            of = kind, self.replay.server_of(row.id)
+            found[of] = [*([] if first else found.get(of, [])), *page]
         self.catalogue.clear()
-        for kind, entries in found.items():
-            self.catalogue.put(kind, entries)
+        for kind in dict.fromkeys(kind for kind, _ in found):
+            self.catalogue.put(kind, [each for of, page in found.items() if of[0] == kind for each in page])
 
 
 def problems(replay: Recording) -> list[str]:

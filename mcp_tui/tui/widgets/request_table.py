@@ -22,7 +22,7 @@ from mcp_tui.view.keys import REQUESTS, hint, key_of
 from mcp_tui.view.lines import Segments
 from mcp_tui.view.outline import Item, Outline, Rows, row_key
 from mcp_tui.view.rows import counted, empty_state
-from mcp_tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, TableLine
+from mcp_tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, WITH_SERVER, TableLine
 from mcp_tui.view.text import NOTHING, SafeText, clean, join, safe, words
 
 TENTHS_SECONDS: Final = 10.0
@@ -48,6 +48,8 @@ class RowPainter:
         self._measured: set[object] = set()
         self._width = 0
         self._running = True
+        self.server_of: Callable[[RequestId], str] | None = None
+        """Returns the name of the server of a request, if there are several."""
         self.loss = ""
         """Why the connection was lost, as the bar says it: no row repeats it."""
         self.layout: Layout[TableLine] = Layout()
@@ -72,11 +74,12 @@ class RowPainter:
             if known not in self._measured:
                 self._measured.add(known)
                 new.append(self._line(item, now, wide=wide))
-        grown = self._widths.grow(COLUMNS, new)
+        columns = COLUMNS if self.server_of is None else WITH_SERVER
+        grown = self._widths.grow(columns, new)
         if not grown and (width, running) == (self._width, self._running) and self._measured:
             return False
         self._width, self._running = width, running
-        made = self._widths.fit(COLUMNS, width - _GUTTER_CELLS, running=running)
+        made = self._widths.fit(columns, width - _GUTTER_CELLS, running=running)
         moved = made != self.layout
         if moved:
             self.layout = made
@@ -84,7 +87,15 @@ class RowPainter:
         return moved
 
     def _line(self, item: Item, now: float, *, wide: bool, still: bool = False) -> TableLine:
-        return TableLine(item, now, wide, still, self.loss, self._logged_at)
+        server = ""
+        if self.server_of is not None and item.round_ is None:
+            about = (
+                item.row.id
+                if item.row is not None
+                else item.server_request and item.server_request.request_id
+            )
+            server = "" if about is None else self.server_of(about)
+        return TableLine(item, now, wide, still, self.loss, self._logged_at, server)
 
     def header(self) -> Strip:
         """Returns the titles of the columns."""
@@ -175,11 +186,16 @@ class RequestTable(ListCanvas):
         filter = outline.filter
         if wanted is not None:
             self.messages.redacted = self.messages.missing = False
-            filter = parse(wanted, server=self.server, now=self.now, payload=self.messages)
+            of = self._painter.server_of
+            filter = parse(wanted, server=self.server, server_of=of, now=self.now, payload=self.messages)
         shown = outline.show_internal if show_internal is None else show_internal
         outline.refilter(filter, show_internal=shown)
         outline.resort(outline.sort, self.now())
         self.settle(anchor)
+
+    def name_servers(self, server_of: Callable[[RequestId], str]) -> None:
+        """Shows the server of each request in a column of its own."""
+        self._painter.server_of = server_of
 
     def items(self) -> Iterator[Item]:
         """Returns all lines from the top."""
