@@ -591,17 +591,39 @@ def summary(frame: ResponseFrame) -> str:
     """Returns the start of a response's text: the error's message, or the first text of a tool, resource, or prompt.
 
     Of a Python traceback it is the last line, which names the error.
-    An image that is all there is has its type and size: ``image/png 300 × 200``.
+    Several objects are counted: ``25 objects``. Of an image alone it is its type and size: ``image/png 300 × 200``.
     """
     if frame.error is not None:
         return _telling_part(frame.error.message)
     result = as_object(frame.outline)
     for name in ("content", "contents", "messages"):
         if name in result and (blocks := as_list(result[name])):
-            first = as_object(blocks[0])
-            text = first["text"] if "text" in first else as_object(first.get("content")).get("text")
-            return _telling_part(as_text(text)) or (_pictured(first) if len(blocks) == 1 else "")
-    return ""
+            found = [
+                each["text"] if "text" in each else as_object(each.get("content")).get("text")
+                for each in map(as_object, blocks)
+            ]
+            if not frame.raw and (counted := _counted(found)):
+                return counted
+            return _telling_part(as_text(found[0])) or (
+                _pictured(as_object(blocks[0])) if len(blocks) == 1 else ""
+            )
+    value = result.get("structuredContent")
+    return "" if value is None or frame.raw else _counted([text(value)]) or text(value)[:200]
+
+
+def _counted(texts: list[Json]) -> str:
+    """Returns how many objects texts are as JSON, in one array or each alone; empty unless all of them are objects."""
+    start = as_text(texts[0]).lstrip()[:1]
+    if start != "[" and (start != "{" or len(texts) == 1):
+        return ""
+    try:
+        items = [read_json(as_text(each)) for each in texts]
+    except ValueError:
+        return ""
+    if len(items) == 1:
+        items = as_list(items[0])
+    count = len(items) if all(isinstance(each, dict) for each in items) else 0
+    return f"{count:,} object{'' if count == 1 else 's'}" if count else ""
 
 
 def _telling_part(text: str) -> str:

@@ -9,8 +9,8 @@ from typing import Final
 from mcp_tui.client.catalogue import difference
 from mcp_tui.protocol.messages import Json
 from mcp_tui.view.badges import badge
-from mcp_tui.view.comparing import ABSENT, Side, json_differences
-from mcp_tui.view.text import NOTHING, SafeText, brief, compact, join, safe, words
+from mcp_tui.view.comparing import ABSENT, Side, changed_lines, changed_words, json_differences
+from mcp_tui.view.text import NOTHING, SafeText, brief, clean, compact, join, safe, words
 
 ListedEntries = Mapping[str, list[dict[str, Json]]]
 
@@ -18,6 +18,15 @@ SCHEMAS: Final = "inputSchema", "outputSchema"
 
 NAMED_PLACES: Final = 3
 """Places that are named, at most; the rest is counted."""
+
+COUNTED_PLACES: Final = 1000
+"""Places that are counted, at most."""
+
+CHANGED_CHARACTERS: Final = 30
+"""Characters of an old and of a new text."""
+
+AROUND_CHARACTERS: Final = 10
+"""Characters before and behind them."""
 
 
 def list_changes(before: ListedEntries, after: ListedEntries) -> SafeText:
@@ -34,7 +43,8 @@ def _schema_changes(before: list[dict[str, Json]], after: list[dict[str, Json]])
     for each in after:
         name = str(each.get("name"))
         for member in SCHEMAS if name in old else ():
-            places = [*_places(old[name].get(member), each.get(member))]
+            differing = json_differences(old[name].get(member), each.get(member))
+            places = [path or "all of it" for path, *_ in islice(differing, COUNTED_PLACES)]
             if places:
                 yield safe("{} of {}: {}", member, brief(name, 60), _counted(places))
 
@@ -44,18 +54,26 @@ def answer_changes(before: Side, after: Side) -> SafeText:
     old, new = badge(before.row), badge(after.row)
     if old is not new:
         return safe("{} {} (before: {})", new.glyph, new.word, old.word)
-    places = [*_places(before.answer, after.answer)]
-    if not places:
+    found = [*islice(json_differences(before.answer, after.answer), COUNTED_PLACES)]
+    if not found:
         return words("same answer")
-    _, *values = next(json_differences(before.answer, after.answer))
-    was, now = (words("nothing") if each is ABSENT else brief(" ".join(compact(each)), 60) for each in values)
-    others = safe("; also {}", _counted(places[1:])) if len(places) > 1 else NOTHING
-    return safe("answer: {} {} → {}{}", brief(places[0], 60), was, now, others)
-
-
-def _places(before: Json, after: Json) -> Iterator[str]:
-    """Yields the places where two values differ."""
-    yield from (path or "all of it" for path, _, _ in islice(json_differences(before, after), 1000))
+    path, *values = found[0]
+    where = [brief(path, 60)]
+    was, now = (NOTHING if each is ABSENT else clean(" ".join(compact(each))) for each in values)
+    if isinstance(values[0], str) and isinstance(values[1], str):
+        start, *both, end = changed_lines(*values)
+        count = max(map(len, both))
+        if start + count + end > 1:
+            where.append(safe("line {:,}" if count == 1 else "lines {:,} to {:,}", start + 1, start + count))
+        was, now = (clean(lines[0]) if lines else NOTHING for lines in both)
+    head, *words_, tail = changed_words(was, now, AROUND_CHARACTERS)
+    said = safe("{} → {}", *(brief(each or "nothing", CHANGED_CHARACTERS) for each in words_))
+    if head or tail:
+        said = safe("{}[{}]{}", head, said, tail)
+    others = (
+        safe("; also {}", _counted([path or "all of it" for path, *_ in found[1:]])) if found[1:] else NOTHING
+    )
+    return safe("answer: {}{}", join((*where, said), " "), others)
 
 
 def _counted(places: list[str]) -> SafeText:

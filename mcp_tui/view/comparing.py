@@ -1,4 +1,4 @@
-"""What two requests have in common and where they differ: JSON member by member, text word by word."""
+"""What two requests have in common and where they differ: JSON member by member, text line by line and word by word."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import islice, starmap
+from itertools import chain, islice, starmap, takewhile
 from typing import Final, cast
 
+from mcp_tui.client.results import Part, PartKind, parts
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.messages import Json, as_object, read_json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view import durations
 from mcp_tui.view.badges import badge
-from mcp_tui.view.detail import Section, fact, plain
+from mcp_tui.view.detail import SHOWN_MEMBERS, Section, distinct_parts, fact
 from mcp_tui.view.lines import Line, line
 from mcp_tui.view.rows import request
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
@@ -28,6 +29,9 @@ ITEMS_MOST: Final = 2000
 
 COMPARED_CHARACTERS: Final = 400
 """Characters of a line that is compared word by word: aligning takes the square of their number."""
+
+EQUAL_CHARACTERS: Final = 60
+"""Characters before the first difference, and behind the last one, that a long line keeps."""
 
 COMPARED_LEVELS: Final = 100
 """Levels of JSON that are compared member by member."""
@@ -53,16 +57,36 @@ class Side:
 
     @property
     def answer(self) -> Json:
-        """Its answer, or else what came late: a text that is JSON as what it says."""
+        """Its answer, or else what came late: its only part, a text that is JSON as what it says; else all of it."""
         late = cast("list[Json]", self.messages.get("late, ignored") or [None])
-        answer = cast("Json", self.messages.get("response", late[-1]))
-        if answer is None:
+        message = cast("Json", self.messages.get("response", late[-1]))
+        if message is None:
             return None
-        text = plain(answer)
+        members = as_object(message)
+        if "result" not in members:
+            return members.get("error", message)
+        found = distinct_parts(parts(members["result"])[:-1])
+        result = as_object(members["result"])
+        rest = {name: value for name, value in result.items() if name not in SHOWN_MEMBERS}
+        contents = [_content(part) for part in found if part.sort is not PartKind.STRUCTURED]
+        structured = [part.value for part in found if part.sort is PartKind.STRUCTURED]
+        if len(found) == 1 and not rest:
+            return (contents or structured)[0]
+        rest |= {"content": contents} if contents else {}
+        return rest | ({"structuredContent": structured[0]} if structured else {})
+
+
+def _content(part: Part) -> Json:
+    """Returns a part as JSON: its value, its text or what that says, or its members."""
+    if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
+        return part.value
+    if part.sort is PartKind.TEXT and not part.role and not part.uri:
         try:
-            return read_json(text)
+            return read_json(part.text)
         except ValueError:
-            return text
+            return part.text
+    members = ("role", "text", "mime", "data", "uri", "name")
+    return {name: value for name in members if (value := getattr(part, name))}
 
 
 def comparison(before: Side, after: Side, now: float) -> list[Section]:
@@ -115,33 +139,73 @@ def _compared(before: Json, after: Json) -> Iterator[Line]:
         which = found.get((before is None, after is None), "only the first")
         yield line((safe("{} has one", which), "muted"))
         return
-    if isinstance(before, str) and isinstance(after, str):
-        lines = text_differences(before, after) if before != after else iter(())
-    else:
-        lines = starmap(_difference, json_differences(before, after))
+    lines = chain.from_iterable(starmap(_difference, json_differences(before, after)))
     shown = [*islice(lines, DIFFERENCE_LINES)]
     yield from shown or [line((words("the same"), "success"))]
     if next(lines, None) is not None:
         yield line((safe("… more than {:,} lines differ", DIFFERENCE_LINES), "muted"))
 
 
-def _difference(path: str, old: Json, new: Json) -> Line:
-    where = brief(path or "all of it", 200)
+def _difference(path: str, old: Json, new: Json) -> Iterator[Line]:
+    where = safe("{}  ", brief(path or "all of it", 200))
+    texts = isinstance(old, str) and isinstance(new, str)
     if old is ABSENT:
-        return line((words("+ "), "success"), (safe("{}  ", where), "json-name"), (_value(new), "success"))
-    if new is ABSENT:
-        return line((words("− "), "error"), (safe("{}  ", where), "json-name"), (_value(old), "error"))
-    return line(
-        (words("  "), ""),
-        (safe("{}  ", where), "json-name"),
-        (_value(old), "error"),
-        (words(" → "), "muted"),
-        (_value(new), "success"),
-    )
+        yield line((words("+ "), "success"), (where, "json-name"), (_value(new), "success"))
+    elif new is ABSENT:
+        yield line((words("− "), "error"), (where, "json-name"), (_value(old), "error"))
+    elif texts and (not path or "\n" in f"{old}{new}" or len(old) + len(new) > EQUAL_CHARACTERS):
+        if path:
+            yield line((words("  "), ""), (where, "json-name"))
+        yield from text_differences(old, new)
+    else:
+        was, now = map(clean, _around(_json(old), _json(new)))
+        both = (was, "error"), (words(" → "), "muted"), (now, "success")
+        yield line((words("  "), ""), (where, "json-name"), *both)
 
 
 def _value(value: Json) -> SafeText:
-    return brief(json.dumps(value, ensure_ascii=False), 300)
+    return brief(_json(value), 300)
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _around(before: str, after: str, most: int = 300) -> tuple[str, str]:
+    """Returns two different lines from a little before their first difference to a little behind their last.
+
+    Of what is between, ``most`` characters are kept.
+    """
+    head, old, new, tail = changed_words(before, after, EQUAL_CHARACTERS)
+    old, new = (f"{head}{each[:most]}{'…' if len(each) > most else tail}" for each in (old, new))
+    return old, new
+
+
+def changed_words(before: str, after: str, around: int) -> tuple[str, str, str, str]:
+    """Returns what is before the first difference of two lines, the words of each that differ, and what is behind the last.
+
+    Of what is before and behind, ``around`` characters are kept.
+    """
+    same = _whole_words(before, _alike(before, after))
+    back, back_after = before[same:][::-1], after[same:][::-1]
+    alike = _whole_words(back, _alike(back, back_after))
+    head, tail = before[:same], before[len(before) - alike :]
+    old, new = (each[same : len(each) - alike] for each in (before, after))
+    if same > around:
+        head = f"…{head[-around:].partition(' ')[2] or head[-around:]}"
+    if alike > around:
+        tail = f"{tail[:around].rpartition(' ')[0] or tail[:around]}…"
+    return head, old, new, tail
+
+
+def _whole_words(text: str, end: int) -> int:
+    """Returns the end of the last whole word before ``end``, if it is near."""
+    space = text.rfind(" ", max(0, end - _WORD_CHARACTERS), end) + 1
+    return space or (end if end > _WORD_CHARACTERS else 0)
+
+
+_WORD_CHARACTERS: Final = 20
+"""Characters of a word, about: a longer one is cut."""
 
 
 def json_differences(before: Json, after: Json, path: str = "", depth: int = 0) -> Iterator[Difference]:
@@ -195,28 +259,44 @@ def _unequal(before: Sequence[Json], after: Sequence[Json]) -> Iterator[tuple[in
 
 def text_differences(before: str, after: str) -> Iterator[Line]:
     """Yields the lines that differ, with the words that do; equal lines are counted."""
-    old_lines, new_lines = before.splitlines(), after.splitlines()
-    if max(len(old_lines), len(new_lines)) > ITEMS_MOST:
-        yield line(
-            (
-                safe(
-                    "they differ; {:,} and {:,} lines are too many to align", len(old_lines), len(new_lines)
-                ),
-                "muted",
-            )
-        )
-        return
-    matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
-    for tag, old, old_stop, new, new_stop in matcher.get_opcodes():
+    start, old, new, end = changed_lines(before, after)
+    yield from _equal(start)
+    if max(len(old), len(new)) > ITEMS_MOST:
+        said = "they differ from line {:,} on; {:,} and {:,} lines are too many to align"
+        yield line((safe(said, start + 1, len(old), len(new)), "muted"))
+        old, new = old[:1], new[:1]
+    for tag, first, stop, new_first, new_stop in SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
         if tag == "equal":
-            count = old_stop - old
-            yield line((safe("  … {:,} equal {}", count, "line" if count == 1 else "lines"), "muted"))
+            yield from _equal(stop - first)
             continue
-        pairs = min(old_stop - old, new_stop - new)
+        pairs = min(stop - first, new_stop - new_first)
         for at in range(pairs):
-            yield from _words(old_lines[old + at], new_lines[new + at])
-        yield from map(_removed, old_lines[old + pairs : old_stop])
-        yield from map(_added, new_lines[new + pairs : new_stop])
+            yield from _words(old[first + at], new[new_first + at])
+        yield from map(_removed, old[first + pairs : stop])
+        yield from map(_added, new[new_first + pairs : new_stop])
+    yield from _equal(end)
+
+
+def changed_lines(before: str, after: str) -> tuple[int, list[str], list[str], int]:
+    """Returns the lines of both texts between those that begin and end both, and the numbers of these."""
+    if before.endswith("\n") and after.endswith("\n"):
+        before, after = before[:-1], after[:-1]
+    old, new = before.split("\n"), after.split("\n")
+    start = _alike(old, new)
+    end = _alike(old[start:][::-1], new[start:][::-1])
+    return start, old[start : len(old) - end], new[start : len(new) - end], end
+
+
+def _alike(before: Sequence[str], after: Sequence[str]) -> int:
+    """Returns the number of characters, or of lines, with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+
+
+def _equal(count: int) -> Iterator[Line]:
+    if count:
+        yield line((safe("  … {:,} equal {}", count, "line" if count == 1 else "lines"), "muted"))
 
 
 def _removed(text: str) -> Line:
@@ -229,6 +309,8 @@ def _added(text: str) -> Line:
 
 def _words(before: str, after: str) -> Iterator[Line]:
     """Yields two lines with the words that differ in a tone of their own."""
+    if max(len(before), len(after)) > COMPARED_CHARACTERS:
+        before, after = _around(before, after, most=2000)
     if max(len(before), len(after)) > COMPARED_CHARACTERS:
         yield from (_removed(before), _added(after))
         return

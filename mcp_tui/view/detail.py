@@ -335,7 +335,7 @@ _LISTED_PARTS: Final = 100
 ANSWER_CHARACTERS: Final = 65_536
 """Characters of all texts of an answer that are shown."""
 
-_SHOWN_MEMBERS: Final = frozenset(
+SHOWN_MEMBERS: Final = frozenset(
     {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
 )
 """Members of a result that are shown as parts, or not at all, instead of as JSON."""
@@ -352,14 +352,14 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
         more = {name: value for name, value in members.items() if name != "message" or not said}
         lines = texts(paragraphs(said), "error") if said else []
         return [Section(_ERROR_TITLE, [*lines, *texts(compact(more if members else response))])]
-    found = structured_first(parts(response)[:-1])
+    found = distinct_parts(parts(response)[:-1])
     sections = part_sections(found)
     if broken:
         lines = texts((brief(str(each), 400) for each in broken[:20]), "error")
         sections.append(Section(words("Does not match the output schema"), lines))
     rest: Json = response
     if isinstance(response, dict):
-        known = _SHOWN_MEMBERS if found else {"resultType"}
+        known = SHOWN_MEMBERS if found else {"resultType"}
         rest = {
             name: value for name, value in as_object(response).items() if name not in known or _odd(value)
         }
@@ -369,25 +369,35 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
     return sections
 
 
-def structured_first(found: Sequence[Part]) -> list[Part]:
-    """Returns parts with the structured content first, without texts that only repeat it for older clients."""
+def distinct_parts(found: Sequence[Part]) -> list[Part]:
+    """Returns parts without copies: the structured content comes last, and without texts that only repeat it.
+
+    Many servers wrap what they return as ``{"result": …}``: it is shown unwrapped, or as text if it is one.
+    """
     structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
     if structured is None:
         return list(found)
-    others = (part for part in found if part is not structured and not _repeats(part, structured.value))
-    return [structured, *others]
+    others = [part for part in found if part is not structured]
+    texts = [part.text for part in others if part.sort is PartKind.TEXT]
+    members = as_object(structured.value)
+    inner = members["result"] if members.keys() == {"result"} else None
+    if texts and inner in ("\n".join(texts), texts[0], texts):
+        return others
+    for value in (structured.value, inner)[: 1 + ("result" in members)]:
+        told = [part for part in others if part.sort is not PartKind.TEXT or not _says(part.text, value)]
+        if len(told) < len(others):
+            return [*told, replace(structured, value=value)]
+    items = cast("list[Json]", inner) if isinstance(inner, list) else []
+    if len(items) == len(texts) > 1 and all(map(_says, texts, items)):
+        others = [part for part in others if part.sort is not PartKind.TEXT]
+        return [*others, replace(structured, value=inner)]
+    return [*others, structured]
 
 
-def _repeats(part: Part, structured: Json) -> bool:
-    """Returns whether a text is just the structured content as JSON."""
-    if (
-        part.sort is not PartKind.TEXT
-        or part.text.lstrip()[:1] not in ("{", "[")
-        or len(part.text) > ANSWER_CHARACTERS
-    ):
-        return False
+def _says(text: str, value: Json) -> bool:
+    """Returns whether a text is just a value as JSON."""
     try:
-        return read_json(part.text) == structured
+        return read_json(text) == value
     except ValueError:
         return False
 
@@ -458,7 +468,7 @@ def plain(message: Json) -> str:
     members = as_object(message)
     if "result" not in members:
         return messages.text(members.get("error", message), indented=True)
-    found = parts(members["result"])
+    found = distinct_parts(parts(members["result"]))
     if structured := [part for part in found if part.sort is PartKind.STRUCTURED]:
         return messages.text(structured[0].value, indented=True)
     texts = [part.text for part in found if part.sort is PartKind.TEXT]

@@ -223,24 +223,27 @@ def _completed(row: Request, *, wide: bool) -> SafeText:
 
 
 def first_line(text: str) -> SafeText:
-    """Returns the first line of a text that is not blank, with ``…`` if there are more; JSON as one line.
+    """Returns the first line of a text that is not blank, with ``…`` if there is more; JSON as one line.
 
-    Of Markdown that begins with a heading or with marks it is the first sentence, without marks.
+    Of prose it is the first sentence: of a line that is long, or Markdown that begins with a heading or with marks.
     """
     lines = [each.strip() for each in text.strip().splitlines()]
     if text.lstrip()[:1] in ("{", "["):
         lines = [" ".join(lines)]
-    elif lines and (lines[0].startswith("#") or "**" in lines[0]):
+    elif lines and (lines[0].startswith("#") or "**" in lines[0] or len(lines[0]) > _LONG_LINE):
         said = next((each for each in lines if each and not each.startswith(_NO_SENTENCE)), lines[0])
-        lines = [_SENTENCE_END.split(_MARKDOWN_MARKS.sub("", said), maxsplit=1)[0], *lines[1:]]
+        lines = [*_SENTENCE_END.split(_MARKDOWN_MARKS.sub("", said), maxsplit=1), *lines[1:]]
     return safe("{}{}", brief(lines[0]), " …" if any(lines[1:]) else "") if lines else NOTHING
 
+
+_LONG_LINE: Final = 60
+"""Characters of a line above which only its first sentence is shown."""
 
 _NO_SENTENCE: Final = ("#", "```", "~~~", "---", "|")
 """What lines of Markdown begin with that hold no sentence."""
 
 _MARKDOWN_MARKS: Final = late(r"^(#{1,6}|>|[-*+])\s+|\*\*|`")
-_SENTENCE_END: Final = late(r"(?<=[.!?])\s")
+_SENTENCE_END: Final = late(r"(?<=\w\w\w[.!?])\s+(?=[^a-z])|(?<=[。！？])")
 
 
 def failure(row: Request) -> SafeText:

@@ -56,7 +56,7 @@ def test_a_changed_server_is_restarted_repeated_and_compared(
     server.write_text("raise SystemExit(3)")
     terminal.see("server.py changed, and the server does not start. The next change tries again.")
     server.write_text(changed)
-    terminal.see("same lists · same answer")
+    terminal.see("same answer · ", ": same lists")
     terminal.press("\x11")
     assert terminal.ended() == 0
 

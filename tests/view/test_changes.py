@@ -36,6 +36,13 @@ def side(answer: Any, *, is_error: bool = False) -> Side:
         ({"n": 1}, {"n": 1}, "same answer"),
         ({"n": 1}, {"n": "\x1b"}, 'answer: n 1 → "\\u001b"'),
         ({}, dict.fromkeys("abcde", 0), "answer: a nothing → 0; also b, c, d and 1 more"),
+        ("a\nsix cats\nb\n", "a\nsix dogs\nb\n", "answer: line 2 six [cats → dogs]"),
+        ("a\nb", "a\nnew\nnewer\nb", "answer: lines 2 to 3 nothing → new"),
+        (
+            {"page": "a\n" * 200 + "x " * 200 + "one. " + "x " * 100, "n": 1},
+            {"page": "a\n" * 200 + "x " * 200 + "two. " + "x " * 100, "n": 2},
+            "answer: page line 201 …x x x x [one. → two.] x x x x…; also n",
+        ),
     ],
 )
 def test_an_answer_says_where_it_differs(before: Any, after: Any, said: str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import pytest
 from hypothesis import given
@@ -68,6 +69,59 @@ def test_text_differs_word_by_word():
         "+ more",
     ]
     assert [text for text, tone in lines[1].segments if tone == "error"] == ["− ", "cats"]
+
+
+def result(content: Json, **more: Json) -> Side:
+    return Side(row(started()), {"request": {}, "response": {"result": {"content": content, **more}}})
+
+
+def page(word: str) -> str:
+    return "Same.\n" * 120 + f"Never return {word} times, {'on and ' * 90}end.\n" + "Same.\n" * 80
+
+
+def said(before: Side, after: Side) -> list[str]:
+    return [each.text for each in comparison(before, after, 9.0)[2].lines]
+
+
+def text(*texts: str) -> Json:
+    return [{"type": "text", "text": each} for each in texts]
+
+
+def test_of_a_changed_text_only_the_changed_lines_are_shown_wherever_it_is():
+    pages = page("one"), page("two")
+    wanted = [
+        "  … 120 equal lines",
+        "− Never return one times, on and on and on and on and on and on and on and on…",
+        "+ Never return two times, on and on and on and on and on and on and on and on…",
+        "  … 80 equal lines",
+    ]
+    assert said(*(result(text(each), structuredContent={"result": each}) for each in pages)) == wanted
+    assert said(*(result(text(each)) for each in pages)) == wanted
+    inside = said(*(result([], structuredContent={"n": 1, "pages": ["", each]}) for each in pages))
+    assert inside == ["  pages[1]  ", *wanted]
+    as_json = said(*(result(text(json.dumps({"page": each}))) for each in pages))
+    assert as_json == ["  page  ", *wanted]
+
+
+def test_a_value_is_not_cut_before_its_first_difference():
+    before, after = ("x" * 5000 + each for each in ("one", "two"))
+    shown = said(result([], structuredContent=before), result([], structuredContent=after))
+    assert shown == [f"− …{'x' * 60}one", f"+ …{'x' * 60}two"]
+    deep: list[Json] = [before, after]
+    for _ in range(120):
+        deep = [[each] for each in deep]
+    (shown,) = said(*(result([], structuredContent=each) for each in deep))
+    assert "one" in shown
+    assert "two" in shown
+
+
+def test_what_no_text_and_no_structured_content_says_is_compared_too():
+    image: Json = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
+    other: Json = {"type": "image", "mimeType": "image/png", "data": "AAAB"}
+    assert said(result([image]), result([other])) == ['  data  "AAAA" → "AAAB"']
+    both = [result(text(f"Run {each}"), structuredContent={"n": 1}) for each in "12"]
+    assert said(*both) == ['  content[0]  "Run 1" → "Run 2"']
+    assert said(result(text("a\n")), result(text("a"))) == ["  … 1 equal line", "− "]
 
 
 def answered(id: int, rows: int) -> Side:

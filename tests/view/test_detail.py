@@ -14,10 +14,12 @@ from mcp_tui.view.detail import (
     history,
     late_sections,
     params_sections,
+    plain,
     sections,
     server_request_sections,
 )
 from mcp_tui.view.text import words
+from tests.cases import cases
 from tests.protocol.test_pixels import PNG
 from tests.tui.making import called, cancelled, completed, late, progress, row, started
 
@@ -188,11 +190,32 @@ def test_the_text_of_a_result_is_shown_as_a_person_reads_it():
     assert titles(answer_sections(None)) == titles(answer_sections({"tools": []})) == ["Result"]
 
 
-def test_structured_content_comes_first_and_its_copy_as_text_is_left_out():
+def test_structured_content_comes_last_and_its_copy_as_text_is_left_out():
     content: Json = [{"type": "text", "text": '{"n": 1}'}, {"type": "text", "text": "one row"}]
     found = answer_sections({"content": content, "structuredContent": {"n": 1}})
-    assert titles(found) == ["Structured content", "Text"]
-    assert [lines(section) for section in found] == [["▾ { 1 }", '    "n": 1'], ["one row"]]
+    assert titles(found) == ["Text", "Structured content"]
+    assert [lines(section) for section in found] == [["one row"], ["▾ { 1 }", '    "n": 1']]
+
+
+@cases(
+    ("texts", "wrapped", "shown"),
+    [
+        (["one\ntwo"], "one\ntwo", ["one", "two"]),
+        (["one", "two"], ["one", "two"], ["one", "two"]),
+        (["one", "two"], "one\ntwo", ["one", "two"]),
+        (["[1, 2]"], [1, 2], ["▾ [ 2 ]", "    0: 1", "    1: 2"]),
+        (['{"a": 1}', '{"a": 2}'], [{"a": 1}, {"a": 2}], ["▾ [ 2 ]", "    a", "  ▸ 1", "  ▸ 2"]),
+        (["5"], 5, ["  5"]),
+    ],
+)
+def test_what_a_server_wraps_and_repeats_as_text_is_shown_once(
+    texts: list[str], wrapped: Json, shown: list[str]
+):
+    content: list[Json] = [{"type": "text", "text": text} for text in texts]
+    result: Json = {"content": content, "structuredContent": {"result": wrapped}}
+    (section,) = answer_sections(result)
+    assert lines(section) == shown
+    assert "result" not in plain({"result": result})
 
 
 def test_a_text_that_is_json_or_markdown_is_shown_as_what_it_is():

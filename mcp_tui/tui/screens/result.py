@@ -17,7 +17,7 @@ from mcp_tui.tui.screens.dialog import Dialog, Hint, place
 from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.view import durations
-from mcp_tui.view.detail import data_words, label, part_page, plain, structured_first
+from mcp_tui.view.detail import data_words, distinct_parts, label, part_page, plain
 from mcp_tui.view.keys import RESULT, hint, key_of
 from mcp_tui.view.markdown import is_markdown
 from mcp_tui.view.pages import JsonPage, Page, PartsPage, TextPage
@@ -251,7 +251,7 @@ def _paged(raw: bytes, cells: int) -> tuple[list[Part], PartsPage]:
         found = [Part(PartKind.TEXT, text=message)]
     elif "result" in members:
         *others, whole = parts(members["result"])
-        found = [*structured_first(others), whole]
+        found = [*distinct_parts(others), whole]
     else:
         found = [Part(PartKind.WHOLE, value=members.get("error", message))]
     pages: list[tuple[SafeText, Page]] = []

@@ -203,7 +203,7 @@ class Watching:
         else:
             sides = (Side(each, self._payloads.export(each, most=COPIED_BYTES)) for each in (before, row))
             said = answer_changes(*sides)
-        self._show_message(join((self._said, said), " · "), "accent")
+        self._show_message(join((said, self._said), " · "), "accent")  # what a narrow line has to show first
 
     def _show_message(self, text: SafeText, tone: str) -> None:
         self._session.client.note(text)
