@@ -41,7 +41,7 @@ def every(given: Words) -> list[Journal]:
         raise Failure(f"{given.name} takes no server. Give the start of a session's name, a file, or last.")
     if getattr(given.options, "client", None) is not None:
         return of_client(given)
-    return list({each.name: each for each in map(_find, given.words)}.values())
+    return list({each.name: each for each in map(find, given.words)}.values())
 
 
 def of_client(given: Words) -> list[Journal]:
@@ -78,7 +78,7 @@ def with_folders(given: Words) -> list[Journal]:
     found: dict[str, Journal] = {}
     for named in given.words:
         folder = Path(named).expanduser()
-        some = _within(folder) if named != "last" and folder.is_dir() else [_find(named)]
+        some = _within(folder) if named != "last" and folder.is_dir() else [find(named)]
         found |= {str(each.paths[0].absolute()): each for each in some}
     return list(found.values())
 
@@ -106,7 +106,13 @@ def elsewhere() -> list[Journal]:
     return found
 
 
-def _find(named: str) -> Journal:
+def find(named: str) -> Journal:
+    """Returns the session of this name: the start of a journal's name, that of a running session, ``last``, or a path.
+
+    Raises:
+        Failure: there is no such session, or the name could mean several.
+        RecordingError: the folder of journals cannot be read.
+    """
     path = Path(named).expanduser()
     if path.name != named or path.suffix == ".jsonl":
         try:

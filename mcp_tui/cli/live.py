@@ -84,20 +84,21 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
     """Returns each request in flight for JSON, and each session without a readable answer as one without an id."""
     rows: list[dict[str, Any]] = []
     for each in running:
-        told = each.summary
-        of = {name: getattr(told, name) for name in SHOWN_OF_SESSION} | {
-            "client_folder": told.client_folder or None
-        }
-        rows += [
-            {"session": each.name, **of, **row._asdict(), "message": row.message or None}
-            for row in told.requests
-        ]
+        rows += [request_row(each, row) for row in each.summary.requests]
     members = (*SHOWN_OF_SESSION, *InFlight._fields)
     for each in unknown:
         rows.append(
             {"session": each.name, **dict.fromkeys(members), "state": each.problem.value, "detail": each.why}
         )
     return rows
+
+
+def request_row(session: Running, row: InFlight) -> dict[str, Any]:
+    """Returns a request in flight for JSON."""
+    told = session.summary
+    of = {name: getattr(told, name) for name in SHOWN_OF_SESSION}
+    of["client_folder"] = told.client_folder or None
+    return {"session": session.name, **of, **row._asdict(), "message": row.message or None}
 
 
 def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
@@ -225,10 +226,20 @@ def socket_of(start: str) -> tuple[str, Path]:
 def _cancel(given: Words) -> int:
     if len(given.words) != 1 or "/" not in given.words[0]:
         raise Failure("Name one request as SESSION/ID. mcp-tui ps lists them.")
-    start, _, id_ = given.words[0].partition("/")
+    out(cancel_request(given.words[0], given.options.reason or ""))
+    return Exit.COMPLETED
+
+
+def cancel_request(named: str, reason: str) -> str:
+    """Cancels the request SESSION/ID in a running session; returns what was done, as a sentence.
+
+    Raises:
+        Failure: there is none, it is over, or no signal left.
+    """
+    start, _, id_ = named.partition("/")
     wanted, exact = _wanted(id_)
     name, path = socket_of(start)
-    came = cancel(name, path, wanted, given.options.reason or "", exact=exact)
+    came = cancel(name, path, wanted, reason, exact=exact)
     request = f"{name}/{brief(id_, 200)}"  # a script may have it from a client
     if came is None:
         raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
@@ -253,8 +264,7 @@ def _cancel(given: Words) -> int:
             "It may still leave." if came.unsent.startswith(NOT_YET) else "The server may still work on it."
         )
         raise Failure(f"{said}, but the cancel was {came.unsent}. {then}", Exit.TIMED_OUT)
-    out(f"Cancelled {request}.")
-    return Exit.COMPLETED
+    return f"Cancelled {request}."
 
 
 def wanted(start: str | None) -> Running | RunningClient:

@@ -376,6 +376,7 @@ _ACCESS: Final = (
     ),
 )
 
+_SERVE: Final = _own(Option("--allow-cancel", "", "offer a tool that cancels requests of other clients"))
 _DEMO_OPTIONS: Final = _own(
     Option("--http", "PORT", "serve http://127.0.0.1:PORT/mcp instead of stdio", type=whole),
     *_ACCESS,
@@ -549,6 +550,9 @@ COMMANDS: Final = {
     ),
     "mock": _silent(
         "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)
+    ),
+    "serve": _silent(
+        "serve", "run an MCP server that shows an agent what is in flight on this machine", "", (_SERVE,)
     ),
     "demo": _silent("demo", "run the demo server", groups=(_DEMO_OPTIONS,)),
 }

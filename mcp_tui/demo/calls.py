@@ -133,7 +133,7 @@ class Call:
         await self._control.step(self.tool)
         self._reached = deadline
 
-    async def wait(self, awaited: Coroutine[Any, Any, object] | asyncio.Future[Object]) -> bool:
+    async def wait(self, awaited: Coroutine[Any, Any, object] | asyncio.Future[Any]) -> bool:
         """Waits for `awaited` or a cancel. Returns whether the call was cancelled."""
         async with asyncio.TaskGroup() as group:
             cancelled = group.create_task(self.cancelled.wait())

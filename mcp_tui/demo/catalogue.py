@@ -85,7 +85,7 @@ _UNTIL: Final = {"execution": frames.CORE_TASKS}
 """Those that a later revision took away again, and the last that has them."""
 
 
-def _as_of(item: Object, revision: str) -> Object:
+def as_of(item: Object, revision: str) -> Object:
     """Returns `item` without the fields that `revision` does not define."""
     known = {
         field: value
@@ -93,7 +93,7 @@ def _as_of(item: Object, revision: str) -> Object:
         if _SINCE.get(field, "") <= revision <= _UNTIL.get(field, frames.MODERN)
     }
     if "arguments" in known:
-        known["arguments"] = [_as_of(argument, revision) for argument in known["arguments"]]
+        known["arguments"] = [as_of(argument, revision) for argument in known["arguments"]]
     return known
 
 
@@ -122,7 +122,7 @@ def listing(method: str, params: Object, revision: str) -> Object | None:
     if params.get("cursor") is not None:
         raise frames.bad_params("unknown cursor")
     field, items = _LIST_ANSWERS[method]
-    return cacheable({field: [_as_of(item, revision) for item in items]}, revision)
+    return cacheable({field: [as_of(item, revision) for item in items]}, revision)
 
 
 def read(params: Object, revision: str) -> Object:

@@ -16,6 +16,7 @@ from mcp_tui.protocol.error_codes import (
     UNSUPPORTED_VERSION,
 )
 from mcp_tui.protocol.json_values import as_object, is_request_id, object_or_none
+from mcp_tui.protocol.revisions import META_SERVER_INFO
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId
 from mcp_tui.protocol.values import frozen
 
@@ -204,5 +205,5 @@ def complete(result: Object, revision: str) -> Object:
     """Returns `result` with the members that 2026-07-28 requires: the type (default ``complete``) and the server."""
     if revision < MODERN:
         return result
-    meta: Object = {**result.get("_meta", {}), "io.modelcontextprotocol/serverInfo": server_info(revision)}
+    meta: Object = {META_SERVER_INFO: server_info(revision), **result.get("_meta", {})}
     return {"resultType": "complete", **result, "_meta": meta}

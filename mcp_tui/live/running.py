@@ -114,6 +114,21 @@ def clients_named(running: Collection[Running], wanted: str) -> list[RunningClie
     ]
 
 
+def ancestors() -> set[int]:
+    """Returns the processes above this one; the parent alone where there is no ``/proc``."""
+    found: set[int] = set()
+    process = os.getppid()
+    while process > 1 and process not in found:
+        found.add(process)
+        try:
+            process = int(
+                Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[1]
+            )
+        except OSError:
+            break
+    return found
+
+
 def cancel(
     name: str, path: Path, id: int | str, reason: str, *, exact: bool = True
 ) -> CancelAnswer | Unknown | None:
