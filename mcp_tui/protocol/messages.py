@@ -662,6 +662,12 @@ def result(id: RequestId, value: Json) -> dict[str, Json]:
     return {"jsonrpc": "2.0", "id": id, "result": value}
 
 
+def tool_error(text: str, meta: dict[str, Json], *, modern: bool) -> dict[str, Json]:
+    """Returns the result of a tool that failed, with a sentence for the model; ``modern`` of 2026-07-28."""
+    complete: dict[str, Json] = {"resultType": "complete"} if modern else {}
+    return {**complete, "content": [{"type": "text", "text": text}], "isError": True, "_meta": meta}
+
+
 def error(id: RequestId, code: int, message: str, data: Json = None) -> dict[str, Json]:
     """Returns an error response, with ``data`` unless that is ``None``."""
     more = {} if data is None else {"data": data}

@@ -45,10 +45,13 @@ ASKED_OF_PERSONS: Final = {
 """The requests of the server's that a person may have to answer, by the capability of the client that permits them."""
 
 TIMED_OUT_ERROR: Final = -32001
-"""The error that a client is told when a limit of the tap ran out, as the TypeScript SDK names its own."""
+"""The error that a client is told when a limit of the tap ended a request other than a call."""
 
 CANCELLED_ERROR: Final = -32800
-"""The error that a client is told when a person cancelled its request."""
+"""The same when a person cancelled it."""
+
+ENDED_BY_TAP: Final = "mcp-tui/ended"
+"""The member of a result's ``_meta`` that says that the tap answered a call, and why."""
 
 PROTOCOL_FIELDS: Final = frozenset({META_PROTOCOL_VERSION, META_CLIENT_INFO, META_CAPABILITIES})
 """What a message of the tap's own takes from the client (basic, 2026-07-28, "Per-request protocol fields")."""
@@ -86,7 +89,7 @@ class Observer:
 
     They are not for what no client may cancel, nor for subscriptions, which last as long as they are wanted.
 
-    ``client`` is its name and version, ``server`` the name of the server; empty until they said so.
+    ``server`` is the name of the server, empty until it said so.
     """
 
     def __init__(self, ledger: Ledger, limits: ev.Limits = UNLIMITED) -> None:
@@ -305,9 +308,10 @@ class Observer:
         self.ledger.deadlines.arm(Timer.LIMIT, row.id, None)
 
     def answer_for(self, row: Request, cause: Cause, reason: str, *, records: bool) -> dict[str, Json] | None:
-        """Returns the error that a client is told for a request that the tap ended; ``None`` if it waits for none.
+        """Returns what a client is answered for a request that the tap ended; ``None`` if it waits for nothing.
 
-        It says what a reader must know who would send the call again. ``records``: there is a journal or a recording.
+        It says what a reader must know who would send the call again. ``records``: there is a journal or a recording. A call
+        gets the result of a tool that failed, which reaches the model: a JSON-RPC error makes some clients send it again.
         """
         own = str(row.id).startswith(OWN_PREFIX)
         if row.round_sent_at is None or row.round_answered or row.task_id or own:
@@ -327,7 +331,11 @@ class Observer:
         if is_call:
             said.append("Sending the call again may do it twice")
         data: dict[str, Json] = {"cause": cause.value, "mayStillBeRunning": True, "answerIsKept": is_kept}
-        return messages.error(self.on_wire(row.wire_id), code, ". ".join(said) + ".", data)
+        id_, message = self.on_wire(row.wire_id), ". ".join(said) + "."
+        if not is_call or row.as_task:
+            return messages.error(id_, code, message, data)
+        made = messages.tool_error(message, {ENDED_BY_TAP: data}, modern=self.ledger.negotiated.modern)
+        return messages.result(id_, made)
 
     def token_of(self, row: Request) -> RequestId | None:
         """Returns the progress token of a request, as the client chose it."""

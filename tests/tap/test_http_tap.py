@@ -646,9 +646,9 @@ async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
         answer = (
             await peer.answer() if not streams else json.loads((await peer.body()).partition(b"data: ")[2])
         )
-        assert (answer["id"], answer["error"]["code"]) == ("c", -32800)
-        assert answer["error"]["message"].startswith("cancelled by a person: hangs. ")
-        assert answer["error"]["data"]["answerIsKept"] is True
+        assert (answer["id"], answer["result"]["isError"]) == ("c", True)
+        assert answer["result"]["content"][0]["text"].startswith("cancelled by a person: hangs. ")
+        assert answer["result"]["_meta"]["mcp-tui/ended"]["answerIsKept"] is True
         call = await tap.server.until(is_rpc("notifications/cancelled"))
         assert call.message["params"] == {"requestId": "c", "reason": "hangs"}
         assert [call.headers[name] for name in ("mcp-session-id", "authorization")] == ["s-1", "Bearer t"]
@@ -672,9 +672,12 @@ async def test_a_limit_closes_the_stream_of_2026_07_28_and_answers_the_client():
         peer = await tap.call(5, modern=True)
         await peer.head()
         answer = json.loads((await peer.body()).rpartition(b"data: ")[2])
-        assert answer["error"]["code"] == -32001
-        assert "timed out after 0.2 s (maximum), a limit of mcp-tui tap. " in answer["error"]["message"]
-        assert answer["error"]["data"]["answerIsKept"] is False  # nothing more can come
+        assert answer["result"]["isError"]
+        assert (
+            "timed out after 0.2 s (maximum), a limit of mcp-tui tap. "
+            in answer["result"]["content"][0]["text"]
+        )
+        assert answer["result"]["_meta"]["mcp-tui/ended"]["answerIsKept"] is False  # nothing more can come
         await closed.wait()
         assert [call.rpc for call in tap.server.calls] == ["tools/call"]
     assert [each.signal for each in _of(ev.CancelSignalled)] == [Signal.STREAM_CLOSED]
@@ -691,7 +694,7 @@ async def test_a_limit_holds_for_a_call_after_a_long_silence(monkeypatch: pytest
         peer = await tap.call(5, modern=True)
         await peer.head()
         async with asyncio.timeout(HANG):
-            assert json.loads((await peer.body()).rpartition(b"data: ")[2])["error"]["code"] == -32001
+            assert json.loads((await peer.body()).rpartition(b"data: ")[2])["result"]["isError"]
 
 
 @pytest.mark.parametrize("cut", [None, -9, 0], ids=["after an event", "within one", "before any"])
@@ -716,7 +719,7 @@ async def test_a_limit_ends_a_compressed_stream_in_one_piece(encoding: str, cut:
         text = decoder.decompress(await peer.body())
     assert (decoder.eof, decoder.unused_data) == (True, b"")
     passed, _, last = text.rpartition(b"event: message\ndata: ")
-    assert (passed, json.loads(last)["error"]["code"]) == (note + (b"\n" + CUT_EVENT) * (cut == -9), -32001)
+    assert (passed, json.loads(last)["result"]["isError"]) == (note + (b"\n" + CUT_EVENT) * (cut == -9), True)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
@@ -950,7 +953,7 @@ async def test_what_a_client_asks_for_by_an_id_of_an_ended_call_passes():
         await tap.shake_hands()
         peer = await tap.call(9)
         await _at_socket({"ask": "cancel", "id": "9"}, lambda told: "signal" in told)
-        assert (await peer.answer())["error"]["code"] == -32800
+        assert (await peer.answer())["result"]["isError"]
         # Before the recorder knows of it, which comes later.
         assert (await (await tap.call(9)).answer())["result"] == {}
 
@@ -976,7 +979,7 @@ async def test_the_rest_of_a_batch_is_answered_after_one_of_it_was_cancelled(med
         peer.send("POST", json.dumps(calls).encode(), Mcp_Session_Id="s-1")
         await _at_socket({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
         await peer.head()
-        assert json.loads((await peer.chunk()).partition(b"data: ")[2])["error"]["code"] == -32800
+        assert json.loads((await peer.chunk()).partition(b"data: ")[2])["result"]["isError"]
         goes_on.set()
         assert json.loads((await peer.body()).partition(b"data: ")[2]) == [
             {"jsonrpc": "2.0", "id": 2, "result": {}}
@@ -1007,7 +1010,7 @@ async def test_a_client_that_waits_without_a_stream_is_told_on_the_next_one():
         assert (
             await peer.chunk() == b"id: e-2\n\n"
         )  # the late answer is withheld, and not what to resume from
-        assert json.loads((await peer.chunk()).partition(b"data: ")[2])["error"]["code"] == -32800
+        assert json.loads((await peer.chunk()).partition(b"data: ")[2])["result"]["isError"]
 
 
 @pytest.mark.parametrize("media", ["application/json", "text/event-stream"])
@@ -1129,7 +1132,7 @@ async def test_a_call_keeps_its_limit_when_the_recorder_is_killed():
             await server.until(is_rpc("tools/call"))
             os.kill(recorder_of(process.pid), signal.SIGKILL)
             answer = await peer.answer()
-            assert (answer["id"], answer["error"]["code"]) == ("c", -32001)
+            assert (answer["id"], answer["result"]["isError"]) == ("c", True)
             cancel = await server.until(is_rpc("notifications/cancelled"))
             assert (cancel.message["params"]["requestId"], cancel.headers["mcp-session-id"]) == ("c", "s-1")
             process.terminate()

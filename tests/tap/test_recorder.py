@@ -60,7 +60,7 @@ def test_a_recorder_loads_what_a_limit_and_a_journal_need_and_no_more(tmp_path: 
     found = tmp_path / "modules.json"
     with connected(planted(REPORT % str(found), tap("--max-timeout", "0.2", code=OBEDIENT))) as client:
         client.call(1, "silent")
-        assert client.read()["error"]["code"] == -32001
+        assert client.read()["result"]["isError"]
         assert client.end() == 0
     wait(lambda: found.exists() and found.read_text().endswith("]"))
     loaded: set[str] = set(json.loads(found.read_text()))
@@ -126,7 +126,7 @@ def test_a_call_is_ended_once_wherever_its_recorder_dies(word: bytes, tmp_path: 
     with connected(dying(word, tmp_path, "--max-timeout", "1")) as client:
         client.call(7, "late")
         ended = client.read()
-        assert (ended["id"], ended["error"]["code"]) == (7, -32001)
+        assert (ended["id"], ended["result"]["isError"]) == (7, True)
         assert client.complaint() == f"mcp-tui tap: the recorder was killed by signal 9. {AWAY}\n"
         client.write(id=8, method="ping")
         assert client.read() == {
@@ -157,7 +157,7 @@ def test_a_call_in_flight_can_be_cancelled_after_its_recorder(how: signal.Signal
         wait(lambda: [each["id"] for each in in_flight()] == ["silent"])
         assert in_flight()[0]["session"] == row["session"]
         assert run("cancel", f"{row['session']}/silent").status == 0
-        assert client.read()["error"]["code"] == -32800
+        assert client.read()["result"]["isError"]
         assert client.end() == 0
 
 
@@ -182,7 +182,7 @@ def test_a_recorder_that_hangs_is_replaced_and_one_that_works_is_not(works: bool
     )
     with connected(planted(SLOW % (mark, mark, what), tap("--max-timeout", "1", code=COUNTING))) as client:
         client.call(1, "silent")
-        assert client.read()["error"]["code"] == -32001
+        assert client.read()["result"]["isError"]
         assert client.end() == 0
         assert client.process.stderr is not None
         said = client.process.stderr.read().decode()

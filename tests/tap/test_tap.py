@@ -316,10 +316,12 @@ def test_a_limit_ends_a_call_for_the_client_and_keeps_the_late_answer_back(contr
         assert client.read() == {
             "jsonrpc": "2.0",
             "id": "slow",
-            "error": {
-                "code": -32001,
-                "message": message,
-                "data": {"cause": "max_timeout", "mayStillBeRunning": True, "answerIsKept": True},
+            "result": {
+                "content": [{"type": "text", "text": message}],
+                "isError": True,
+                "_meta": {
+                    "mcp-tui/ended": {"cause": "max_timeout", "mayStillBeRunning": True, "answerIsKept": True}
+                },
             },
         }
         control.wait("cancelled", id="slow", reason="timed out after 0.2 s (maximum)")
@@ -379,7 +381,9 @@ def test_a_server_that_stops_within_a_line_is_told_and_so_is_the_client(
             assert client.process.stdout is not None
             raw = client.process.stdout.readline()
             found: dict[str, Any] = json.loads(raw) if raw not in names else {}
-            return names.get(raw) or ("error" if found["id"] == "5" and "error" in found else "ping")
+            return names.get(raw) or (
+                "error" if found["id"] == "5" and found["result"].get("isError") else "ping"
+            )
 
         got = [line() for _ in read[: read.index("error") + 1 if "error" in read else 1]]
         client.write(id=6, method="ping")
@@ -420,7 +424,7 @@ def test_what_a_client_asks_for_by_an_id_or_a_token_of_an_ended_call_passes():
             )
 
         call(1, "silent")
-        assert client.read()["error"]["code"] == -32001
+        assert client.read()["result"]["isError"]
         call(2, "any")
         assert [client.read().get("method"), client.read().get("id")] == ["notifications/progress", 2]
         call(1, "any")
@@ -452,8 +456,9 @@ def test_a_person_sees_and_cancels_what_a_client_called(control: Control):
         named = f"{row['session']}/7"
         done = run("cancel", named, "--reason", "it hangs")
         assert (done.status, done.out) == (0, f"Cancelled {named}.\n")
-        error = client.read()["error"]
-        assert (error["code"], error["message"].split(". ")[0]) == (-32800, "cancelled by a person: it hangs")
+        result = client.read()["result"]
+        assert result["isError"]
+        assert result["content"][0]["text"].startswith("cancelled by a person: it hangs. ")
         control.wait("cancelled", id="7", reason="it hangs")
         client.call(7, "stubborn", seconds=600)
         wait(lambda: any(each["id"] == 7 for each in json.loads(run("ps", "--json").out)))
