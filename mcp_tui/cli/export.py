@@ -34,7 +34,7 @@ from mcp_tui.journal.records import (
 )
 from mcp_tui.journal.spans import SpanMaker, TraceSpan, otlp_lines
 from mcp_tui.protocol import evidence, messages
-from mcp_tui.protocol.descriptions import about
+from mcp_tui.protocol.descriptions import about, repeat_words
 from mcp_tui.protocol.events import Kind
 from mcp_tui.protocol.framing import BOM
 from mcp_tui.protocol.messages import Json
@@ -49,7 +49,7 @@ from mcp_tui.view.text import brief, clean, pretty
 
 EXPORT_COLUMNS: Final = (
     "id", "method", "name", "internal", "state", "called", "elapsed", "progress", "size", "is_error", "code", "error",
-    "cause", "reason", "signal", "reason_delivered", "outcome", "outcomes", "late",
+    "cause", "reason", "signal", "reason_delivered", "outcome", "outcomes", "late", "repeat_of", "first_outcome",
 )  # fmt: skip
 """The columns of the CSV."""
 
@@ -261,6 +261,8 @@ def _cells(recording: Recording, row: Request) -> list[object]:
         if asked is None
         else " ".join(each.value for each in evidence.outcomes(row, recording.ended_at)),
         " ".join(f"{each.kind.value}+{each.after:.6f}" for each in row.late),
+        None if row.repeat is None else row.repeat.repeat_of,
+        None if row.repeat is None else row.repeat.first_outcome,
     ]
 
 
@@ -342,7 +344,8 @@ def _markdown_requests(recording: Recording) -> Iterator[str]:
         if row.internal:
             continue
         shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)
-        came = [row.error or row.summary] if shown is None else filter(None, (shown.signal, shown.aftermath))
+        came = [row.error or row.summary] if shown is None else [shown.signal, shown.aftermath]
+        came = filter(None, [*came, "" if row.repeat is None else repeat_words(row.repeat)])
         ran = f"{row.elapsed(recording.ended_at):.3f} s" if row.sent_at is not None and not row.open else ""
         id_, name, said = map(_code_cell, (str(row.id), row.label, "; ".join(came)))
         cells.append((id_, name, badge(row, recording.ended_at).word, ran, said))

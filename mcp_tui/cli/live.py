@@ -160,7 +160,9 @@ def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
         brief(told.where, 40),
         brief(told.server, 20),
         brief(f"{row.method} {row.name}".rstrip(), 40),
-        brief(row.state.replace("_", " "), 20),
+        brief(
+            row.state.replace("_", " ") + ("" if row.repeat_of is None else f", repeats {row.repeat_of}"), 60
+        ),
         durations.elapsed(row.elapsed),
         brief(f"of {min(limits):g} s" if limits else "", 20),
         brief(progress, 60),

@@ -18,7 +18,7 @@ from mcp_tui.journal.files import Journal
 from mcp_tui.journal.index import Logged, LoggedCall, LoggedCancellation, LoggedViolation, RecordedSession
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import evidence, units
-from mcp_tui.protocol.client_violations import VIOLATION
+from mcp_tui.protocol.client_violations import REPEAT, VIOLATION
 from mcp_tui.protocol.evidence import Outcome
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view.filters import Test
@@ -37,7 +37,7 @@ CAPS: Final = (19, 10, 32, 8, 96, 240)
 LOG_COLUMNS: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "outcomes", "cause",
     "reason", "signal", "reason_delivered", "delivery", "watched", "disconnected", "elapsed", "late", "worst", "details",
-    "client", "violation",
+    "client", "violation", "repeat_of", "first_outcome",
 )  # fmt: skip
 """The columns of the CSV."""
 
@@ -229,20 +229,22 @@ SUM_COLUMNS: Final = ("tool", "outcome", "count", "worst", "calls", "answers", *
 
 
 def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
-    """Sums up each tool: the times of its answers, and the outcomes of its cancels; no violation is one.
+    """Sums up each tool: the times of its answers, and the outcomes of its cancels; no violation or repeat is one.
 
     The most often cancelled comes first, then the most often called; of its outcomes the most frequent, then the worst.
     """
     times: dict[str, list[float | None]] = {}
     cancels: dict[str, list[LoggedCancellation]] = {}
-    broken = Counter[str]()
+    broken, repeated, twice = Counter[str](), Counter[str](), Counter[str]()
     for call in calls:
         times.setdefault(call.name or call.method, []).append(call.took)
     for each in found:
         tool = each.name or each.method
         times.setdefault(tool, [])
         if isinstance(each, LoggedViolation):
-            broken[tool] += 1
+            broken[tool] += not each.is_repeat
+            repeated[tool] += each.is_repeat
+            twice[tool] += each.ran_twice
         else:
             cancels.setdefault(tool, []).append(each)
     rows: list[dict[str, Any]] = []
@@ -255,17 +257,21 @@ def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
         worst = _outcomes(cancels.get(tool, ()))
         counted = [(outcome.value, count, lag) for outcome, (count, lag) in worst.items()]
         said = [_summed(outcome, *count) for outcome, count in worst.items()]
+        outcomes = {
+            name: {"count": count} | ({} if lag is None else {"worst": round(lag, 6)})
+            for name, count, lag in counted
+        }
+        if repeated[tool]:
+            counted.append((REPEAT, repeated[tool], None))
+            both = f" (both answered {twice[tool]:,})" if twice[tool] else ""
+            said.append(f"repeat {repeated[tool]:,}{both}")
         if broken[tool]:
             counted.append((VIOLATION, broken[tool], None))
             said.append(f"violation by the client {broken[tool]:,}")
         cells = ((tool, *each, *timed.values()) for each in counted or [(None, 0, None)])
         rows += [dict(zip(SUM_COLUMNS, each, strict=True)) for each in cells]
-        outcomes = {
-            name: {"count": count} | ({} if lag is None else {"worst": round(lag, 6)})
-            for name, count, lag in counted
-            if name != VIOLATION
-        }
         counts = {"total": len(cancels.get(tool, ())), "outcomes": outcomes, "violations": broken[tool]}
+        counts |= {"repeats": repeated[tool], "ran_twice": twice[tool]}
         objects.append({"tool": tool or None, **timed, **counts})
         spans = ("" if timed[name] is None else f"{name} {units.span(timed[name])}" for name in _TIMES)
         often = "1 call" if len(took) == 1 else f"{len(took):,} calls"

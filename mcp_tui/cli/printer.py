@@ -20,7 +20,7 @@ from mcp_tui.cli.output import Exit, colourful, defused, dump, give_up
 from mcp_tui.client.stderr_lines import reports_error
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.descriptions import WARNINGS, as_json, describe
+from mcp_tui.protocol.descriptions import WARNINGS, as_json, describe, repeat_words
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import State
@@ -69,7 +69,12 @@ def uncalled(cause: ev.Cause, reason: str) -> dict[str, Any]:
 
 
 def summary(row: Request, now: float) -> str:
-    """Returns the outcome in one line for people, unsanitised."""
+    """Returns the outcome in one line for people, unsanitised, and what the call repeats."""
+    said = _summary(row, now)
+    return said if row.repeat is None else f"{said}; {repeat_words(row.repeat)}"
+
+
+def _summary(row: Request, now: float) -> str:
     state = outcome_state(row)
     after = f"after {row.elapsed(now):.3f} s"
     if state == "completed":

@@ -32,6 +32,7 @@ _DISCONNECTED: Final = KINDS.index(ev.Disconnected)
 _CALLED: Final = KINDS.index(ev.Called)
 _LOG_KIND: Final = KINDS.index(ev.Log)
 _VIOLATION_KIND: Final = KINDS.index(ev.Violation)
+_REPEAT_KIND: Final = KINDS.index(ev.Repeat)
 _BY_CLIENT: Final = messages.encode({"by": ev.Origin.CLIENT.value})[1:-1]
 _TIME: Final = late(rb'"mono":(\d+(?:\.\d+)?)')
 
@@ -44,7 +45,7 @@ class EventTable:
     Of a request: ``first``, its first event. Missing values are :data:`NONE`. ``known`` has its number by its id as written
     in a record: ``b'"id":7'``. ``requests`` has the course of our requests, ``server_requests`` that of the server's.
     ``log``, ``connection``, ``cancels`` (the first of each request, without the client's own), and ``violations`` (of the
-    client behind a tap) list events; ``logged_at`` has the times of log messages.
+    client behind a tap, and its repeats) list events; ``logged_at`` has the times of log messages.
     ``misfits`` counts events that no state permits. If the journal ``is_shortened``, events of requests whose start was
     removed are none of them.
     """
@@ -64,7 +65,7 @@ class EventTable:
         self.requests = RequestIndex()
         self.server_requests = ServerRequestIndex[bytes]()
         self.misfits = 0
-        self.is_shortened = False
+        self.is_shortened = self.is_tap = False
         self._last = array("I")
         self.known: dict[bytes, int] = {}
         kinds = ((self.log, LOGGED), (self.connection, {ev.Connected, ev.Disconnected}))
@@ -81,7 +82,7 @@ class EventTable:
         row, effect = self._apply(number, code, id, line) if OF_A_REQUEST[code] else (NONE, STAYED)
         if code == _LOG_KIND and (at := _TIME.search(line)):
             self.logged_at.append(float(at[1]))
-        if code == _VIOLATION_KIND and _BY_CLIENT in line:
+        if (code == _REPEAT_KIND and self.is_tap) or (code == _VIOLATION_KIND and _BY_CLIENT in line):
             self.violations.append(number)
         if OF_THE_SERVER[code]:
             self._apply_to_server_request(number, code, id, line)

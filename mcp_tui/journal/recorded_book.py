@@ -16,7 +16,8 @@ from mcp_tui.journal.event_table import NONE, written_id
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
-from mcp_tui.protocol.client_violations import ClientViolation
+from mcp_tui.protocol.client_violations import REPEAT, ClientViolation
+from mcp_tui.protocol.descriptions import repeat_words
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State, called, evolve, evolve_run
 from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
@@ -123,13 +124,15 @@ class RecordedBook:
 
     @property
     def violation_events(self) -> Sequence[int]:
-        """The events in which the client behind a tap broke a rule by now."""
+        """The events in which the client behind a tap broke a rule, or a call was repeated, by now."""
         table = self.recording.table
         return table.violations[: bisect_left(table.violations, self.position)]
 
     def violation(self, event: int) -> ClientViolation:
-        """Returns the broken rule of an event."""
+        """Returns the broken rule, or the repeat, of an event."""
         found = self.recording.event(event)
+        if isinstance(found, ev.Repeat):
+            return self._repeat(found)
         if not isinstance(found, ev.Violation):
             return ClientViolation(at=self.recording.at(event), rule="?", detail="its record is damaged")
         row = None if found.id is None else self.get(found.id)
@@ -141,6 +144,22 @@ class RecordedBook:
             method="" if row is None else row.method,
             name="" if row is None else row.name,
             count=found.count,
+        )
+
+    def _repeat(self, found: ev.Repeat) -> ClientViolation:
+        row = self.get(found.id)
+        first = None if found.session else self.get(found.repeat_of)
+        answered = found.first_after is not None or (first is not None and evidence.is_answered(first))
+        return ClientViolation(
+            at=found.at,
+            rule=REPEAT,
+            detail=repeat_words(found),
+            id=found.id,
+            method="" if row is None else row.method,
+            name="" if row is None else row.name,
+            repeat_of=found.repeat_of,
+            first_outcome=found.first_outcome,
+            ran_twice=answered and row is not None and evidence.is_answered(row),
         )
 
     def is_over(self, place: int) -> bool:

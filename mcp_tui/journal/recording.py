@@ -215,7 +215,7 @@ class Recording:
             if part > self._following:
                 self.removed = "messages were removed before they were read: the journal reached its size"
             self._following = part + 1
-        self.table.is_shortened = bool(self.removed)
+        self.table.is_shortened, self.table.is_tap = bool(self.removed), self.header.purpose == "tap"
         return header is not None
 
     # -- read ------------------------------------------------------------------------------------------------

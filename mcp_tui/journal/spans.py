@@ -235,6 +235,13 @@ class SpanMaker:
                 "mcp_tui.cancel.outcome": evidence.outcome(row, self._at).value,
             }
         links = [*self._carried.pop(key, [])[1:]]
+        if row.repeat is not None:
+            attributes |= {
+                "mcp_tui.repeat_of": str(row.repeat.repeat_of),
+                "mcp_tui.first_outcome": row.repeat.first_outcome,
+            }
+            first = None if row.repeat.session else self._known.get(_key(row.repeat.repeat_of))
+            links += [] if first is None else [first]
         if row.method.startswith("tasks/") and (task := self._tasks.get(row.name)) is not None:
             links.append(task)
         return TraceSpan(

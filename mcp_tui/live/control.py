@@ -115,6 +115,7 @@ class InFlight(NamedTuple):
     progress: float | None
     total: float | None
     message: str
+    repeat_of: int | str | None = None
 
 
 class Summary(NamedTuple):
@@ -225,6 +226,7 @@ def _in_flight(members: dict[str, Any]) -> InFlight:
         progress=_maybe(_number, members["progress"]),
         total=_maybe(_number, members["total"]),
         message=_maybe(_text, members["message"]) or "",
+        repeat_of=_maybe(_id, members.get("repeat_of")),
     )
 
 

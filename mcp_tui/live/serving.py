@@ -258,6 +258,7 @@ def _in_flight(row: Request, now: float) -> InFlight:
         progress=row.progress,
         total=row.total,
         message=_text(row.message or ""),
+        repeat_of=None if row.repeat is None else row.repeat.repeat_of,
     )
 
 

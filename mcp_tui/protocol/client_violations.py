@@ -1,4 +1,4 @@
-"""What a client behind a tap broke, as the log of cancellations shows it: a line of its own, which counts as no cancel."""
+"""What a client behind a tap broke, or repeated, as the log of cancellations shows it: lines that count as no cancel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ VIOLATION: Final = "violation"
 """What a broken rule is called where outcomes are counted."""
 
 
+REPEAT: Final = "repeat"
+"""What a repeat is called there, which breaks no rule."""
+
+
 @fact
 class ClientViolation:
     """A rule that a client broke. ``id``, ``method``, and ``name`` are those of the request that it is about, if any.
 
     ``at`` is a monotonic time in seconds. ``count`` says how often the client broke the rule for this request by now.
+    Of a repeat, ``repeat_of`` is the first call, and ``first_outcome`` what was known of it then; ``ran_twice``: both were
+    answered.
     """
 
     at: float
@@ -27,6 +33,14 @@ class ClientViolation:
     method: str = ""
     name: str = ""
     count: int = 1
+    repeat_of: RequestId | None = None
+    first_outcome: str | None = None
+    ran_twice: bool = False
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether it is a repeat."""
+        return self.rule == REPEAT
 
     @property
     def cause(self) -> Cause:
@@ -45,20 +59,25 @@ class ClientViolation:
 
     @property
     def words(self) -> str:
-        """The violation in words."""
+        """The violation, or the repeat, in words."""
+        if self.is_repeat:
+            return f"{self.detail}{'; both were answered' if self.ran_twice else ''}"
         more = f", seen {self.count:,} times" if self.count > 1 else ""
         return f"violation by the client: {self.detail}{f' ({self.clause})' if self.clause else ''}{more}"
 
     def as_json(self) -> dict[str, Any]:
         """Returns its members in ``log --json``."""
+        if self.is_repeat:
+            more: dict[str, Any] = {"repeat_of": self.repeat_of, "first_outcome": self.first_outcome}
+            more |= {"violation": None, "ran_twice": self.ran_twice}
+        else:
+            more = {"violation": self.rule, "clause": self.clause or None, "count": self.count}
         return {
             "id": self.id,
             "method": self.method or None,
             "name": self.name or None,
             "cause": self.cause.value,
-            "violation": self.rule,
-            "clause": self.clause or None,
-            "count": self.count,
+            **more,
             "details": self.detail,
         }
 

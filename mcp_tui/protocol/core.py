@@ -15,6 +15,7 @@ from mcp_tui.protocol.deadlines import Deadlines
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort
+from mcp_tui.protocol.repeats import Repeats
 from mcp_tui.protocol.requests import Book, Request
 from mcp_tui.protocol.revisions import Negotiated
 
@@ -75,6 +76,12 @@ class Core:
         self.suspended_from = self.suspended_to = inf
         """From when to when this process was last suspended: what was read then may have come at any moment of it."""
         self.book = Book()
+        self.repeats = Repeats()
+        """The calls that may be repeated, also those of other sessions of the same client."""
+        self.client = ""
+        """Name and version of the client that is observed."""
+        self.session = ""
+        """The name of this session in another one of the same client."""
         self.deadlines = Deadlines()
         self.live: dict[RequestId, Live] = {}
         self.tokens: dict[tuple[type, RequestId], RequestId] = {}
@@ -123,6 +130,9 @@ class Core:
         )
         assert row is not None  # it was just made
         live = self.live[id_] = Live(row)
+        repeat = self.repeats.called(self.book, row, params, client=self.client, session=self.session, at=at)
+        if repeat is not None:
+            self.emit(repeat)
         return live
 
     def do(self, action: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:

@@ -152,6 +152,22 @@ def _failed(event: ev.Failed) -> str:
     return _join(_cut(event.rule or "failed"), _cut(event.message), by=": ")
 
 
+def repeat_words(event: ev.Repeat) -> str:
+    """Returns a repeated call in words: ``repeats 2, whose result came at +2.0 s and was never delivered``."""
+    of = f"repeats {_cut(str(event.repeat_of), 40)}" + (
+        f" of {_cut(event.session, 80)}" if event.session else ""
+    )
+    if event.first_outcome in _STILL_RUNNING:
+        return f"{of}, which was still running"
+    if event.first_after is not None:
+        kind = event.first_outcome.removeprefix("late_").replace("_", " ")
+        return f"{of}, whose {_cut(kind)} came at +{event.first_after:.1f} s and was never delivered"
+    return f"{of}, of which nothing more was seen"
+
+
+_STILL_RUNNING: Final = ("running", "still_progressing")
+
+
 def _late(event: ev.Late) -> str:
     code = "" if event.code is None else str(event.code)
     bytes_ = size(event.size) if event.size else ""
@@ -254,6 +270,8 @@ def _violation_json(event: ev.Violation) -> dict[str, Json]:
 _DESCRIPTION_TABLE: Final = (
     # -- the life of one of our requests
     Description(ev.Called, "queued", HERE, "queued"),
+    Description(ev.Repeat, repeat_words, HERE, "warning", headless=True,
+                json="repeat id repeat_of first_outcome first_after session?"),
     Description(ev.Sent, "sent", OUT, json="sent id"),
     Description(ev.Progress, _progress, IN, headless=True, repeats=True, json="progress id progress total message"),
     Description(ev.Completed, lambda e: _join("result", size(e.size) if e.size else ""), IN, "success"),

@@ -51,6 +51,20 @@ class Called(RequestEvent):
 
 
 @fact
+class Repeat(RequestEvent):
+    """The call has the tool and the arguments of another one whose outcome its client does not know.
+
+    That is ``repeat_of``, in the recording ``session`` if that is another one. ``first_outcome`` is what was known of it
+    then: an outcome of its cancel, ``running``, or ``lost``; its answer, if any, came ``first_after`` seconds after its end.
+    """
+
+    repeat_of: RequestId
+    first_outcome: str
+    first_after: float | None = None
+    session: str = ""
+
+
+@fact
 class Sent(RequestEvent):
     """The last byte of the request was handed to the operating system; its clocks run from here."""
 

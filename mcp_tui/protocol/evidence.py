@@ -127,6 +127,11 @@ def failure(row: Request) -> str:
     return (row.error or "the server does not say why") + ("" if told else f" (error {row.code})")
 
 
+def is_answered(row: Request) -> bool:
+    """Whether the server answered a request, in time or late."""
+    return row.answered_after is not None or late_answer(row) is not None
+
+
 def late_answer(row: Request) -> Evidence | None:
     """Returns the worst response that came after a request was cancelled or lost: a late error hides no late result."""
     return min(late_answers(row), key=lambda each: WORST_FIRST[LATE_BY_KIND[each.kind]], default=None)
@@ -530,6 +535,8 @@ def as_json(row: Request, until: float) -> dict[str, Any]:
     """Returns the members of a request's outcome about its cancel, null without one. Times are in seconds."""
     came = [each.value for each in outcomes(row, until)] if cancel_of(row) is not None else []
     said: dict[str, Any] = {"outcome": came[0] if came else None, "outcomes": came}
+    said["repeat_of"] = None if row.repeat is None else row.repeat.repeat_of
+    said["first_outcome"] = None if row.repeat is None else row.repeat.first_outcome
     if row.cancel_at is None:
         nothing = ("signal", "delivery", "unconfirmed", "watched", "disconnected", "rejection")
         said |= dict.fromkeys(nothing)

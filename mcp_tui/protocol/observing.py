@@ -95,13 +95,17 @@ class Observer:
     def __init__(self, ledger: Ledger, limits: ev.Limits = UNLIMITED) -> None:
         self.ledger = ledger
         self.limits = limits
-        self.client = ""
         self.server = ""
         self._capabilities: dict[str, Json] = {}
         self._meta: dict[str, Json] = {}
         self._connected = False
         self._again = count(2)
         self._on_wire: dict[RequestId, RequestId] = {}
+
+    @property
+    def client(self) -> str:
+        """Its name and version; empty until it said so."""
+        return self.ledger.client
 
     def on_wire(self, id_: RequestId) -> RequestId:
         """Returns the id that a request has on the wire, by the last one of its row."""
@@ -119,7 +123,7 @@ class Observer:
 
     def remember(self, memory: dict[str, Json]) -> None:
         """Takes over from another observer."""
-        self.client = messages.as_text(memory.get("client"))
+        self.ledger.client = messages.as_text(memory.get("client"))
         self._capabilities, self._meta = as_object(memory.get("capabilities")), as_object(memory.get("meta"))
         revision = REVISIONS.get(messages.as_text(memory.get("revision")))
         if revision is not None:
@@ -235,12 +239,12 @@ class Observer:
         meta = as_object(params.get("_meta"))
         modern = REVISIONS.get(messages.as_text(meta.get(META_PROTOCOL_VERSION)))
         if method == "initialize":
-            self.client = party(params.get("clientInfo")) or self.client
+            self.ledger.client = party(params.get("clientInfo")) or self.client
             self._capabilities = as_object(params.get("capabilities"))
             self._connected = False
         elif modern is not None and modern.modern:
             self._meta = {key: value for key, value in meta.items() if key in PROTOCOL_FIELDS}
-            self.client = party(meta.get(META_CLIENT_INFO)) or self.client
+            self.ledger.client = party(meta.get(META_CLIENT_INFO)) or self.client
             if method != "server/discover" and self.ledger.negotiated.revision is None:
                 self.speak(modern)
 

@@ -102,6 +102,7 @@ class Request:
     longest_gap: float = 0.0
     # more than one message
     parent: ev.RequestId | None = None
+    repeat: ev.Repeat | None = None
     round_ids: tuple[ev.RequestId, ...] = ()
     round_sent_at: float | None = None
     round_answered: bool = False
@@ -342,6 +343,8 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.dropped, row.dropped_at = event.detail, event.at
         case ev.Rejected():
             row.rejection = row.rejection or event
+        case ev.Repeat():
+            row.repeat = event
         case ev.Settled():
             row.settled, row.settled_at = event.detail, event.at
         case ev.Duplicate():

@@ -49,6 +49,7 @@ _CLOCKS: dict[type[ev.RequestEvent], State | None] = {
 TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
     State.QUEUED: {
         ev.Sent: State.IN_FLIGHT,
+        ev.Repeat: None,
         # a second round may see the first's duplicate
         ev.Duplicate: None,
         **_BREACHES,

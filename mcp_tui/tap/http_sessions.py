@@ -19,6 +19,7 @@ from mcp_tui.live.sockets import ListeningSocket
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object
 from mcp_tui.protocol.observing import party
+from mcp_tui.protocol.repeats import Repeats
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
 from mcp_tui.tap.http_heads import Headers
 from mcp_tui.tap.http_session import Exchange, Exchanges, TappedSession
@@ -75,6 +76,7 @@ class HttpSessions:
         self._all: list[TappedSession] = []
         """That of the last message at the end."""
         self._chosen = settings.load().settings
+        self._repeats = Repeats()
         self.count = 0
         """The number of the last session."""
         own = self.address.authorization or ""
@@ -170,6 +172,7 @@ class HttpSessions:
             self._target.name or self.address.host,
             self._begin,
         )
+        session.ledger.repeats = self._repeats
         if not self.loop.restoring:
             self.open_socket(session)
         self._all.append(session)

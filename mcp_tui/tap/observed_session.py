@@ -57,12 +57,17 @@ class ObservedSession(Onlooker, ABC):
             max_timeout=messages.number(begin.get("max_timeout")) or None,
         )
         self.store = store
+        self._name_session()
         self._given = messages.as_text(begin.get("name"))
         self._otherwise = name
         self._problems = 0
         self._continued: list[str] = []
         """The recordings of the recorder before."""
         self._socket: ControlSocket | None = None
+
+    def _name_session(self) -> None:
+        paths = [each.path for each in self.store.writers]
+        self.ledger.session = paths[0].name.removesuffix(".jsonl") if paths else "another session"
 
     def report(self) -> None:
         """Says what became of the journal since the last time."""
@@ -162,8 +167,10 @@ class ObservedSession(Onlooker, ABC):
                 message = self.observer.answer_for(row, cause, reason, records=self.store.is_written)
                 if message is not None:
                     self.answer_client(row, message)
-            case ev.Connected() if not self._given:
-                self.store.rename_for(self.observer.server)
+            case ev.Connected():
+                if not self._given:
+                    self.store.rename_for(self.observer.server)
+                self._name_session()
             case _:
                 pass
         if self._socket is not None:

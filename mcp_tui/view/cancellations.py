@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_tui.protocol import evidence
@@ -36,21 +36,24 @@ _BOTH_CELLS: Final = 120
 
 def counted(entries: Iterable[Cancelled], now: float) -> SafeText:
     """Returns the outcomes of cancels, counted, the most frequent first: ``3 no reply · 1 late result``."""
-    rows, broken = list[Request](), 0
+    rows, others = list[Request](), list[ClientViolation]()
     for each in entries:
         if isinstance(each, Request):
             rows.append(each)
         else:
-            broken += 1
-    return tally((came for row in rows for came in evidence.outcomes(row, now)), broken)
+            others.append(each)
+    return tally((came for row in rows for came in evidence.outcomes(row, now)), others)
 
 
-def tally(came: Iterable[evidence.Outcome], broken: int = 0) -> SafeText:
-    """Returns outcomes, counted, the most frequent first; then the number of rules that clients broke."""
+def tally(came: Iterable[evidence.Outcome], others: Collection[ClientViolation] = ()) -> SafeText:
+    """Returns outcomes, counted, the most frequent first; then the repeats, and the rules that clients broke."""
     counts = Counter(came)
     order = list(evidence.Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
     parts = [safe("{:,} {}", counts[came], evidence.OUTCOME_WORDS[came]) for came in found]
+    repeated = sum(each.is_repeat for each in others)
+    broken = len(others) - repeated
+    parts += [safe("{:,} repeat", repeated)] if repeated else []
     return join([*parts, *([safe("{:,} violation by the client", broken)] if broken else [])], " · ")
 
 

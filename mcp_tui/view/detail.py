@@ -13,7 +13,7 @@ from mcp_tui.client.schemas import Problem
 from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence, messages
-from mcp_tui.protocol.descriptions import IN, OUT, describe
+from mcp_tui.protocol.descriptions import IN, OUT, describe, repeat_words
 from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
 from mcp_tui.protocol.pixels import pixels
@@ -138,6 +138,8 @@ def _outcome(row: Request, now: float, *, error: bool = True) -> Iterable[Line]:
         late = evidence.late_answer(row)
         if late is not None:
             yield fact("then", brief(evidence.late_words(late, task=bool(row.task_id))), "late")
+    if row.repeat is not None:
+        yield fact("note", brief(repeat_words(row.repeat), 400), "warning")
     if row.duplicates:
         yield fact("note", safe("answered again ×{}, ignored", row.duplicates), "warning")
 

@@ -92,6 +92,7 @@ def read(
     searched: Callable[[Subject], Iterable[str]] | None = None,
     typing: bool = True,
     elsewhere: Mapping[str, SafeText] = MappingProxyType({}),
+    meant: Mapping[str, Test[Subject]] = MappingProxyType({}),
 ) -> Terms[Subject]:
     """Parses a filter; a term without a field is a word to search for, in any case.
 
@@ -102,6 +103,7 @@ def read(
         searched: returns those that an expression is searched in; the same by default.
         typing: whether it is still being typed: a term without a value is no problem yet.
         elsewhere: the sentences for fields that another list has.
+        meant: the tests of words that are not searched for, unless they are quoted.
     """
     tests: list[Test[Subject]] = []
     problem = NOTHING
@@ -133,6 +135,8 @@ def read(
                 continue
             far = SEARCHED_CHARACTERS if typing else None
             test = _any(lambda text, finds=finds, far=far: finds(text[:far]), searched or said)
+        elif term["word"] and (test_of := meant.get(term["word"].casefold())) is not None:
+            test = test_of
         else:
             looked_for = term["quoted"] or (term["word"] if not field else term[0].removeprefix("-"))
             test = _any(partial(_contains, looked_for.casefold()), said)
@@ -386,13 +390,23 @@ def parse(
         elsewhere = {
             each: safe("{}: filters the Log. Press / in that pane.", each) for each in MESSAGE_FIELDS
         }
-        return read(text, fields, said=partial(_said, now), searched=_searched, elsewhere=elsewhere)
+        return read(
+            text, fields, said=partial(_said, now), searched=_searched, elsewhere=elsewhere, meant=_MEANT
+        )
 
     def everywhere(row: Shown) -> Iterable[str]:
         return chain(_said(now, row), *(payload(kind, row) for kind in ("text", "args", "result")))
 
     fields |= dict.fromkeys(MESSAGE_FIELDS, _nowhere) | {"violation": part_of_any(broken)}
-    return read(text, fields, said=everywhere, typing=False)
+    return read(text, fields, said=everywhere, typing=False, meant=_MEANT)
+
+
+def _is_repeat(row: Shown) -> bool:
+    return isinstance(row, Request) and row.repeat is not None
+
+
+_MEANT: Final[dict[str, Test[Shown]]] = {"repeat": _is_repeat}
+"""The words of a filter of requests that are no words to search for."""
 
 
 def json_state(row: Shown) -> str:

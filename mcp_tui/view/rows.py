@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final, LiteralString
 
 from mcp_tui.protocol import evidence, units
+from mcp_tui.protocol.descriptions import repeat_words
 from mcp_tui.protocol.events import Cause, Origin
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request, State
@@ -113,7 +114,19 @@ def silence(row: Request, now: float) -> SafeText:
 
 
 def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
-    """Returns the progress or the outcome of a request."""
+    """Returns the progress or the outcome of a request, and first what it repeats."""
+    said = _info(row, now, wide=wide)
+    if row.repeat is None:
+        return said
+    return join((brief(repeat_words(row.repeat)) if wide else repeats(row), said), " · ")
+
+
+def repeats(row: Request) -> SafeText:
+    """Returns what a request repeats in two words: ``repeats 2``; blank if nothing."""
+    return NOTHING if row.repeat is None else safe("repeats {}", brief(str(row.repeat.repeat_of), 40))
+
+
+def _info(row: Request, now: float, *, wide: bool) -> SafeText:
     match row.state:
         case State.QUEUED:
             return words("waiting for a token") if row.paused_at is not None else progress(row, wide=wide)

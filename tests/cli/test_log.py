@@ -78,7 +78,8 @@ def test_sums_by_tool(capfd: Capture):
     outcomes = {"no_reply": {"count": 3}, "late_result": {"count": 1, "worst": 2.4}}
     slow, count = array(capfd, "--sums", "--server", "everything")
     assert slow == {
-        "tool": "slow_sql", "calls": 5, "answers": 1, **times, "total": 4, "outcomes": outcomes, "violations": 0
+        "tool": "slow_sql", "calls": 5, "answers": 1, **times, "total": 4, "outcomes": outcomes, "violations": 0,
+        "repeats": 0, "ran_twice": 0
     }  # fmt: skip
     assert (count["calls"], count["answers"], count["p95"], count["total"]) == (1, 0, None, 1)
     assert count["outcomes"] == {"still_progressing": {"count": 1, "worst": 1.5}}

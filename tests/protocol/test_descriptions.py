@@ -33,6 +33,7 @@ CONTRACT = [
     ("disconnected", {"detail", "after", "ids"}),
     ("degraded", {"detail"}),
     ("stood_still", {"seconds"}),
+    ("repeat", {"id", "repeat_of", "first_outcome", "first_after", "session"}),
     ("sent", {"id"}),
     ("progress", {"id", "progress", "total", "message"}),
     ("log", {"level", "logger", "data"}),

@@ -172,7 +172,14 @@ async def test_c38_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_k
             await driven.press("1")
             assert "help r repeats the request (never automatic)" in driven.plain("detail")
             assert calls == [row.id]
-            await driven.press("r")
+            for answer in ("n", "y"):
+                await driven.press("r")
+                await driven.until(lambda: "The first may still be running" in driven.text())
+                assert calls == [row.id]
+                await driven.press(answer)
             await driven.until(lambda: driven.session.client.book.order[-1].state is State.COMPLETED)
             assert calls == [row.id, driven.session.client.book.order[-1].id]
             assert len(set(calls)) == 2
+            repeat = driven.session.client.book.order[-1].repeat
+            assert repeat is not None
+            assert (repeat.repeat_of, repeat.first_outcome) == (row.id, "lost")

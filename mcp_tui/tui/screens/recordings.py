@@ -279,5 +279,5 @@ class HistoryScreen(FilteredDialog[Logged]):
             if self._has_sessions:
                 return words("No cancellations in any session.")
             return safe("No recorded sessions in {}.", brief(str(self._folder), 200))
-        broken = sum(isinstance(each, LoggedViolation) for each in found)
-        return tally((outcome for each in found for outcome in each.outcomes), broken)
+        others = [each for each in found if isinstance(each, LoggedViolation)]
+        return tally((outcome for each in found for outcome in each.outcomes), others)

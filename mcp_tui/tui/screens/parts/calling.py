@@ -18,6 +18,7 @@ from mcp_tui.config.files import ConfigError
 from mcp_tui.config.saved import SAVED_NAME_CHARACTERS, SavedCall, SavedServer, SecretArguments
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.repeats import is_given_up
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
@@ -29,7 +30,7 @@ from mcp_tui.tui.sources.live import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.catalogue import Entry
 from mcp_tui.view.keys import hint
-from mcp_tui.view.rows import repetitions, request
+from mcp_tui.view.rows import listed, repetitions, request
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import brief, safe, words
 
@@ -166,6 +167,16 @@ class Calling:
         # A key that is held down may repeat what it has just sent itself.
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
             return
+        ledger = self._session.client.ledger
+        unknown = [each for each in rows if is_given_up(each) and not ledger.repeats.is_safe(each.name)]
+        if not unknown:
+            self._send_again(rows)
+            return
+        lines = [*listed(unknown), words("Sending it again may do it twice.")]
+        asked = ConfirmScreen("The first may still be running", lines, yes="Send again", no="No")
+        self._screen.app.push_screen(asked, lambda yes: self._send_again(rows) if yes else None)
+
+    def _send_again(self, rows: list[Request]) -> None:
         self._repeated = self._send(rows)
         self._table.unmark()
 

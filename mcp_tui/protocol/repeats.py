@@ -1,0 +1,227 @@
+"""Calls that a client repeats: the same tool and arguments as a call whose outcome it does not know.
+
+The outcome of a call is unknown to its client if it was given up (a cancel, a limit, a lost connection, a gateway's error)
+and no answer was delivered. A client may give up silently, so an equal call that is sent more than half a second after an
+open one repeats it; sent closer together, equal calls are parallel on purpose. A tool that is safe to repeat, by its
+annotations in the list that was seen last, is no concern here.
+
+The arguments are compared as values: the order of members and the spelling of numbers do not count, nor does ``_meta``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, cast
+
+from mcp_tui.protocol import events as ev
+from mcp_tui.protocol import evidence
+from mcp_tui.protocol.events import Origin, RequestId
+from mcp_tui.protocol.json_values import as_list
+from mcp_tui.protocol.messages import Json, as_object
+from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.states import State
+
+WINDOW_SECONDS: Final = 600.0
+"""Seconds after it was given up in which a call can be repeated."""
+
+PARALLEL_SECONDS: Final = 0.5
+"""Seconds in which equal calls are sent at once on purpose."""
+
+CALLS: Final = 10_000
+"""Calls that are remembered at most."""
+
+RUNNING: Final = "running"
+"""The outcome of a first call without an answer that was not cancelled either."""
+
+LOST: Final = "lost"
+"""The outcome of a first call whose connection or server ended."""
+
+_SAFE: Final = ("readOnlyHint", "idempotentHint")
+
+
+# -- which call ------------------------------------------------------------------------------------------------
+
+
+def identity(method: str, params: Json) -> bytes | None:
+    """Returns what identifies a call: its tool and its arguments; ``None`` for what is no call of its own.
+
+    A retry with ``requestState`` or ``inputResponses`` is the same call, which continues (multi round-trip requests).
+    """
+    fields = as_object(params)
+    if method != "tools/call" or "requestState" in fields or "inputResponses" in fields:
+        return None
+    try:
+        told = [fields.get("name"), *([_plain(fields["arguments"])] if "arguments" in fields else ())]
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    except (ValueError, RecursionError, TypeError):
+        return None
+    # hashlib would load OpenSSL into each recorder.
+    from _blake2 import blake2b
+
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value in which equal numbers are the same number."""
+    match value:
+        case dict():
+            return {name: _plain(each) for name, each in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_plain(each) for each in cast("list[Any]", value)]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def safe_tools(result: Json) -> Iterator[tuple[str, bool]]:
+    """Yields each tool of a ``tools/list`` with whether it is safe to repeat, as its annotations say."""
+    for tool in map(as_object, as_list(as_object(result).get("tools"))):
+        if isinstance(name := tool.get("name"), str):
+            hints = as_object(tool.get("annotations"))
+            yield name, any(hints.get(each) is True for each in _SAFE)
+
+
+# -- what became of the first ----------------------------------------------------------------------------------
+
+_REFUSED: Final = ("connection refused", "the connection was refused")
+"""How the reason begins for which a request was lost without ever reaching the server."""
+
+
+def is_known(row: Request) -> bool:
+    """Whether a client knows the outcome of a call: it got an answer, or the server refused to take the call."""
+    match row.state:
+        case State.COMPLETED | State.TASK | State.AWAITING_INPUT:
+            return True
+        case State.FAILED:
+            # A gateway that gives up does not know whether the server has done the work; nor does a server with HTTP 500.
+            return row.origin is Origin.SERVER or row.rule != "http" or "HTTP 5" not in row.error
+        case State.LOST:
+            return row.error.lower().startswith(_REFUSED) and not row.late
+        case _:
+            return False
+
+
+def is_given_up(row: Request) -> bool:
+    """Whether a call is over, and its client does not know the outcome."""
+    return row.method == "tools/call" and not row.open and not is_known(row)
+
+
+def first_outcome(row: Request, now: float) -> str:
+    """Returns what is known of a first call: an outcome of its cancel, :data:`RUNNING`, or :data:`LOST`."""
+    late = evidence.late_answer(row)
+    if late is not None:
+        return evidence.LATE_BY_KIND[late.kind].value
+    if row.open:
+        return RUNNING
+    return LOST if row.cancel_at is None else evidence.outcome(row, now).value
+
+
+# -- those of a client -----------------------------------------------------------------------------------------
+
+
+class _Call(NamedTuple):
+    """A call, in the book of its session."""
+
+    book: Book
+    id: RequestId
+    session: str
+    key: tuple[str, bytes]
+
+    @property
+    def row(self) -> Request | None:
+        return self.book.get(self.id)
+
+
+def _first_of(call: _Call, row: Request) -> tuple[str, RequestId]:
+    """Returns what a call repeats; itself if it repeats nothing."""
+    if row.repeat is None:
+        return call.session, call.id
+    return row.repeat.session or call.session, row.repeat.repeat_of
+
+
+class Repeats:
+    """The calls of which a client may not know the outcome, over all of its sessions with a server."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[int, _Call] = OrderedDict()
+        self._by_key: dict[tuple[str, bytes], list[int]] = {}
+        self._number = 0
+        self._safe: set[str] = set()
+
+    def is_safe(self, tool: str) -> bool:
+        """Whether a tool is safe to repeat, by its annotations."""
+        return tool in self._safe
+
+    def listed(self, result: Json) -> None:
+        """Takes the annotations of tools."""
+        for name, safe in safe_tools(result):
+            (self._safe.add if safe else self._safe.discard)(name)
+
+    def called(
+        self, book: Book, row: Request, params: Json, *, client: str, session: str, at: float
+    ) -> ev.Repeat | None:
+        """Takes a call; returns what it repeats, if that is another one. ``session`` is the name of this one."""
+        found = None if row.internal or row.name in self._safe else identity(row.method, params)
+        if found is None:
+            return None
+        self._forget(at)
+        key = client, found
+        first = self._first(key, at)
+        self._number += 1
+        self._calls[self._number] = _Call(book, row.id, session, key)
+        self._by_key.setdefault(key, []).append(self._number)
+        if first is None or (of := first.row) is None:
+            return None
+        late = evidence.late_answer(of)
+        return ev.Repeat(
+            at=at,
+            id=row.id,
+            repeat_of=of.id,
+            first_outcome=first_outcome(of, at),
+            first_after=None if late is None else round(late.after, 6),
+            session="" if first.book is book else first.session,
+        )
+
+    def _first(self, key: tuple[str, bytes], at: float) -> _Call | None:
+        """Returns the oldest equal call whose outcome is unknown; forgets those with a known one."""
+        found = [(number, self._calls[number]) for number in self._by_key.get(key, ())]
+        rows = [(number, call, call.row) for number, call in found]
+        # The answer to a repeat is that to its first call, and to all other repeats of that.
+        answered = {_first_of(call, row) for _, call, row in rows if row is not None and is_known(row)}
+        for number, call, row in rows:
+            if row is None or self._is_over(row, at) or is_known(row) or _first_of(call, row) in answered:
+                self._drop(number)
+        for number in self._by_key.get(key, ()):
+            call = self._calls[number]
+            row = call.row
+            if row is not None and (not row.open or at - row.called_at > PARALLEL_SECONDS):
+                return call
+        return None
+
+    @staticmethod
+    def _is_over(row: Request, at: float) -> bool:
+        return row.ended_at is not None and at - row.ended_at > WINDOW_SECONDS
+
+    def _drop(self, number: int) -> None:
+        call = self._calls.pop(number)
+        numbers = self._by_key[call.key]
+        numbers.remove(number)
+        if not numbers:
+            del self._by_key[call.key]
+
+    def _forget(self, at: float) -> None:
+        """Forgets some of the oldest calls that can be repeated no more: two for each that is added."""
+        for number in [number for number, _ in zip(self._calls, range(2), strict=False)]:
+            row = self._calls[number].row
+            known = row is None or self._is_over(row, at)
+            if (
+                known
+                or (row is not None and row.repeat is None and is_known(row))
+                or len(self._calls) >= CALLS
+            ):
+                self._drop(number)
+            else:
+                self._calls.move_to_end(number)
