@@ -43,26 +43,39 @@ class ReadmeHook(MetadataHookInterface):
 
 
 def manual(version: str, description: str) -> Iterator[str]:
-    """Yield the lines of the man page (roff), from the tables that the command line itself is read by."""
-    options = import_module("mcp_tui.cli.options")
+    """Yield the lines of the man page (roff), from the tables that help and the command line itself are made from."""
+    options, words = import_module("mcp_tui.cli.options"), import_module("mcp_tui.cli.manual")
     yield f'.TH MCP\\-TUI 1 "" "mcp\\-tui {version}" "User Commands"'
+    yield ".nh\n.ad l"
     yield f".SH NAME\nmcp\\-tui \\- {_roff(description)}"
-    yield ".SH SYNOPSIS"
-    yield _roff("mcp-tui [OPTIONS] [URL | -- COMMAND ARGS…]")
-    yield f".br\n{_roff('mcp-tui SUBCOMMAND [OPTIONS] [ARGS] [URL | -- COMMAND ARGS…]')}"
-    yield ".SH DESCRIPTION\nWithout a subcommand, mcp\\-tui opens the workbench."
+    yield f".SH SYNOPSIS\n{_roff(words.usage(None))}"
+    yield ".SH DESCRIPTION\nWithout a command, mcp\\-tui opens the workbench."
     yield "Options and arguments may come in any order. Put a stdio server's command after \\-\\-."
-    yield ".SH OPTIONS"
-    yield from _options((options.VERSION, *options.CONNECTING))
-    yield ".SH SUBCOMMANDS"
-    for name, spec in options.COMMANDS.items():
-        yield f'.SS "{_roff(f"{name} {spec.words}".strip())}"\n{_roff(spec.does[0].upper() + spec.does[1:])}.'
-        if spec.connects:
-            yield "Takes the options above, too."
-        yield from _options((*spec.groups, *((options.JSON,) if spec.prints else ())))
-    yield ".SH EXIT STATUS"
+    yield ".SH OPTIONS\nOf the workbench, and of every command that connects:"
+    yield from _options(options.groups_of(None))
+    for title, lines in words.GROUPS.items():
+        yield f'.SH "COMMANDS: {title.upper()}"'
+        for name in ", ".join(lines).split(", "):
+            spec = options.COMMANDS[name]
+            yield f'.SS "{_roff(f"{name} {spec.words}".strip())}"\n{_roff(spec.does[0].upper() + spec.does[1:])}.'
+            if spec.connects:
+                yield "Takes the options above, too."
+            yield from _options((*spec.groups, *((options.JSON,) if spec.prints else ())))
+    yield '.SH "WHICH CHECK DO I NEED?"'
+    for asked, (check, needs, _) in words.CHECKS.items():
+        yield f".TP\n{_roff(asked)}\n\\fB{_roff(check)}\\fR (needs {_roff(needs)})"
+    yield '.SH "EXIT STATUS"'
     for status in import_module("mcp_tui.cli.output").Exit:
         yield f".TP\n{status.value}\n{_roff(status.name.lower().replace('_', ' '))}"
+    yield ".SH EXAMPLES"
+    for lines in words.EXAMPLES.values():
+        for line, said in lines.items():
+            yield f".PP\n.EX\n{f'# {_roff(said)}' * bool(said)}\n{_roff(line)}\n.EE".replace("\n\n", "\n")
+    for title, lines in (("FILES", words.FILES), ("ENVIRONMENT", words.ENVIRONMENT)):
+        yield f".SH {title}"
+        yield from (f".TP\n{_roff(name)}\n{_roff(said)}" for name, said in lines.items())
+    yield ".SH SEE ALSO\n.BR npx (1),\n.BR uvx (1),\n.BR docker (1)"
+    yield f".PP\n{_roff(words.SEE_ALSO)}"
 
 
 def _options(groups: tuple[Any, ...]) -> Iterator[str]:
@@ -77,7 +90,9 @@ def _options(groups: tuple[Any, ...]) -> Iterator[str]:
 
 
 def _roff(text: str) -> str:
-    return text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq").replace("…", "\\&...")
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq").replace("…", "\\&...")
+    text = text.replace("'", "\\(aq").replace("~", "\\(ti")
+    return f"\\&{text}" if text.startswith(".") else text
 
 
 class FilesHook(BuildHookInterface):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from mcp_tui.cli.manual import CHECKS, GROUPS, usage
 from mcp_tui.cli.options import COMMANDS, CONNECTING, Option, OptionGroup
 from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.probe.rules import RULES, Clause
@@ -23,6 +24,8 @@ KEYS_PAGE: Final = ROOT / "docs" / "reference" / "keys.md"
 STATES_PAGE: Final = ROOT / "docs" / "explanation" / "states.md"
 RULES_PAGE: Final = ROOT / "docs" / "rules.md"
 COMMAND_PAGES: Final = ROOT / "docs" / "reference" / "commands"
+INDEX_PAGE: Final = ROOT / "docs" / "reference" / "index.md"
+CHECKS_PAGE: Final = ROOT / "docs" / "how-to" / "checks.md"
 CONNECTING_PAGE: Final = ROOT / "docs" / "reference" / "connecting.md"
 
 ALSO: Final = frozenset({"server.list", "server.next", "request.mark", "view.sort"})
@@ -76,12 +79,30 @@ def guide(text: str) -> str:
 def command_page(name: str, text: str) -> str:
     """The page of a command with its usage and its options as they are now."""
     spec = COMMANDS[name]
-    words = f" {spec.words}" if spec.words else ""
-    server = " [URL | -- COMMAND ARGS…]" if spec.connects else ""
-    usage = f"```text\nmcp-tui {name} [OPTIONS]{words}{server}\n```\n"
     groups = [group for group in spec.options() if group not in CONNECTING]
     more = "\nIt also takes the [options of connecting](../connecting.md#options).\n" if spec.connects else ""
-    return _between(text, BEGIN_OPTIONS, f"{usage}{_options(groups)}{more}", END_OPTIONS)
+    return _between(
+        text, BEGIN_OPTIONS, f"```text\n{usage(name)}\n```\n{_options(groups)}{more}", END_OPTIONS
+    )
+
+
+def index_page(text: str) -> str:
+    """The page of the command line with the groups of the help."""
+    rows = [
+        f"| {' · '.join(f'[{each}](commands/{each}.md)' for each in names.split(', '))} | {does} |"
+        for lines in GROUPS.values()
+        for names, does in lines.items()
+    ]
+    return _between(
+        text, BEGIN_OPTIONS, "\n".join(["| commands | do |", "|---|---|", *rows, ""]), END_OPTIONS
+    )
+
+
+def checks_page(text: str) -> str:
+    """The page about checks with the table of ``mcp-tui help checks``."""
+    rows = [f"| {asked} | [`{check}`]({page}) | {needs} |" for asked, (check, needs, page) in CHECKS.items()]
+    head = ["| the question | the check | needs |", "|---|---|---|"]
+    return _between(text, BEGIN_OPTIONS, "\n".join([*head, *rows, ""]), END_OPTIONS)
 
 
 def connecting_page(text: str) -> str:
@@ -192,6 +213,8 @@ def main() -> int:
     """Write all of them."""
     GUIDE.write_text(guide(GUIDE.read_text()))
     CONNECTING_PAGE.write_text(connecting_page(CONNECTING_PAGE.read_text()))
+    INDEX_PAGE.write_text(index_page(INDEX_PAGE.read_text()))
+    CHECKS_PAGE.write_text(checks_page(CHECKS_PAGE.read_text()))
     for page in COMMAND_PAGES.glob("*.md"):
         page.write_text(command_page(page.stem, page.read_text()))
     KEYS_PAGE.write_text(keys_page())

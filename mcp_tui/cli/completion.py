@@ -80,7 +80,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     elif current.startswith("-"):
         found = [option for each in options for option in each.names]
     else:
-        found = COMMANDS if name is None else _running(name)
+        found = _first_words(name, rest)
     return [each for each in found if each.startswith(current) and _SAFE.fullmatch(each)]
 
 
@@ -107,6 +107,19 @@ def bash_candidates(line: str) -> list[str]:
     kept = 0 if quote else max(current.rfind(":"), current.rfind("=")) + 1
     found = (each[kept:] for each in candidates(words[1:]))
     return [each if quote else _QUOTED.sub(r"\\\g<0>", each) for each in found]
+
+
+def _first_words(name: str | None, before: Sequence[str]) -> Iterable[str]:
+    """Returns the words that may follow those before: commands, topics of the help, shells, running sessions."""
+    match name:
+        case None:
+            return (*COMMANDS, *(("workbench", "checks") if "help" in before else ("help",)))
+        case "auth":
+            return ("list",)
+        case "completion":
+            return _SCRIPTS
+        case _:
+            return _running(name)
 
 
 def _running(name: str) -> list[str]:

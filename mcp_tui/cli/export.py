@@ -65,8 +65,6 @@ def run(_name: str, given: Words) -> int:
         raise Failure("Missing session. Give the start of its name, a file, last, or --client.")
     if options.id is not None and options.cancellations:
         raise Failure("Use either --id or --cancellations, not both.")
-    if options.format == "issue" and options.id is None:
-        raise Failure("An issue is about one request. Give its --id.")
     skipped: list[Journal] = []
     sessions = _sessions(given, named, skipped)
     first = [*islice(sessions, 1)]  # an error about it comes before any output
@@ -117,13 +115,26 @@ def _several(given: Words) -> bool:
 
 def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] | None:
     """Returns the chosen requests; ``None`` for all."""
-    options = given.options
-    if options.cancellations:
-        order = RecordedBook.whole(recording).order
-        return [row for row in order if evidence.cancel_of(row) is not None and not row.cancel_is_internal]
-    if options.id is None:
+    options, is_issue = given.options, given.options.format == "issue"
+    if not (is_issue or options.cancellations or options.id is not None):
         return None
     rows = RecordedBook.whole(recording)
+    if options.cancellations:
+        chosen = [
+            row for row in rows.order if evidence.cancel_of(row) is not None and not row.cancel_is_internal
+        ]
+    else:
+        chosen = [row for row in rows.order if not row.internal]
+    if options.id is None:
+        if is_issue and not chosen:
+            kind = "cancellations" if options.cancellations else "requests"
+            raise Failure(clean(f"No {kind} in {where.name}. Choose another session, or another --format."))
+        if is_issue and not options.cancellations and len(chosen) > 1:
+            warn(
+                clean(f"This is the newest of {len(chosen):,} requests in {where.name}. --id N chooses one.")
+            )
+            return chosen[-1:]
+        return chosen
     number = int(options.id) if re.fullmatch("0|-?[1-9][0-9]{0,30}", options.id) else options.id
     row = rows.get(number) or rows.get(options.id)
     if row is None:
@@ -162,7 +173,9 @@ def _markdown(given: Words, session: _ChosenSession) -> Iterator[str]:
     if rows is None:
         yield from _markdown_requests(recording)
     elif given.options.format == "issue":
-        yield from _issue(recording, rows[0])
+        for number, row in enumerate(rows):
+            yield from ("",) * bool(number)
+            yield from _issue(recording, row)
     elif given.options.cancellations:
         yield from _markdown_cancellations(recording, rows)
     else:

@@ -102,8 +102,7 @@ def plain_options(name: str | None, rest: Sequence[str]) -> SimpleNamespace | No
         if made not in option.how.get("choices", (made,)):
             return None
         found[option.dest] = [*found[option.dest], made] if option.how.get("action") == "append" else made
-    lacks = any(each.how.get("required") and found[each.dest] is None for each in options_of(name))
-    return None if lacks else SimpleNamespace(**found)
+    return SimpleNamespace(**found)
 
 
 def read(arguments: Sequence[str]) -> Words:
@@ -167,9 +166,11 @@ def _refuse_words(given: Words) -> None:
     if URL.match(others[0]) and (spec is None or spec.connects):
         raise Failure("Two URLs. A command connects to one server.")
     if spec is None:
-        # Only for the words about a mistake.
+        # Only for a question, or for the words about a mistake.
+        from mcp_tui.cli.manual import elsewhere
         from mcp_tui.config.files import guess
 
+        elsewhere(others)
         if _HOST.fullmatch(others[0]):
             raise Failure(f"A URL begins with http:// or https://. Is it http://{others[0]}?")
         text = f"Unknown subcommand {others[0]!r}.{guess(others[0], COMMANDS)}"

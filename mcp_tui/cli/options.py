@@ -147,7 +147,7 @@ _OTLP: Final = Option(
     "--otlp", "URL", "send a span for each request to the OpenTelemetry collector at URL", type=collector
 )
 JSON: Final = _own(Option("--json", "", "print JSON"))
-VERSION: Final = _own(Option("--version", "", "print the version"))
+VERSION: Final = _own(Option("-V --version", "", "print the version"))
 
 _LIMIT_OPTIONS: Final = (
     OptionGroup(
@@ -334,8 +334,8 @@ EXPORTS: Final = ("jsonl", "markdown", "csv", "issue", "otlp")
 """The formats that a session can be exported to."""
 
 _EXPORT: Final = _own(
-    Option("--format", "F", "output format", choices=EXPORTS, required=True),
-    Option("--id", "N", "only this request"),
+    Option("--format", "F", "output format (default: issue)", choices=EXPORTS, default="issue"),
+    Option("--id", "N", "only this request (issue: the newest by default)"),
     Option("--cancellations", "", "only cancelled requests"),
     _RUN_OF,
     Option("-o --output", "FILE", "write to FILE (readable only by you) instead of stdout"),
@@ -476,7 +476,7 @@ _LOGIN: Final = (
         Option("--algorithm", "ALG", "signature algorithm of the key (ES256)", default="ES256"),
     ),
     OptionGroup(
-        "a JWT you were given (an identity provider's secret is read from MCP_TUI_IDP_CLIENT_SECRET)",
+        "a JWT you were given (MCP_TUI_IDP_CLIENT_SECRET: the provider's secret)",
         Option("--assertion", "FILE", "sign in with the JWT in this file, or in a variable: env:NAME"),
         Option("--idp", "URL", "identity provider that turns it into a grant for the server"),
         Option("--idp-client-id", "ID", "client id at the identity provider"),
@@ -515,12 +515,12 @@ COMMANDS: Final = {
     "check": Spec(
         "check",
         "check what recordings show, or a server's catalogue",
-        "[FILE|DIR|SESSION|last …]",
+        "[FILE|DIR|last …]",
         _CHECK,
     ),
     "snapshot": Spec("catalogue", "write the catalogue to a lock file, for check", groups=(_SNAPSHOT,)),
     "doctor": Spec(
-        "doctor", "examine a server: start, output, lists, lint, ping, and stopping", groups=_DOCTOR
+        "doctor", "examine a server: tools --strict, start, output, lists, ping, and stopping", groups=_DOCTOR
     ),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
+from mcp_tui.cli.manual import examples, overview, usage
 from mcp_tui.cli.options import COMMANDS, MOVED, groups_of, options_of
 from mcp_tui.cli.output import Failure, HelpAsked
 
@@ -25,33 +26,20 @@ class _Parser(argparse.ArgumentParser):
         raise Failure(f"{said} See {self.prog} --help.")
 
     def print_help(self, file: object = None) -> None:
-        raise HelpAsked(self.format_help().rstrip())
+        raise HelpAsked(overview() if self.prog == "mcp-tui" else self.format_help().rstrip())
 
 
 def parser(name: str | None) -> argparse.ArgumentParser:
     """Returns the parser of a subcommand, or of the workbench for ``None``."""
-    if name is None:
-        made = _Parser(
-            prog="mcp-tui",
-            usage=(
-                "mcp-tui [OPTIONS] [URL | -- COMMAND ARGS…]\n"
-                "       mcp-tui SUBCOMMAND [OPTIONS] [ARGS] [URL | -- COMMAND ARGS…]"
-            ),
-            description="Open the workbench on an MCP server, or run one command without a screen.",
-            epilog="subcommands:\n" + "\n".join(f"  {key:<10} {spec.does}" for key, spec in COMMANDS.items()),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-    else:
-        spec = COMMANDS[name]
-        server = " [URL | -- COMMAND ARGS…]" if spec.connects else ""
-        words = f" {spec.words}" if spec.words else ""
-        made = _Parser(
-            prog=f"mcp-tui {name}",
-            usage=f"mcp-tui {name} [OPTIONS]{words}{server}",
-            description=f"{spec.does[0].upper()}{spec.does[1:]}.",
-            allow_abbrev=False,
-        )
+    does = "open the workbench on an MCP server" if name is None else COMMANDS[name].does
+    made = _Parser(
+        prog=f"mcp-tui {name or ''}".rstrip(),
+        usage=usage(name),
+        description=f"{does[0].upper()}{does[1:]}.",
+        epilog=examples(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     for group in groups_of(name):
         into = made.add_argument_group(group.title) if group.title else made
         for option in group.options:

@@ -15,8 +15,10 @@ import httpx
 import pexpect
 import pytest
 
+from mcp_tui.cli.manual import EXAMPLES
 from mcp_tui.cli.output import Exit
 from tests.auth.lying_server import BOUND_BY_CHALLENGE, jwt_of
+from tests.cli.examples import words_of
 from tests.cli.running import MCP_TUI, run
 from tests.waiting import HANG
 
@@ -103,6 +105,21 @@ def test_a_sign_in_without_a_browser_by_pasting_the_url(serve: Serve, env: dict[
     run("call", "open", url).sentence(
         Exit.UNAUTHORIZED, "requires sign-in (HTTP 401)", f"Run mcp-tui login {url}"
     )
+
+
+def test_the_examples_of_signing_in_run(serve: Serve, env: dict[str, str]):
+    url = serve()
+    (line,) = EXAMPLES["login"]
+    words = [*MCP_TUI, *words_of(line, url)]
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as one:
+        assert one.stdout is not None
+        pages = (re.search(r"http://\S+/authorize\?\S+", said) for said in one.stdout)
+        page = next(filter(None, pages)).group()
+        assert httpx.get(page, follow_redirects=True, trust_env=False).status_code == 200
+        one.communicate(timeout=HANG)
+        assert one.returncode == Exit.COMPLETED
+    (line,) = EXAMPLES["logout"]
+    assert run(*words_of(line, url)).status == Exit.COMPLETED
 
 
 def test_logout_of_all_leaves_nothing_that_cannot_be_read(env: dict[str, str], tmp_path: Path):

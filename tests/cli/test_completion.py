@@ -21,7 +21,11 @@ from tests.cli.running import run
     ("words", "found"),
     [
         (["cal"], ["call"]),
-        ([""], list(COMMANDS)),
+        ([""], [*COMMANDS, "help"]),
+        (["help", "ch"], ["check", "checks"]),
+        (["auth", ""], ["list"]),
+        (["completion", ""], ["bash", "zsh", "fish"]),
+        (["probe-client", "--b"], ["--by-hand", "--badge"]),
         (["call", "--cancel"], ["--cancel-after"]),
         (["--demo", "call", "--re"], ["--reason", "--record"]),
         (["export", "--format", ""], ["jsonl", "markdown", "csv", "issue", "otlp"]),

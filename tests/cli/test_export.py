@@ -142,7 +142,20 @@ def test_one_request_as_an_issue_with_the_command_that_does_the_same(capfd: Capt
     assert "answer to 2" in shown.partition("#### Late, ignored")[2]
     assert "+2.000 → cancel sent via notifications/cancelled" in shown.partition("#### Timeline")[2]
     assert "s3cr3t" not in shown
-    report(capfd, "export", "last", "--format", "issue").sentence(Exit.USAGE, "Give its --id.")
+    assert report(capfd, "export", "last", "--id", "2").out == shown
+
+
+def test_without_a_format_the_newest_request_is_an_issue(capfd: Capture):
+    session()
+    ran = report(capfd, "export", "last")
+    assert (ran.status, ran.out) == (Exit.COMPLETED, export(capfd, "issue", "--id", "4"))
+    assert "the newest of 4 requests" in ran.err
+    assert "--id N" in ran.err
+    cancels = report(capfd, "export", "last", "--cancellations")
+    assert (cancels.out, cancels.err) == (export(capfd, "issue", "--id", "2"), "")
+    keep(TWO, connected())
+    report(capfd, "export", TWO).sentence(Exit.USAGE, "No requests in ")
+    report(capfd, "export", TWO, "--cancellations").sentence(Exit.USAGE, "No cancellations in ")
 
 
 def test_one_cancelled_request_says_for_how_long_it_was_watched(capfd: Capture):

@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.cli.manual import EXAMPLES
+from tests.cli.examples import words_of, write_server
+from tests.cli.running import Command, run
 from tests.servers.stdio_scripted import processes
 from tests.tui.terminal import HANG, Terminal
 
@@ -42,6 +45,29 @@ def test_a_terminal_that_answers_light_gets_the_light_theme(terminals: Callable[
     terminal.until(lambda: b"48;2;246;247;249" in terminal.raw)
     terminal.see("Call a tool")  # the key behind the answer; none was made of the answer
     assert "rgb" not in terminal.text()
+
+
+SCREENS = [line for name in (None, "replay", "attach") for line in EXAMPLES[name] if " call " not in line]
+
+
+@pytest.mark.parametrize("line", SCREENS)
+def test_an_example_of_the_help_opens_a_screen(
+    line: str, terminals: Callable[..., Terminal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_server(tmp_path)
+    assert run("call", "add", "a=2", "b=3", "--demo").status == 0
+    call = Command("call", "silent", "--json", "--demo") if " attach " in line else None
+    if call is not None:
+        call.until("sent")
+    session = json.loads(run("ps", "--json").out)[0]["session"] if call is not None else ""
+    terminal = terminals(*words_of(line, session=session))
+    terminal.see("silent" if " attach " in line else "add" if " replay " in line else "No requests yet.")
+    os.kill(terminal.pid, signal.SIGTERM)
+    assert terminal.ended() == 128 + signal.SIGTERM
+    if call is not None:
+        os.kill(call.process.pid, signal.SIGTERM)
+        assert call.end()[0] == 128 + signal.SIGTERM
 
 
 class TestTheTerminalIsAsItWas:
