@@ -20,7 +20,7 @@ from mcp_tui.client.catalogue_changes import Catalogue, Change, Rank, changes
 from mcp_tui.client.lint import CUT
 from mcp_tui.client.normal_form import normal_catalogue, text_of
 from mcp_tui.client.schemas import parse_json, written
-from mcp_tui.config.documents import Document
+from mcp_tui.config.documents import Document, Language
 from mcp_tui.journal.records import why
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.messages import Json, as_object, writable
@@ -196,7 +196,7 @@ _RULES: Final = {
 
 def line_in_lock(text: str, path: Sequence[str | int]) -> int:
     """Returns the line of a member of a lock file, from 1; of a path that is not there, as far as it is."""
-    lock = Document(text, None, is_toml=False)
+    lock = Document(text, None, Language.JSON)
     names = [*takewhile(lambda step: isinstance(step, str), path)]
     for count in range(len(names), 0, -1):
         with suppress(ValueError, RecursionError):  # the standard library's reader takes less than ours

@@ -9,7 +9,7 @@ from typing import Final
 from mcp_tui.cli.grammar import Words, subcommand
 from mcp_tui.cli.options import COMMANDS, options_of
 from mcp_tui.cli.output import Exit, Failure, out
-from mcp_tui.config.tap_words import split
+from mcp_tui.config.tap_words import RESERVED, split
 
 _SCRIPTS: Final = {
     "bash": """\
@@ -79,6 +79,8 @@ def candidates(words: Sequence[str]) -> list[str]:
         found: Iterable[str] = last.how.get("choices") or _values(last.names)
     elif current.startswith("-"):
         found = [option for each in options for option in each.names]
+    elif name == "tap":
+        found = _values(("--server",)) if rest and rest[0] in RESERVED else RESERVED
     else:
         found = _first_words(name, rest)
     return [each for each in found if each.startswith(current) and _SAFE.fullmatch(each)]
@@ -139,7 +141,12 @@ def _values(names: Sequence[str]) -> list[str]:
     """Returns the names of servers, sessions, or saved calls, for an option that takes one."""
     if "--session" in names:
         return _running("attach")
-    if {"--server", "--trust", "--distrust", "--install", "--uninstall"} & set(names):
+    if "--client" in names:
+        # The same.
+        from mcp_tui.config.sources import CLIENTS
+
+        return [each.id for each in CLIENTS]
+    if {"--server", "--trust", "--distrust"} & set(names):
         # The same: the servers of all configs take long to load.
         from mcp_tui.config.servers import discover
 

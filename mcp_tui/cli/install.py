@@ -1,30 +1,54 @@
-"""``tap --install``, ``--uninstall``, and ``--status``: the taps in the config files of clients."""
+"""``tap install``, ``tap uninstall``, and ``tap status``: the taps in the config files of clients."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from mcp_tui import clock
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import options_of
 from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
-from mcp_tui.cli.target import require_consent
+from mcp_tui.cli.target import in_force, require_consent
+from mcp_tui.client.session_store import shown
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
-from mcp_tui.config.programs import tap_problem
+from mcp_tui.config.files import ConfigError, guess
+from mcp_tui.config.programs import tap_problem, tap_version
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sharing import Sharing, sharing
-from mcp_tui.config.sources import REGISTRY
-from mcp_tui.tap.install import ConfigEntry, NotEditable, options, own_path
+from mcp_tui.config.sources import CLIENTS, REGISTRY, Source, Surroundings, place_of
+from mcp_tui.config.tap_words import split
+from mcp_tui.journal import index
+from mcp_tui.journal.files import journal_folder
+from mcp_tui.protocol import units
+from mcp_tui.protocol.states import Limits
+from mcp_tui.protocol.values import frozen
+from mcp_tui.tap.install import ConfigEntry, Edit, NotEditable, command_lines, options, own_path
 from mcp_tui.view.text import clean
 
 FITTING_OPTIONS: Final = {
-    "--install": {"install", "config", "yes", "timeout", "max_timeout", "name"},
-    "--uninstall": {"uninstall", "config", "yes"},
-    "--status": {"status", "config", "json"},
+    "install": {"all", "client", "config", "yes", "timeout", "max_timeout", "name"},
+    "uninstall": {"all", "client", "config", "yes"},
+    "status": {"client", "config", "json"},
 }
 """Options that go with each of the three."""
+
+
+@frozen
+class Row:
+    """What becomes of one server: a change of its file, or the reason why there is none, with lines to write there."""
+
+    server: Definition
+    edit: Edit | None = None
+    why: str = ""
+    lines: tuple[str, ...] = ()
+    fine: bool = False
+    """There is nothing to do."""
 
 
 def run(given: Words) -> int:
@@ -34,130 +58,308 @@ def run(given: Words) -> int:
         Failure: the words do not fit together, there is no such server, it cannot be edited, or nobody agreed.
     """
     chosen = given.options
-    names = [each for each in (chosen.install, chosen.uninstall) if each is not None]
-    if len(names) + chosen.status != 1 or given.command or given.words or given.url:
-        raise Failure("Use one of: tap --install NAME, tap --uninstall NAME, tap --status, tap -- COMMAND.")
-    does = "--status" if chosen.status else "--install" if chosen.install is not None else "--uninstall"
+    does, *names = given.words
+    if given.command or given.url or (names and does == "status"):
+        raise Failure(
+            f"Unexpected argument {(given.command or [given.url, *names])[0]!r}. See mcp-tui tap --help."
+        )
     for option in options_of("tap"):
         if option.dest not in FITTING_OPTIONS[does] and getattr(chosen, option.dest) != option.default:
-            raise Failure(f"{option.names[-1]} does not go with {does}.")
-    config = Path(chosen.config) if chosen.config else None
-    if chosen.status:
-        return _status(config, as_json=chosen.json)
-    server = _find(names[0], config)
-    installs = chosen.install is not None
-    if server.tapped == installs:
-        if problem := tap_problem(server):
-            raise Failure(_broken(server, problem))
-        out(
-            clean(
-                f"Server {server.name!r} ({server.place}) has {'a' if installs else 'no'} tap. Nothing changed."
-            )
-        )
+            raise Failure(f"{option.names[-1]} does not go with tap {does}.")
+    if does == "status":
+        return _status(given)
+    if not names and not chosen.all and chosen.client is None:
+        raise Failure(f"No server to {does} a tap for. Use tap {does} NAME, --client NAME, or --all.")
+    rows = list(_rows(given, does, _servers(given, names)))
+    _report(rows)
+    changes = [each for each in rows if each.edit is not None]
+    if not changes:
+        if names and (left := next((each for each in rows if not each.fine), None)):
+            is_sentence = left.why[:1].isupper()
+            raise Failure(left.why if is_sentence else f"{_named(left.server)} {left.why}", lines=left.lines)
+        out("Nothing changed.")
         return Exit.COMPLETED
-    try:
-        entry = ConfigEntry(server)
-        if installs:
-            program = own_path()
-            require_consent(given, server)
-            words = options(chosen.timeout, chosen.max_timeout, chosen.name or server.name)
-            edit = entry.install(program, words)
-        else:
-            edit = entry.uninstall()
-    except NotEditable as error:
-        raise Failure(str(error), lines=error.lines) from None
-    for line in edit.diff():
-        out(clean(line))
-    for said in entry.repeated:
-        warn(f"{server.file}: {said}. Only the last one is used, and only that is changed.")
-    if installs:
-        _warn_if_shared(server.file, named=config is not None, yes=chosen.yes)
-    if not (chosen.yes or asked("Write this?", "write it in a script")):
+    for each in changes if does == "install" else ():
+        limits = in_force(told=False).tap.limits_of(each.server.name, "", chosen.timeout, chosen.max_timeout)
+        if said := _unreachable(each.server, limits):
+            warn(f"{_named(each.server)}: {said}.")
+    last = {each.edit.file.resolve(): each.edit for each in changes if each.edit is not None}
+    if len(changes) == 1:
+        for line in changes[0].edit.diff() if changes[0].edit else ():
+            out(clean(line))
+    what = f"{_count(len(changes), 'entry', 'entries')} in {_count(len(last), 'file', 'files')}"
+    if not (chosen.yes or asked(f"Change {what}?", "write it in a script")):
         raise Failure("Nothing was written.")
-    agreed = consent.is_given(server)
-    kept = edit.write()
-    if agreed:  # it starts what it started before
-        consent.give(_find(server.name, server.file))
-    out(clean(f"Written. Restart the client. The file as it was: {kept}"))
-    return Exit.COMPLETED
+    return _write(changes, last.values(), what)
 
 
-def _warn_if_shared(file: Path, *, named: bool, yes: bool) -> None:
-    """Says who else gets a file with a path of this machine.
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
-    Raises:
-        Failure: git tracks the file, and nobody is asked who could see that, nor did anybody name the file.
-    """
-    shared = sharing(file)
-    if shared is Sharing.OWN:
-        return
-    said = f"{file} {shared.value}: others get a path of this machine with it, and cannot start the server."
-    if yes and not named and shared is not Sharing.PROJECT:
+
+def _named(server: Definition) -> str:
+    return f"Server {server.name!r} ({server.place})"
+
+
+# -- the servers -------------------------------------------------------------------------------------------------
+
+
+def _servers(given: Words, names: list[str]) -> list[Definition]:
+    """Returns the servers that the words name, each entry once."""
+    config = Path(given.options.config) if given.options.config else None
+    found = discover(config=config, all_projects=True)
+    if config is not None and found.problems:
+        words = [own_path(), "tap", "--", "COMMAND", "ARGS"]
+        place = place_of(config, Surroundings.now())
         raise Failure(
-            f"{said} Nothing was written. Name the file to write it: --config {shlex.quote(str(file))}"
+            f"{found.problems[0]}. Put the tap there by hand, in front of the server's command:",
+            lines=command_lines(config, place.source.form, [*words]),
         )
-    warn(said)
+    for problem in found.problems:
+        warn(f"Skipped {problem}.")
+    client = _client(given.options.client)
+    entries = {
+        (each.file.resolve(), each.way): each
+        for each in reversed(found.servers)
+        if each.source is not REGISTRY and client in (None, each.source)
+    }
+    servers = list(reversed(entries.values()))
+    for name in names:
+        if not any(each.name == name for each in servers):
+            find(name, config)  # says which there are
+            raise Failure(f"No server {name!r} in the files of {client.title if client else 'any client'}.")
+    if not servers and not found.problems:
+        warn("No servers in the config files. Use --config FILE.")
+    return [each for each in servers if not names or each.name in names]
 
 
-def _find(name: str, config: Path | None) -> Definition:
-    """Returns the server of this name, in the only file that has one."""
-    every = discover(config=config)
-    if config is not None and every.problems:
-        lines = [
-            f"command: {own_path()}",
-            "args: tap, --, and then the server's command and arguments, each a word",
-        ]
-        raise Failure(f"{every.problems[0]}. Put the tap there by hand:", lines=lines)
-    found = [each for each in every.servers if each.name == name]
-    files = {each.file.resolve(): each for each in reversed(found)}
-    if len(files) > 1:
-        listed = ", ".join(f"{each.place} ({each.source.title})" for each in reversed(files.values()))
-        raise Failure(f"{len(files)} files define server {name!r}: {listed}. Choose one with --config FILE.")
-    return found[0] if found else find(name, config)
+def _client(name: str | None) -> Source | None:
+    if name is None:
+        return None
+    by_name = {
+        word: each for each in CLIENTS if each is not REGISTRY for word in (each.title.lower(), each.id)
+    }
+    if found := by_name.get(name.lower()):
+        return found
+    known = [each.id for each in CLIENTS if each is not REGISTRY]
+    raise Failure(
+        f"Unknown client {name!r}.{guess(name.lower(), by_name) or ' Choose from: ' + ', '.join(known) + '.'}"
+    )
+
+
+# -- changes -----------------------------------------------------------------------------------------------------
+
+
+def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
+    """Yields what becomes of each server. Changes of one file follow one another."""
+    program = own_path() if does == "install" else ""
+    edits: dict[Path, Edit] = {}
+    shared_with = cache(sharing)
+    for server in servers:
+        if row := _left_alone(given, does, server):
+            yield row
+            continue
+        file = server.file.resolve()
+        try:
+            shared = shared_with(server.file) if does == "install" else Sharing.OWN
+            if shared in (Sharing.TRACKED, Sharing.MAYBE_TRACKED) and not given.options.config:
+                raise NotEditable(
+                    f"has a file that {shared.value}: others would get a path of this machine. "
+                    f"Name the file to write it: --config {shlex.quote(str(server.file))}",
+                    [],
+                )
+            entry = ConfigEntry(server, edits.get(file))
+            if does == "install":
+                if not given.options.config:  # nothing is started, and a person has named the file
+                    require_consent(given, server)
+                limits = given.options.timeout, given.options.max_timeout
+                edit = entry.install(program, options(*limits, given.options.name or server.name))
+            else:
+                edit = entry.uninstall()
+        except NotEditable as error:
+            yield Row(server, why=str(error), lines=tuple(error.lines))
+        except (ConfigError, Failure) as error:
+            yield Row(server, why=str(error))
+        else:
+            edits[file] = edit
+            yield Row(server, edit, shared.value * (shared is not Sharing.OWN))
+            for said in entry.repeated:
+                warn(f"{server.file}: {said}. Only the last one is used, and only that is changed.")
+
+
+def _left_alone(given: Words, does: str, server: Definition) -> Row | None:
+    """Returns why there is nothing to do for a server; ``None`` if there may be."""
+    if server.tapped and does == "install":
+        problem = tap_problem(server)
+        return Row(server, why=_broken(server, problem) if problem else "has a tap", fine=not problem)
+    if not server.tapped and does == "uninstall":
+        return Row(server, why="has no tap", fine=True)
+    if server.url and (given.options.all or given.options.client) and not given.words[1:]:
+        return Row(server, why="has a URL: mcp-tui tap --http PORT URL", fine=True)
+    return None
+
+
+def _report(rows: Iterable[Row]) -> None:
+    """Prints what changes, and what is left alone and why."""
+    cells = [
+        (
+            "leave" if each.edit is None else "change",
+            each.server.source.title,
+            each.server.name,
+            each.server.around.short(each.server.place),
+            each.server.summary if each.edit is not None else each.why.rstrip(".:"),
+        )
+        for each in rows
+    ]
+    for line in table([[clean(cell) for cell in row] for row in cells]):
+        out(line)
+    for each in rows:
+        if each.edit is not None and each.why:
+            warn(
+                f"{each.server.file} {each.why}: others get a path of this machine with it, and cannot start the server."
+            )
+
+
+def _write(changes: list[Row], edits: Iterable[Edit], what: str) -> int:
+    agreed = [each.server for each in changes if consent.is_given(each.server)]
+    written: dict[Path, Path] = {}
+    problems: list[str] = []
+    for edit in edits:
+        try:
+            written[edit.file] = edit.write()
+        except ConfigError as error:
+            problems.append(f"{error}.")
+    for each in agreed:  # they start what they started before
+        now = discover(config=each.file, all_projects=True).servers
+        for server in now if each.file in written else ():
+            if server.way == each.way:
+                consent.give(server)
+    if written:
+        done = "" if problems else f" {what[:1].upper()}{what[1:]}."
+        out(f"Written.{done} Restart the clients.")
+    for file, kept in written.items():
+        out(clean(f"{file} as it was: {kept}"))
+    if problems:
+        raise Failure(problems[0], lines=problems[1:])
+    return Exit.COMPLETED
 
 
 def _broken(server: Definition, problem: str) -> str:
     name = shlex.quote(server.name)
     return (
-        f"The tap of server {server.name!r} ({server.place}) has to be replaced: {problem}. "
-        f"Run mcp-tui tap --uninstall {name}, then --install {name}"
+        f"has a tap that has to be replaced: {problem}. "
+        f"Run mcp-tui tap uninstall {name}, then mcp-tui tap install {name}"
     )
 
 
-def _status(config: Path | None, *, as_json: bool) -> int:
-    found = discover(config=config)
+# -- status ------------------------------------------------------------------------------------------------------
+
+
+def _status(given: Words) -> int:
+    config = Path(given.options.config) if given.options.config else None
+    found = discover(config=config, all_projects=True)
     if config is not None and found.problems:
         raise Failure(found.problems[0])
-    servers = [each for each in found.servers if each.source is not REGISTRY]
-    problems = list(map(tap_problem, servers))
-    fields = [
-        {
-            "name": each.name,
-            "tap": each.tapped,
-            "problem": problem or None,
-            "tool": each.source.title,
-            "file": str(each.file),
-            "line": each.line,
-            "command": each.command_words or None,
-            "url": each.url or None,
-        }
-        for each, problem in zip(servers, problems, strict=True)
+    client = _client(given.options.client)
+    servers = [
+        each for each in found.servers if each.source is not REGISTRY and client in (None, each.source)
     ]
+    sessions = _sessions() if any(each.tapped for each in servers) else {}
+    told = [_fields(each, sessions) for each in servers]
     rows = [
         (
             each.name,
-            "broken tap" if problem else "tap" if each.tapped else "no tap",
+            "broken tap" if fields["problem"] else "tap" if each.tapped else "no tap",
+            each.source.title,
             each.around.short(each.place),
-            each.summary or each.problem,
+            _in_words(fields) if each.tapped else each.summary or each.problem,
         )
-        for each, problem in zip(servers, problems, strict=True)
+        for each, fields in zip(servers, told, strict=True)
     ]
-    show(fields, table([[clean(cell) for cell in row] for row in rows]), as_json=as_json)
-    for each, problem in zip(servers, problems, strict=True):
-        if problem:
-            warn(_broken(each, problem))
+    show(told, table([[clean(cell) for cell in row] for row in rows]), as_json=given.options.json)
+    for each, fields in zip(servers, told, strict=True):
+        if fields["problem"]:
+            warn(f"{_named(each)} {_broken(each, fields['problem'])}")
+        if fields["unreachable"]:
+            warn(f"{_named(each)}: {fields['unreachable']}.")
     for problem in found.problems:
         warn(problem)
     if not servers and not found.problems:
         warn("No servers in the config files. Use --config FILE.")
     return Exit.COMPLETED
+
+
+def _sessions() -> dict[str, index.RecordedSession]:
+    """Returns the last session of each server behind a tap, by its command line."""
+    return {each.target: each for each in index.sessions(journal_folder()) if each.client}
+
+
+def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> dict[str, Any]:
+    problem = tap_problem(server)
+    target = ""
+    with suppress(ConfigError):
+        launched = server.launched() if server.tapped else None
+        target = shown(launched) if launched else ""
+    last = sessions.get(target)
+    calls = [each.wall for each in index.calls([last])] if last else []
+    limits = _limits(server) if server.tapped else None
+    return {
+        "name": server.name,
+        "tap": server.tapped,
+        "problem": problem or None,
+        "tool": server.source.title,
+        "file": str(server.file),
+        "line": server.line,
+        "command": server.command_words or None,
+        "url": server.url or None,
+        "version": tap_version(server) if server.tapped and not problem else None,
+        "last_session": clock.utc_stamp(last.wall) if last else None,
+        "last_call": clock.utc_stamp(max(calls)) if calls else None,
+        "client": last.client if last else None,
+        "timeout": limits.timeout if limits else None,
+        "max_timeout": limits.max_timeout if limits else None,
+        "client_timeout": server.call_limit,
+        "client_start_timeout": server.start_limit,
+        "unreachable": _unreachable(server, limits) if limits else None,
+    }
+
+
+def _limits(server: Definition) -> Limits:
+    """Returns the limits of the tap of a server: those of its command line, else of the settings."""
+    words = ["".join(part for part in each if isinstance(part, str)) for each in server.tap]
+    given = split(words[words.index("tap") + 1 :])[1] or {}
+    numbers = (
+        value if isinstance(value := given.get(key), float) else None for key in ("timeout", "max_timeout")
+    )
+    return in_force(told=False).tap.limits_of(str(given.get("name") or server.name), "", *numbers)
+
+
+def _unreachable(server: Definition, limits: Limits) -> str | None:
+    """Returns why a limit of the tap is never reached; ``None`` if it can be."""
+    own = server.call_limit
+    if not own:
+        return None
+    longer = {
+        name: value
+        for name, value in (("timeout", limits.timeout), ("max timeout", limits.max_timeout))
+        if value and value >= own
+    }
+    if not longer:
+        return None
+    told = " and ".join(f"{name} of {units.limit(value)}" for name, value in longer.items())
+    return (
+        f"{server.source.title} ends a call after {units.limit(own)}: the tap's {told} "
+        f"{'are' if len(longer) > 1 else 'is'} not reached, unless progress extends the call in the client"
+    )
+
+
+def _in_words(fields: dict[str, Any]) -> str:
+    limits = ((name, fields[key]) for name, key in (("timeout", "timeout"), ("max timeout", "max_timeout")))
+    said = [f"{name} {units.limit(value)}" for name, value in limits if value]
+    if fields["client_timeout"]:
+        said.append(f"{fields['tool']}'s own limit {units.limit(fields['client_timeout'])}")
+    last = fields["last_call"] or fields["last_session"]
+    said.append(
+        f"last {'call' if fields['last_call'] else 'session'} {last[:16]}Z" if last else "never started"
+    )
+    return ", ".join((f"mcp-tui {fields['version'] or 'of an unknown version'}", *said))

@@ -418,13 +418,12 @@ _PS: Final = _own(
     Option("--client", "C", "only clients with this name or process id"),
 )
 _TAP_CONFIG: Final = OptionGroup(
-    "in a client's config file",
-    Option("--install", "NAME", "put a tap in front of server NAME: shows the change and asks"),
-    Option("--uninstall", "NAME", "remove the tap from server NAME"),
-    Option("--status", "", "list the servers of all config files, and which have a tap"),
+    "in the config files of clients (tap install, uninstall, status)",
+    Option("--all", "", "every server of every client"),
+    Option("--client", "NAME", "every server of this client, such as codex; with names, only its servers"),
     Option("--config", "FILE", "look at this file only"),
     Option("--yes", "", "write without asking (for scripts)"),
-    Option("--json", "", "print the list as JSON"),
+    Option("--json", "", "print the status as JSON"),
 )
 _CANCEL_OPTIONS: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
 
@@ -540,7 +539,7 @@ COMMANDS: Final = {
     "tap": _silent(
         "tap",
         "see and cancel what a client calls on its server",
-        "[URL | -- COMMAND ARGS…]",
+        "[URL | -- COMMAND ARGS… | install NAME… | uninstall NAME… | status]",
         (TAP, _TAP_HTTP, _TAP_CONFIG),
     ),
     "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
@@ -558,7 +557,12 @@ COMMANDS: Final = {
 }
 
 
-MOVED: Final = {("mcp-tui probe", "--client"): "mcp-tui probe-client -- COMMAND"}
+MOVED: Final = {
+    ("mcp-tui probe", "--client"): "mcp-tui probe-client -- COMMAND",
+    ("mcp-tui tap", "--install"): "mcp-tui tap install NAME",
+    ("mcp-tui tap", "--uninstall"): "mcp-tui tap uninstall NAME",
+    ("mcp-tui tap", "--status"): "mcp-tui tap status",
+}
 """What replaces an option that there was before the first release."""
 
 STARTING: Final = frozenset({"call", "read", "prompt", *("tools", "resources", "templates", "prompts")})

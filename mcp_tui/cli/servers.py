@@ -40,6 +40,11 @@ def run(_name: str, given: Words) -> int:
     stands = [(each, *availability(each)) for each in found.servers]
     fields = [_fields(*each) for each in stands]
     show([*fields, *broken], _lines(found, stands), as_json=options.json)
+    for each in found.servers:
+        if each.ignored:
+            warn(
+                f"{each.source.title} ignores {', '.join(each.ignored)} of server {each.name!r} ({each.place})."
+            )
     for problem in found.problems:
         warn(problem)
     return Exit.COMPLETED
@@ -86,6 +91,9 @@ def _fields(each: Definition, state: Availability, said: str) -> dict[str, objec
         "url": each.url or None,
         "headers": None if launch is None else list(launch.headers),
         "disabled": each.disabled,
+        "ignored": each.ignored,
+        "timeout": each.call_limit,
+        "start_timeout": each.start_limit,
         "unread": list(each.unread),
     }
 

@@ -13,26 +13,24 @@ from mcp_tui.config.tap_words import RESERVED
 
 def run(_name: str, given: Words) -> int:
     """Runs the tap, on stdio in place of this process; or changes the config file of a client."""
-    chosen = given.options
-    if chosen.install is None and chosen.uninstall is None and not chosen.status:
-        return _relay(given) if chosen.http is None else _proxy(given)
-    # With what reads the configs of clients.
-    from mcp_tui.cli import install
+    if given.words[:1] and given.words[0] in RESERVED:
+        # With what reads the configs of clients.
+        from mcp_tui.cli import install
 
-    return install.run(given)
+        return install.run(given)
+    chosen = given.options
+    for option in ("all", "client", "config", "yes", "json"):
+        if getattr(chosen, option):
+            raise Failure(f"--{option} goes with tap install, uninstall, or status.")
+    return _relay(given) if chosen.http is None else _proxy(given)
 
 
 def _relay(given: Words) -> NoReturn:
     if given.url and not given.command:
         raise Failure("A server behind a URL needs a port for the client. Use mcp-tui tap --http PORT URL.")
-    word = given.words[0] if given.words else ""
-    if word in RESERVED:
-        raise Failure(
-            f"Unknown word {word!r}. Use --{word}. To tap a program of that name: mcp-tui tap -- {word}"
-        )
     if not given.command:
         raise Failure("No server to tap. Use mcp-tui tap -- COMMAND, as the client would start it.")
-    if word or given.url:
+    if given.words or given.url:
         raise Failure("A tap takes its options and, after --, the server's command. See mcp-tui tap --help.")
     # A client waits for its server: nothing else is loaded before it starts.
     from mcp_tui.tap.start import serve

@@ -15,9 +15,25 @@ from typing import Final
 
 from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config.files import ConfigError, at, read_text
-from mcp_tui.config.sources import CODEX, GEMINI, Source, Surroundings
+from mcp_tui.config.sources import (
+    ARRAY,
+    CLINE,
+    CODEX,
+    GEMINI,
+    GOOSE,
+    KIMI,
+    NESTED,
+    PLAIN_FILE,
+    PROGRAM_IN_OBJECT,
+    QWEN,
+    Form,
+    Limits,
+    Source,
+    Surroundings,
+)
 from mcp_tui.config.tap_words import split
 from mcp_tui.config.templates import ConfigVariable, Dialect, Template, VariableKind
+from mcp_tui.config.yaml import Way
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.protocol.messages import Json, as_list, as_object
@@ -37,11 +53,8 @@ _TRANSPORT_WORDS: Final = {
 }
 """The names that tools give to transports, in lower case with hyphens, and ours."""
 
-URLS: Final = ("httpUrl", "serverUrl", "url")
-"""Members that hold a server's URL, the first counts."""
-
 _ENTRY_MEMBERS: Final = (
-    "name", "description", "title", "type", "transport", "disabled", "enabled", "gallery", "version",
+    "name", "description", "title", "type", "transport", "transportType", "disabled", "enabled", "gallery", "version",
 )  # fmt: skip
 """Members that describe a server, but not how to reach it."""
 
@@ -119,7 +132,7 @@ class Definition:
     ``around`` is where it was looked for, ``folder`` where the server starts, and what an editor calls its workspace.
     ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui does not know.
     ``again`` is the line of an earlier definition of this name in the same file, which this one replaces.
-    ``table`` is the way to the servers in the file. ``tap`` is what the file has in front of the server's own command, which
+    ``way`` leads to the definition in the file. ``tap`` is what the file has in front of the server's own command, which
     ``launch`` is, if it starts it through a tap of mcp-tui.
     ``launch`` is ``None`` where ``problem``, a sentence without a full stop, says why. ``shadowed`` is the place of a
     definition of the same tool and name that counts before this one.
@@ -139,7 +152,7 @@ class Definition:
     disabled: bool = False
     unread: tuple[str, ...] = ()
     shadowed: str = ""
-    table: tuple[str, ...] = ()
+    way: Way = ()
     tap: tuple[Template, ...] = ()
 
     @property
@@ -151,6 +164,28 @@ class Definition:
     def place(self) -> str:
         """``file:line``."""
         return at(self.file, self.line)
+
+    @property
+    def ignored(self) -> list[str]:
+        """The members that its tool does not obey, although others do."""
+        return [name for name in self.source.ignores if name in self.fields]
+
+    @property
+    def call_limit(self) -> float | None:
+        """The tool's own limit of a call in this entry, in seconds."""
+        return self._limit(self.source.calls)
+
+    @property
+    def start_limit(self) -> float | None:
+        """The tool's own limit of a start in this entry, in seconds."""
+        return self._limit(self.source.starts)
+
+    def _limit(self, members: Limits) -> float | None:
+        for name, unit in members:
+            value = self.fields.get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return value * unit
+        return None
 
     @property
     def inputs(self) -> tuple[AskedInput, ...]:
@@ -330,7 +365,10 @@ class Definition:
                 places = {"home": str(self.around.home), "folder": str(folder), "folder name": folder.name}
                 found, missing = places.get(name, os.sep), ""
             case VariableKind.FOREIGN:
-                found, missing = None, f"only VS Code knows {variable.written}: write its value in its place"
+                found, missing = (
+                    None,
+                    f"only {self.source.title} knows {variable.written}: write its value in its place",
+                )
         if found is None:
             raise Unset(missing)
         return found
@@ -394,8 +432,10 @@ class DefinitionReader:
 
 def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
     """Returns a definition with what its ``fields`` say: how the server is reached, or why not."""
+    form = form_of(made.source, made.fields)
     reader = DefinitionReader(made.fields, made.source.dialect)
     try:
+        reader.fields = _plain(made.fields, form, made.source)
         launch = _launch(reader, made.source)
     except ConfigError as error:
         return replace(made, problem=str(error))
@@ -409,8 +449,33 @@ def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
         made,
         tap=words[:start],
         launch=replace(launch, inputs=tuple(each for each in inputs if each.id in asked)),
-        unread=tuple(name for name in made.fields if name not in reader.seen),
+        unread=tuple(
+            name for name in made.fields if name not in {*reader.seen, *made.source.members, *form.members}
+        ),
     )
+
+
+def form_of(source: Source, fields: dict[str, Json]) -> Form:
+    """Returns the form of an entry: that of its tool, or another one that the tool takes as well."""
+    if isinstance(fields.get("command"), dict):
+        return PROGRAM_IN_OBJECT
+    if source in (CLINE, PLAIN_FILE) and isinstance(fields.get("transport"), dict):
+        return NESTED
+    return ARRAY if source is PLAIN_FILE and isinstance(fields.get("command"), list) else source.form
+
+
+def _plain(fields: dict[str, Json], form: Form, source: Source) -> dict[str, Json]:
+    """Returns an entry with the names of the plain form, without what its tool ignores."""
+    found = {**fields, **as_object(fields.get(form.inner))}
+    for name, own in (("command", form.command), ("env", form.env), ("cwd", form.cwd)):
+        found[name] = found.get(own)
+    if form.is_list and found["command"] is not None:
+        words = as_list(found["command"])
+        if not words:
+            raise ConfigError("command is not a list of words")
+        found |= {"command": words[0], "args": words[1:]}
+    url = next((found[name] for name in form.urls if found.get(name)), None)
+    return {name: value for name, value in {**found, "url": url}.items() if name not in source.ignores}
 
 
 TAPS: Final = frozenset({"mcp-tui", "mcp-tui-client", "mcp_tui"})
@@ -446,19 +511,17 @@ def _tap_words(words: list[str]) -> int:
 
 def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
     kind = _kind(reader)
-    url = next((text for each in URLS if (text := reader.text(each))), ())
-    command = reader.get("command")
-    if isinstance(command, dict):  # Zed's older form: command = {path, args, env}
-        inner = as_object(command)
-        reader.fields = {**reader.fields, **inner, "command": inner.get("path")}
-    if command is not None and kind in ("stdio", ""):
+    url = reader.text("url")
+    if reader.get("command") is not None and kind in ("stdio", ""):
         return _process(reader, source)
     if url:
         if kind == "stdio":
             raise ConfigError("type is stdio, but there is a url and no command")
-        if source is GEMINI and not kind:
-            # Gemini CLI has a member for each transport: url is HTTP+SSE there, httpUrl is streamable HTTP.
+        if source in (GEMINI, QWEN) and not kind:
+            # They have a member for each transport: url is HTTP+SSE there, httpUrl is streamable HTTP.
             kind = "http" if "httpUrl" in reader.fields else "sse"
+        if source is CLINE and not kind:
+            kind = "sse"
         return ServerLaunch(
             url=url,
             headers=_headers(reader, source),
@@ -467,14 +530,14 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
             client_key=reader.text("clientKey") or reader.text("client_key"),
         )
     fields = reader.fields
-    if fields.get("source") == "extension" or ("settings" in fields and "url" not in fields):
+    if fields.get("source") == "extension" or "settings" in fields:
         raise ConfigError(f"started by a {source.title} extension; no file says how")
     raise ConfigError("no command and no url")
 
 
 def _kind(reader: DefinitionReader) -> str:
     """Returns the transport that it names: ``stdio``, ``http``, ``sse``, or nothing."""
-    said = reader.get("type") or reader.get("transport") or ""
+    said = reader.get("type") or reader.get("transportType") or reader.get("transport") or ""
     said = as_object(said).get("type", "") if isinstance(said, dict) else said
     word = str(said).lower().replace("_", "-")
     if word not in _TRANSPORT_WORDS:
@@ -485,8 +548,10 @@ def _kind(reader: DefinitionReader) -> str:
 def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
     env = reader.table("env")
     optional: frozenset[str] = frozenset()
-    if source is CODEX:
-        optional = frozenset(str(part) for word in reader.words("env_vars") for part in word)
+    if source in (CODEX, GOOSE):
+        # goose may also have their values in a keyring
+        named = reader.words("env_vars" if source is CODEX else "env_keys")
+        optional = frozenset(str(part) for word in named for part in word)
         env = {name: (_variable(name),) for name in optional} | env
     return ServerLaunch(
         command=reader.text("command"),
@@ -504,14 +569,14 @@ def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
         headers |= reader.table("http_headers")
         for name, word in reader.table("env_http_headers").items():
             headers[name] = tuple(_variable(str(part)) for part in word)
-        token = reader.get("bearer_token_env_var")
-        if isinstance(token, str):
-            headers["Authorization"] = ("Bearer ", _variable(token))
+    token = reader.get("bearer_token_env_var" if source is CODEX else "bearerTokenEnvVar")
+    if isinstance(token, str) and source in (CODEX, KIMI):
+        headers["Authorization"] = ("Bearer ", _variable(token))
     return headers
 
 
 def _variable(name: str) -> ConfigVariable:
-    """Returns a variable that Codex names in a field of its own."""
+    """Returns a variable that a tool names in a field of its own."""
     return ConfigVariable(VariableKind.ENV, name, f"${name}")
 
 

@@ -1,4 +1,4 @@
-"""Parses config files: TOML, and JSON with comments and trailing commas. Finds the lines to point at.
+"""Parses config files: TOML, YAML, and JSON with comments and trailing commas. Finds the lines to point at.
 
 Comments of JSON become blanks of the same length, so every line and column that is told is that of the file. The standard
 library's reader of TOML tells where it stumbles, but not where a key stands.
@@ -10,12 +10,15 @@ import json
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_tui.config.files import ConfigError, at, read_text
+from mcp_tui.config.yaml import Member, Way, parse_yaml
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 
@@ -23,29 +26,36 @@ if TYPE_CHECKING:
     from mcp_tui.protocol.messages import Json
 
 
-@frozen
-class Member:
-    """Where a member of an object or table is in a text: its key, its value, and the end of that."""
+class Language(Enum):
+    """The language of a config file."""
 
-    key: int
-    value: int
-    end: int
+    JSON = "JSON"
+    TOML = "TOML"
+    YAML = "YAML"
+
+
+LANGUAGES: Final = {".toml": Language.TOML, ".yaml": Language.YAML, ".yml": Language.YAML}
+"""By the ends of file names; the others are JSON."""
 
 
 @frozen
 class Document:
-    """A file that was read: its text, without comments if it is JSON, and its value; ``None`` for an empty file."""
+    """A file that was read: its text, without comments if it is JSON, and its value; ``None`` for an empty file.
+
+    ``places`` has the positions of all members and items of a YAML file.
+    """
 
     text: str
     whole: Json
-    is_toml: bool
+    language: Language
+    places: Mapping[Way, Member] = field(default_factory=dict[Way, Member])
 
     @classmethod
     def read(cls, path: Path) -> Document:
         """Reads a file.
 
         Raises:
-            ConfigError: it cannot be read, or is neither JSON nor TOML.
+            ConfigError: it cannot be read, or is not in its language.
         """
         return cls.parse(read_text(path), path)
 
@@ -54,52 +64,73 @@ class Document:
         """Parses the text of a file.
 
         Raises:
-            ConfigError: it is neither JSON nor TOML.
+            ConfigError: it is not in its language.
         """
-        if path.suffix == ".toml":
-            return cls(text, parse_toml(text, path), is_toml=True)
-        return cls(*parse_json(text, path), is_toml=False)
+        language = LANGUAGES.get(path.suffix, Language.JSON)
+        if language is Language.TOML:
+            return cls(text, parse_toml(text, path), language)
+        if language is Language.YAML:
+            whole, places = parse_yaml(text, path)
+            return cls(text, whole, language, places)
+        if is_script(path):
+            raise ConfigError(f"{path}: a shell script, which only Crush can run")
+        return cls(*parse_json(text, path), language)
 
-    def member(self, *path: str) -> Member | None:
+    def member(self, *path: str | int) -> Member | None:
         """Returns the positions of the member at ``path``, the last of several with its name; ``None`` without one."""
-        if self.is_toml:
-            return toml_members(self.text).get(path)
+        if self.language is not Language.JSON:
+            return self._places().get(path)
         where = 0
         found: Member | None = None
         for step in path:
             inside = {key: (start, value) for key, start, value in _members(self.text, where)}
             if step not in inside:
                 return None
-            start, where = inside[step]
+            start, where = inside[str(step)]
             found = Member(start, where, _DECODER.raw_decode(self.text, where)[1])
         return found
 
-    def items(self, where: Member) -> list[tuple[int, int]]:
+    def _places(self) -> Mapping[Way, Member]:
+        if self.language is Language.TOML:
+            return cast("dict[Way, Member]", toml_members(self.text))
+        return self.places
+
+    def items(self, *path: str | int) -> list[tuple[int, int]]:
         """Returns the positions of each text or number in a list of nothing else: where it begins, and where it ends."""
+        if self.language is Language.YAML:
+            inside = (each for way, each in self.places.items() if way[:-1] == path)
+            return [(each.value, each.end) for each in inside]
+        where = self.member(*path)
+        if where is None:
+            return []
         tokens = _TOML_TOKEN.finditer(self.text, where.value + 1, where.end - 1)
         return [each.span() for each in tokens if each.lastgroup in ("text", "bare")]
 
-    def lines(self, *path: str) -> dict[str, int]:
-        """Returns the line of each member of the object or table at ``path``."""
-        if not self.is_toml:
+    def lines(self, *path: str | int) -> dict[str | int, int]:
+        """Returns the line of each member of the object or table at ``path``, in YAML also of each item of a list."""
+        if self.language is Language.JSON:
             return dict(member_places(self.text, *path))
-        found = toml_lines(self.text).items()
-        return {key[-1]: line for key, line in found if key[:-1] == path}
+        breaks = [found.start() for found in re.finditer("\n", self.text)]
+        found = self._places().items()
+        return {key[-1]: bisect_left(breaks, each.key) + 1 for key, each in found if key[:-1] == path}
 
-    def repeated(self, *path: str) -> dict[str, int]:
+    def repeated(self, *path: str | int) -> dict[str | int, int]:
         """Returns the first line of each member of the object at ``path`` that a later one of its name replaces.
 
-        TOML permits none.
+        TOML and YAML permit none.
         """
-        if self.is_toml:
-            return {}
-        first: dict[str, int] = {}
-        again: dict[str, int] = {}
-        for key, line in member_places(self.text, *path):
+        first: dict[str | int, int] = {}
+        again: dict[str | int, int] = {}
+        for key, line in member_places(self.text, *path) if self.language is Language.JSON else ():
             if key in first:
                 again[key] = first[key]
             first.setdefault(key, line)
         return again
+
+
+def is_script(path: Path) -> bool:
+    """Returns whether a config file is a shell script, by its name."""
+    return path.name in ("crushrc", ".crushrc")
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Json]:
@@ -166,7 +197,7 @@ def _without_comment(found: re.Match[str]) -> str:
     return text if is_open or text.startswith('"') else _NO_BREAK.sub(" ", text)
 
 
-def member_places(text: str, *path: str) -> Iterator[tuple[str, int]]:
+def member_places(text: str, *path: str | int) -> Iterator[tuple[str, int]]:
     """Yields the name and the line of each member of the object at ``path``, in JSON without comments.
 
     The decoder skips everything beside that path, at its own speed.
@@ -176,7 +207,7 @@ def member_places(text: str, *path: str) -> Iterator[tuple[str, int]]:
         inside = {key: value for key, _, value in _members(text, where)}
         if step not in inside:
             return
-        where = inside[step]
+        where = inside[str(step)]
     line, counted = 1, 0
     for key, start, _ in _members(text, where):
         line += text.count("\n", counted, start)

@@ -89,6 +89,19 @@ def tap_problem(server: Definition) -> str:
     return f"{path} is in {place} and will be deleted" if place else ""
 
 
+def tap_version(server: Definition) -> str | None:
+    """Returns the version of the mcp-tui in front of a server, as it is installed; ``None`` if nothing says so.
+
+    It is not asked: a config file could name any program.
+    """
+    with suppress(ConfigError, TransportError, IndexError):
+        words = (server.filled(server.tap[0]),)
+        program = Path(find_program(StdioTarget(command=words, cwd=server.folder))).resolve()
+        found = program.parents[1].glob("lib/python3*/site-packages/mcp_tui_client-*.dist-info")
+        return next((each.name.split("-")[1].removesuffix(".dist") for each in found), None)
+    return None
+
+
 def _needs(program: Path) -> list[Path]:
     """Returns the files without which a script cannot start: its interpreter, and what ``launcher/mcp-tui`` starts."""
     try:

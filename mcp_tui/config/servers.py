@@ -8,7 +8,7 @@ order counts. In files of two tools, where they differ: nobody guesses, and the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -16,14 +16,20 @@ from typing import Final
 
 from mcp_tui.config import definitions, registry
 from mcp_tui.config.definitions import AskedInput, Definition
-from mcp_tui.config.documents import Document
+from mcp_tui.config.documents import Document, Language
 from mcp_tui.config.files import ConfigError, at, guess
 from mcp_tui.config.sources import (
     CLAUDE_CODE,
     CODEX,
+    COPILOT,
     GEMINI,
+    GOOSE,
+    MCPORTER,
+    OPENCODE,
     PLAIN_FILE,
+    QWEN,
     REGISTRY,
+    VSCODE,
     ZED,
     Place,
     Source,
@@ -31,11 +37,20 @@ from mcp_tui.config.sources import (
     place_of,
     places,
 )
-from mcp_tui.protocol.messages import Json, as_object, objects_in, texts_in
+from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, texts_in
 from mcp_tui.protocol.values import frozen
 
-_SOURCE_BY_MEMBER: Final = {"context_servers": ZED, "mcp_servers": CODEX}
+_SOURCE_BY_MEMBER: Final = {
+    "context_servers": ZED,
+    "mcp_servers": CODEX,
+    "mcp.servers": VSCODE,
+    "mcp": OPENCODE,
+    "extensions": GOOSE,
+}
 """Keys that give away whose file it is."""
+
+_PARTS_OF_GOOSE: Final = ("builtin", "platform", "frontend", "inline_python")
+"""The types of extensions of goose that are no servers."""
 
 
 @frozen
@@ -46,8 +61,13 @@ class FoundServers:
     problems: list[str] = field(default_factory=list[str])
 
 
-def discover(around: Surroundings | None = None, config: Path | None = None) -> FoundServers:
-    """Returns every server of ``config`` or, without one, of all known places."""
+def discover(
+    around: Surroundings | None = None, config: Path | None = None, *, all_projects: bool = False
+) -> FoundServers:
+    """Returns every server of ``config`` or, without one, of all known places.
+
+    ``all_projects``: also what the person's own file of a tool defines for other projects.
+    """
     around = around or Surroundings.now()
     found = FoundServers()
     first: dict[tuple[str, str], Definition] = {}
@@ -56,14 +76,23 @@ def discover(around: Surroundings | None = None, config: Path | None = None) -> 
         if config is None and not os.path.lexists(place.path):
             continue
         try:
-            defined = list(read_place(place, around, read(place.path), surely=config is not None))
+            document = read(place.path)
+            off = _off_in_claude_code(place, around, read) if place.source is CLAUDE_CODE else set[str]()
+            defined = list(
+                read_place(
+                    place, around, document, surely=config is not None, off=off, all_projects=all_projects
+                )
+            )
         except ConfigError as error:
             if str(error) not in found.problems:
                 found.problems.append(str(error))
             continue
+        # Copilot reads one of a project's two files.
+        instead = place.folder and place.source is COPILOT and place.folder / ".mcp.json"
         for each in defined:
             before = first.setdefault((each.source.id, each.name), each)
-            found.servers.append(each if before is each else replace(each, shadowed=before.place))
+            shadowed = str(instead) if instead and instead.exists() else before.place * (before is not each)
+            found.servers.append(replace(each, shadowed=shadowed))
     return found
 
 
@@ -101,9 +130,17 @@ def _nobody(name: str, config: Path | None, found: FoundServers) -> str:
 
 
 def read_place(
-    place: Place, around: Surroundings, document: Document, *, surely: bool = True
+    place: Place,
+    around: Surroundings,
+    document: Document,
+    *,
+    surely: bool = True,
+    off: Set[str] = frozenset(),
+    all_projects: bool = False,
 ) -> Iterator[Definition]:
     """Yields the servers of one file. ``surely`` says that the file was named, so it must define some.
+
+    ``off`` are the servers that another file disables.
 
     Raises:
         ConfigError: what it holds is of no form that is known, or, ``surely``, holds no servers.
@@ -133,70 +170,115 @@ def read_place(
             return
         if place.source is REGISTRY and not surely:
             return
-    for source, path, folder in _tables(place, fields, around):
-        inside: Json = fields
-        for step in path:
-            inside = as_object(inside).get(step)
-        if not isinstance(inside, dict):
+    folders = (around.cwd, *around.cwd.parents)
+    projects = None if all_projects else {str(folder) for folder in folders}
+    for source, path, folder in _tables(place, fields, projects):
+        inside = _inside(fields, path)
+        is_list = isinstance(inside, list) and document.language is Language.YAML
+        if not isinstance(inside, dict) and not is_list:
             line = document.lines(*path[:-1]).get(path[-1])
-            kind = "a table" if document.is_toml else "an object"
-            raise ConfigError(f"{at(place.path, line)}: {path[-1]} is not {kind}")
-        made = replace(made, source=source, folder=place.folder or folder, table=path)
-        yield from _defined(made, as_object(inside), document, path)
-    if surely and not any(key in fields for key in (*PLAIN_FILE.keys, *place.source.keys)):
+            kind = {Language.TOML: "a table", Language.YAML: "a list or an object"}
+            raise ConfigError(
+                f"{at(place.path, line)}: {path[-1]} is not {kind.get(document.language, 'an object')}"
+            )
+        folder = place.path.parent if source is MCPORTER else place.folder or folder
+        made = replace(made, source=source, folder=folder)
+        entries: list[tuple[str | int, str, Json]] = (
+            [(number, as_text(each.get("name")), each) for number, each in enumerate(objects_in(inside))]
+            if is_list
+            else [(name, name, value) for name, value in as_object(inside).items()]
+        )
+        yield from _defined(made, entries, document, path, off)
+    if surely and not any(key.partition(".")[0] in fields for key in (*PLAIN_FILE.keys, *place.source.keys)):
         there = ", ".join(f"{name[:40]!r}" for name in list(fields)[:5]) or "nothing"
         wanted = f"{', '.join(PLAIN_FILE.keys[:-1])}, or {PLAIN_FILE.keys[-1]}"
         raise ConfigError(f"{at(place.path, 1)}: no {wanted}, but {there}")
 
 
+def _inside(fields: dict[str, Json], path: tuple[str, ...]) -> Json:
+    inside: Json = fields
+    for step in path:
+        inside = as_object(inside).get(step)
+    return inside
+
+
 def _tables(
-    place: Place, fields: dict[str, Json], around: Surroundings
+    place: Place, fields: dict[str, Json], projects: Set[str] | None
 ) -> Iterator[tuple[Source, tuple[str, ...], Path | None]]:
-    """Yields the tool of each table of servers, its path, and the project's folder if a person's own file names it."""
-    if place.source is CLAUDE_CODE and "projects" in fields and place.part != "user":
-        projects = as_object(fields["projects"])
-        for folder in (around.cwd, *around.cwd.parents):
-            if "mcpServers" in as_object(projects.get(str(folder))):
-                yield CLAUDE_CODE, ("projects", str(folder), "mcpServers"), folder
+    """Yields the tool of each table of servers, its path, and the project's folder if a person's own file names it.
+
+    ``projects`` are the folders that count, ``None`` for all.
+    """
+    if place.source is CLAUDE_CODE and place.part != "user":
+        known = as_object(fields.get("projects"))
+        nearest_first = sorted(known, key=len, reverse=True)
+        for folder in (each for each in nearest_first if projects is None or each in projects):
+            if "mcpServers" in as_object(known[folder]):
+                yield CLAUDE_CODE, ("projects", folder, "mcpServers"), Path(folder)
     if place.part == "local":
         return
     keys = place.source.keys if place.path.suffix != ".toml" else (*place.source.keys, *PLAIN_FILE.keys)
     for key in keys:
-        if fields.get(key) is not None:
+        path = tuple(key.split("."))
+        if _inside(fields, path) is not None:
             yield (
                 _SOURCE_BY_MEMBER.get(key, place.source) if place.source is PLAIN_FILE else place.source,
-                (key,),
+                path,
                 None,
             )
             return
 
 
 def _defined(
-    made: Definition, servers: dict[str, Json], document: Document, path: tuple[str, ...]
+    made: Definition,
+    entries: list[tuple[str | int, str, Json]],
+    document: Document,
+    path: tuple[str, ...],
+    off: Set[str],
 ) -> Iterator[Definition]:
     whole, lines, earlier = as_object(document.whole), document.lines(*path), document.repeated(*path)
     inputs = tuple(
         AskedInput.read(said["id"], said)
-        for said in objects_in(whole.get("inputs"))
+        for said in objects_in(whole.get("inputs") or as_object(whole.get("mcp")).get("inputs"))
         if isinstance(said.get("id"), str)
     )
-    off = _switched_off(whole, made)
-    for name, value in servers.items():
+    mcp = as_object(whole.get("mcp")) if made.source in (GEMINI, QWEN) else {}
+    allowed = texts_in(mcp["allowed"]) if "allowed" in mcp else None
+    off = {*off, *texts_in(mcp.get("excluded"))}
+    switches = made.source.switches
+    for step, name, value in entries:
         fields = as_object(value)
-        disabled = fields.get("disabled") is True or fields.get("enabled") is False or name in off
-        each = replace(made, name=name, line=lines.get(name), fields=fields, disabled=disabled)
-        each = replace(each, again=earlier.get(name))
+        if made.source is GOOSE and fields.get("type") in _PARTS_OF_GOOSE:
+            continue
+        disabled = ("disabled" in switches and fields.get("disabled") is True) or (
+            "enabled" in switches and fields.get("enabled") is False
+        )
+        disabled = disabled or name in off or (allowed is not None and name not in allowed)
+        each = replace(made, name=name, line=lines.get(step), fields=fields, disabled=disabled)
+        each = replace(each, again=earlier.get(step), way=(*path, step))
         if isinstance(value, dict):
             yield definitions.read(each, inputs)
         else:
             yield replace(each, problem="definition is not an object")
 
 
-def _switched_off(whole: dict[str, Json], made: Definition) -> set[str]:
-    """Returns the servers that another part of the same file disables."""
-    if made.source is GEMINI:
-        listed = as_object(whole.get("mcp")).get("excluded")
-    else:
+def _off_in_claude_code(place: Place, around: Surroundings, read: Callable[[Path], Document]) -> set[str]:
+    """Returns the servers of a file that Claude Code's own files disable in the working directory."""
+    folders = (around.cwd, *around.cwd.parents)
+    found: set[str] = set()
+    mine = (each.path for each in places(around) if each.source is CLAUDE_CODE and each.folder is None)
+    settings = (
+        folder / ".claude" / name for folder in folders for name in ("settings.json", "settings.local.json")
+    )
+    for path in dict.fromkeys((*mine, *settings)):
+        try:
+            whole = as_object(read(path).whole) if path.exists() else {}
+        except (ConfigError, OSError):
+            continue
         projects = as_object(whole.get("projects"))
-        listed = as_object(projects.get(str(made.folder))).get("disabledMcpServers")
-    return set(texts_in(listed))
+        project = as_object(next((projects[str(each)] for each in folders if str(each) in projects), None))
+        found.update(texts_in(project.get("disabledMcpServers")))
+        if place.folder is not None:
+            for each in (project, whole):
+                found.update(texts_in(each.get("disabledMcpjsonServers")))
+    return found

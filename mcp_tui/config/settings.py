@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
 from mcp_tui.config import files
 from mcp_tui.config.files import ConfigError, at, closest, read_text
+from mcp_tui.protocol.states import Limits
 from mcp_tui.protocol.values import fact, frozen
 
 if TYPE_CHECKING:
@@ -101,6 +102,45 @@ class ServerOverrides(Overrides):
 
 
 @fact
+class TapOverrides(SettingsTable):
+    """The limits of a tap that differ for one tool; ``None`` for others."""
+
+    timeout: Seconds | None = None
+    max_timeout: Seconds | None = None
+
+
+@fact
+class TapServerOverrides(TapOverrides):
+    """The limits of a tap that differ for one server, and for single tools of it."""
+
+    tools: dict[str, TapOverrides] = field(default_factory=dict[str, TapOverrides])
+
+
+@fact
+class TapSettings(SettingsTable):
+    """``[tap]``: the limits of every tap; 0 means none. They are read when a tap starts."""
+
+    timeout: Seconds = 0.0
+    max_timeout: Seconds = 0.0
+    servers: dict[str, TapServerOverrides] = field(default_factory=dict[str, TapServerOverrides])
+
+    def limits_of(
+        self, server: str, tool: str = "", timeout: float | None = None, max_timeout: float | None = None
+    ) -> Limits:
+        """Returns the limits for a tool: those that are given, else the tool's, the server's, or the general ones."""
+        found, most = self.timeout, self.max_timeout
+        of_server = self.servers.get(server)
+        for each in (of_server, of_server.tools.get(tool) if of_server else None):
+            if each is not None:
+                found = found if each.timeout is None else each.timeout
+                most = most if each.max_timeout is None else each.max_timeout
+        found = found if timeout is None else timeout
+        return Limits(
+            timeout=found or None, max_timeout=(most if max_timeout is None else max_timeout) or None
+        )
+
+
+@fact
 class JournalSettings(SettingsTable):
     """``[journal]``: whether it is kept, for how many days, and how many megabytes of all journals; 0 means no limit."""
 
@@ -144,6 +184,7 @@ class Settings(SettingsTable):
     journal: JournalSettings = field(default_factory=JournalSettings)
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
+    tap: TapSettings = field(default_factory=TapSettings)
     servers: dict[str, ServerOverrides] = field(default_factory=dict[str, ServerOverrides])
     keys: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -202,6 +243,8 @@ KNOBS: Final = (
     Knob("limits.connect-timeout", "MCP_TUI_CONNECT_TIMEOUT", "--connect-timeout"),
     Knob("limits.max-message", "MCP_TUI_MAX_MESSAGE", "--max-message"),
     Knob("limits.on-timeout", "MCP_TUI_ON_TIMEOUT"),
+    Knob("tap.timeout", "MCP_TUI_TAP_TIMEOUT"),
+    Knob("tap.max-timeout", "MCP_TUI_TAP_MAX_TIMEOUT"),
     Knob("journal.keep", "MCP_TUI_JOURNAL", "--no-journal"),
     Knob("journal.days", "MCP_TUI_JOURNAL_DAYS"),
     Knob("journal.size", "MCP_TUI_JOURNAL_SIZE"),
@@ -219,6 +262,8 @@ SETTINGS_FILE_BYTES: Final = 256 * 1024
 _PLACES: Final = {
     _dashed(each.name): f"{table}{_dashed(each.name)}"
     for table, of in (
+        ("tap.servers.NAME.", TapServerOverrides),
+        ("tap.", TapSettings),
         ("auth.", AuthSettings),
         ("sampling.", SamplingSettings),
         ("journal.", JournalSettings),
@@ -309,7 +354,7 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
 
 def _spelled(keys: Keys) -> Keys:
     """Returns the keys of a setting with dashes, also if the file has ``_``; names of servers, tools, and keys stay."""
-    named = {"servers": {1, 3}, "keys": {*range(1, len(keys))}}.get(keys[0], set[int]())
+    named = {"servers": {1, 3}, "tap": {2, 4}, "keys": {*range(1, len(keys))}}.get(keys[0], set[int]())
     return tuple(key if place in named else _dashed(key) for place, key in enumerate(keys))
 
 

@@ -10,12 +10,6 @@ from typing import Final
 
 from mcp_tui.config.sources import REGISTRY, Surroundings, places
 
-_MORE_PROJECT_FILES: Final = (
-    ".amazonq/mcp.json", ".github/mcp.json", ".kimi-code/mcp.json", ".kiro/settings/mcp.json", ".qwen/settings.json",
-    ".roo/mcp.json", "config/mcporter.json",
-)  # fmt: skip
-"""Files of a project that are not searched for servers, but can be named."""
-
 _GIT_SECONDS: Final = 10
 
 _GIT: Final = ("git", "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false", "ls-files")
@@ -47,8 +41,7 @@ def sharing(file: Path, around: Surroundings | None = None) -> Sharing:
         if place.folder and place.source is not REGISTRY
     ]
     own = {place.path for place in known if place.folder is None}
-    own |= {around.home / name for name in _MORE_PROJECT_FILES}
-    ends = tuple({f"/{name.as_posix()}" for name in names} | {f"/{name}" for name in _MORE_PROJECT_FILES})
+    ends = tuple(f"/{name.as_posix()}" for name in names)
     return Sharing.PROJECT if path not in own and path.as_posix().endswith(ends) else Sharing.OWN
 
 

@@ -1,4 +1,4 @@
-"""The tools whose config files define servers: the places, keys, and dialect of each.
+"""The tools whose config files define servers: places, keys, dialect, and form of the entries of each.
 
 Within one tool the order of its files is its own precedence: of two servers with one name the first counts.
 """
@@ -6,8 +6,9 @@ Within one tool the order of its files is its own precedence: of two servers wit
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,33 +18,225 @@ from mcp_tui.protocol.values import frozen
 
 
 @frozen
+class Form:
+    """The names of the members of an entry. ``inner`` is the member whose object has them; empty for the entry itself.
+
+    Where ``args`` is ``command``, one list has the whole command line.
+    """
+
+    command: str = "command"
+    args: str = "args"
+    env: str = "env"
+    cwd: str = "cwd"
+    urls: tuple[str, ...] = ("httpUrl", "serverUrl", "url")
+    inner: str = ""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """All names."""
+        return self.command, self.args, self.env, self.cwd, *self.urls, self.inner
+
+    @property
+    def is_list(self) -> bool:
+        """Whether one list has the whole command line."""
+        return self.args == self.command
+
+
+PLAIN: Final = Form()
+ARRAY: Final = Form(args="command", env="environment")
+NESTED: Final = Form(inner="transport")
+PROGRAM_IN_OBJECT: Final = Form(command="path", inner="command")
+"""An older form of Zed."""
+
+SECONDS: Final = 1.0
+MILLISECONDS: Final = 0.001
+
+Limits = tuple[tuple[str, float], ...]
+"""Members with a limit of the tool's own, each with the seconds in its unit; the first counts."""
+
+_SERVER_TABLES: Final = ("mcpServers", "servers")
+_TIMEOUT_MS: Final[Limits] = (("timeout", MILLISECONDS),)
+_TIMEOUT_S: Final[Limits] = (("timeout", SECONDS),)
+
+
+@frozen
 class Source:
-    """A tool with config files. ``keys`` are the members under which servers stand, the tool's own first."""
+    """A tool with config files.
+
+    ``files`` are their places in the tool's own precedence. ``./`` is the working directory and each above: a project's
+    file. ``{VARIABLE:otherwise}`` is a path in an environment variable; ``{config}``, ``{xdg}``, and ``{system}`` are
+    folders of the platform. A part of a file may stand before ``|``.
+    ``keys`` are the members under which servers stand, the tool's own first; a dot leads to a member within.
+    ``switches`` are the members by which an entry is disabled, ``ignores`` members that others obey and this tool does not.
+    ``calls`` and ``starts`` are its own limits for a call and for a start.
+    """
 
     id: str
     title: str
-    keys: tuple[str, ...]
     dialect: Dialect
+    files: tuple[str, ...] = ()
+    keys: tuple[str, ...] = _SERVER_TABLES
+    form: Form = PLAIN
+    switches: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
+    calls: Limits = ()
+    starts: Limits = ()
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members that it ignores, and those with its limits."""
+        return *self.ignores, *(name for name, _ in (*self.calls, *self.starts))
 
 
-_SERVER_TABLES: Final = ("mcpServers", "servers")
+_EDITORS: Final = tuple(f"{{config}}/{name}/User" for name in ("Code", "Code - Insiders", "VSCodium"))
+_CLINE_FILE: Final = "settings/cline_mcp_settings.json"
+_CLAUDE_FILE: Final = "{CLAUDE_CONFIG_DIR:~}/.claude.json"
 
-CLAUDE_DESKTOP: Final = Source("claude-desktop", "Claude Desktop", _SERVER_TABLES, templates.literal)
-CLAUDE_CODE: Final = Source("claude-code", "Claude Code", _SERVER_TABLES, templates.braces)
-CURSOR: Final = Source("cursor", "Cursor", _SERVER_TABLES, templates.editor)
-VSCODE: Final = Source("vscode", "VS Code", ("servers", "mcpServers"), templates.editor)
-COPILOT: Final = Source("copilot", "GitHub Copilot", _SERVER_TABLES, templates.shell)
-WINDSURF: Final = Source("windsurf", "Windsurf", _SERVER_TABLES, templates.env_only)
-ZED: Final = Source("zed", "Zed", ("context_servers",), templates.literal)
-GEMINI: Final = Source("gemini", "Gemini CLI", _SERVER_TABLES, templates.shell)
-CODEX: Final = Source("codex", "Codex", ("mcp_servers",), templates.literal)
-CLINE: Final = Source("cline", "Cline", _SERVER_TABLES, templates.env_only)
-INSPECTOR: Final = Source("inspector", "Inspector", _SERVER_TABLES, templates.literal)
-REGISTRY: Final = Source("registry", "server.json", (), templates.literal)
+CLAUDE_CODE: Final = Source(
+    "claude-code", "Claude Code", templates.braces, (f"local|{_CLAUDE_FILE}", "./.mcp.json", f"user|{_CLAUDE_FILE}"),
+    ignores=("cwd", "disabled", "enabled"), calls=_TIMEOUT_MS,
+)  # fmt: skip
+VSCODE: Final = Source(
+    "vscode", "VS Code", templates.editor,
+    ("./.vscode/mcp.json", *(f"{each}/{name}.json" for name in ("mcp", "settings") for each in _EDITORS)),
+    ("servers", "mcpServers", "mcp.servers"), ignores=("disabled", "enabled"),
+)  # fmt: skip
+COPILOT: Final = Source(
+    "copilot", "GitHub Copilot", templates.shell,
+    ("./.github/mcp.json", "{COPILOT_HOME:~/.copilot}/mcp-config.json"), calls=_TIMEOUT_MS,
+    ignores=("disabled", "enabled"),
+)  # fmt: skip
+ZED: Final = Source(
+    "zed", "Zed", templates.literal, ("./.zed/settings.json", "{xdg}/zed/settings.json"), ("context_servers",),
+    switches=("enabled",),
+)  # fmt: skip
+GEMINI: Final = Source(
+    "gemini", "Gemini CLI", templates.shell,
+    (
+        "{GEMINI_CLI_SYSTEM_SETTINGS_PATH:{system}/settings.json}", "./.gemini/settings.json",
+        "~/.gemini/settings.json",
+    ),
+    ignores=("disabled", "enabled"), calls=_TIMEOUT_MS, starts=_TIMEOUT_MS,
+)  # fmt: skip
+QWEN: Final = Source(
+    "qwen", "Qwen Code", templates.shell, ("./.qwen/settings.json", "~/.qwen/settings.json"),
+    ignores=("disabled", "enabled"), calls=_TIMEOUT_MS, starts=(("discoveryTimeoutMs", MILLISECONDS), *_TIMEOUT_MS),
+)  # fmt: skip
+CODEX: Final = Source(
+    "codex", "Codex", templates.literal, ("./.codex/config.toml", "{CODEX_HOME:~/.codex}/config.toml"),
+    ("mcp_servers",), switches=("enabled",), calls=(("tool_timeout_sec", SECONDS),),
+    starts=(("startup_timeout_sec", SECONDS), ("startup_timeout_ms", MILLISECONDS)),
+)  # fmt: skip
+CLINE: Final = Source(
+    "cline", "Cline", templates.env_only,
+    (
+        *(f"{each}/globalStorage/saoudrizwan.claude-dev/{_CLINE_FILE}" for each in _EDITORS),
+        f"~/.cline/data/{_CLINE_FILE}", "~/Documents/Cline/MCP/cline_mcp_settings.json",
+    ),
+    switches=("disabled",), calls=_TIMEOUT_S,
+)  # fmt: skip
+OPENCODE: Final = Source(
+    "opencode", "opencode", templates.opencode,
+    ("./opencode.jsonc", "./opencode.json", "{xdg}/opencode/opencode.jsonc", "{xdg}/opencode/opencode.json"),
+    ("mcp",), form=ARRAY, switches=("enabled",), calls=_TIMEOUT_MS, starts=_TIMEOUT_MS,
+)  # fmt: skip
+KILO: Final = Source(
+    "kilo", "Kilo", templates.opencode, ("./kilo.jsonc", "{xdg}/kilo/kilo.jsonc", "{xdg}/kilo/kilo.json"),
+    ("mcp",), form=ARRAY, switches=("enabled",), calls=_TIMEOUT_MS, starts=_TIMEOUT_MS,
+)  # fmt: skip
+CRUSH: Final = Source(
+    "crush", "Crush", templates.crush,
+    (
+        "./.crushrc", "./crushrc", "./.crush.json", "./crush.json", "{xdg}/crush/crushrc", "{xdg}/crush/crush.json",
+    ),
+    ("mcp",), switches=("disabled",), starts=_TIMEOUT_S,
+)  # fmt: skip
+KIMI: Final = Source(
+    "kimi", "Kimi Code", templates.literal, ("./.kimi-code/mcp.json", "{KIMI_CODE_HOME:~/.kimi-code}/mcp.json"),
+    switches=("enabled",), calls=(("toolTimeoutMs", MILLISECONDS),), starts=(("startupTimeoutMs", MILLISECONDS),),
+)  # fmt: skip
+MCPORTER: Final = Source(
+    "mcporter", "mcporter", templates.braces,
+    (
+        "./config/mcporter.json",
+        *(f"{each}/mcporter.json{c}" for each in ("{xdg}/mcporter", "~/.mcporter") for c in ("", "c")),
+    ),
+    form=Form(urls=("url", "baseUrl")), ignores=("disabled", "enabled", "cwd"),
+)  # fmt: skip
+"""It starts a server in the folder of the file."""
+GOOSE: Final = Source(
+    "goose", "goose", templates.literal, ("{xdg}/goose/config.yaml",), ("extensions",),
+    form=Form(command="cmd", env="envs", urls=("uri",)), switches=("enabled",), calls=_TIMEOUT_S,
+)  # fmt: skip
+REGISTRY: Final = Source("registry", "server.json", templates.literal, ("server.json",), ())
+"""Its file describes the project in the working directory, not those above."""
+
+CLIENTS: Final = (
+    CLAUDE_CODE,
+    Source(
+        "claude-desktop", "Claude Desktop", templates.literal, ("{config}/Claude/claude_desktop_config.json",),
+        ignores=("disabled", "enabled"),
+    ),
+    Source("cursor", "Cursor", templates.editor, ("./.cursor/mcp.json", "~/.cursor/mcp.json")),
+    VSCODE,
+    COPILOT,
+    Source(
+        "windsurf", "Windsurf", templates.env_only, ("~/.codeium/windsurf/mcp_config.json",), switches=("disabled",)
+    ),
+    ZED,
+    GEMINI,
+    QWEN,
+    CODEX,
+    CLINE,
+    Source(
+        "roo", "Roo Code", templates.env_only,
+        (
+            "./.roo/mcp.json",
+            *(f"{each}/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json" for each in _EDITORS),
+        ),
+        switches=("disabled",), calls=_TIMEOUT_S,
+    ),
+    OPENCODE,
+    KILO,
+    CRUSH,
+    KIMI,
+    Source(
+        "kiro", "Kiro", templates.braces, ("./.kiro/settings/mcp.json", "~/.kiro/settings/mcp.json"),
+        switches=("disabled",),
+    ),
+    Source(
+        "amazon-q", "Amazon Q", templates.env_only, ("./.amazonq/mcp.json", "~/.aws/amazonq/mcp.json"),
+        switches=("disabled",), calls=_TIMEOUT_MS,
+    ),
+    Source("lm-studio", "LM Studio", templates.literal, ("~/.lmstudio/mcp.json",)),
+    Source(
+        "warp", "Warp", templates.braces, ("./.warp/.mcp.json", "~/.warp/.mcp.json"),
+        form=Form(cwd="working_directory"),
+    ),
+    GOOSE,
+    Source(
+        "continue", "Continue", templates.secrets, ("~/.continue/config.yaml",), ("mcpServers",),
+        starts=(("connectionTimeout", MILLISECONDS),),
+    ),
+    MCPORTER,
+    Source(
+        "inspector", "Inspector", templates.literal, ("{MCP_CATALOG_PATH:~/.mcp-inspector/mcp.json}",),
+        ignores=("disabled", "enabled"), calls=(("requestTimeout", MILLISECONDS),),
+        starts=(("connectionTimeout", MILLISECONDS),),
+    ),
+    Source("llm", "llm-tools-mcp", templates.literal, ("{LLM_TOOLS_MCP_CONFIG_DIR:~/.llm-tools-mcp}/mcp.json",)),
+    REGISTRY,
+)  # fmt: skip
+"""The tools whose files are read, one entry each."""
+
 PLAIN_FILE: Final = Source(
-    "file", "config file", ("mcpServers", "servers", "context_servers", "mcp_servers"), templates.either
-)
+    "file", "config file", templates.either,
+    keys=("mcpServers", "servers", "context_servers", "mcp_servers", "mcp.servers", "mcp", "extensions"),
+    switches=("disabled", "enabled"),
+)  # fmt: skip
 """A file of no known tool."""
+
+_VARIABLE: Final = re.compile(r"\{([A-Z_]+):([^{}]*)\}")
 
 _SEARCHED_FOLDERS: Final = 64
 """Folders, the working directory and those above, that are searched for files of a project."""
@@ -94,6 +287,15 @@ class Surroundings:
         value = self.env.get(variable)
         return Path(value).expanduser() if value else otherwise
 
+    def expanded(self, text: str) -> Path:
+        """Returns a place of :attr:`Source.files` on this machine."""
+        mac = self.platform == "darwin"
+        system = "/Library/Application Support/GeminiCli" if mac else "/etc/gemini-cli"
+        for name, path in {"config": self.config, "xdg": self.xdg, "system": system}.items():
+            text = text.replace(f"{{{name}}}", str(path))
+        text = _VARIABLE.sub(lambda found: str(self.named(found[1], Path(found[2]))), text)
+        return self.home / text[2:] if text.startswith("~/") else Path(text)
+
 
 @frozen
 class Place:
@@ -111,49 +313,25 @@ class Place:
 
 def places(around: Surroundings) -> list[Place]:
     """Returns every place where servers are looked for, whether there is a file or not, in each tool's own precedence."""
-    home, config, env = around.home, around.config, around.env
-    claude = Path(env.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
-    editors = [config / editor / "User" for editor in ("Code", "Code - Insiders", "VSCodium")]
-    gemini = Path(
-        "/Library/Application Support/GeminiCli" if around.platform == "darwin" else "/etc/gemini-cli"
-    )
-    cline = Path("settings", "cline_mcp_settings.json")
-    found = [
-        Place(CLAUDE_CODE, claude, part="local"),
-        *_in_project(around, CLAUDE_CODE, ".mcp.json"),
-        Place(CLAUDE_CODE, claude, part="user"),
-        Place(CLAUDE_DESKTOP, config / "Claude" / "claude_desktop_config.json"),
-        *_in_project(around, CURSOR, ".cursor/mcp.json"),
-        Place(CURSOR, home / ".cursor" / "mcp.json"),
-        *_in_project(around, VSCODE, ".vscode/mcp.json"),
-        *(Place(VSCODE, editor / "mcp.json") for editor in editors),
-        Place(COPILOT, around.named("COPILOT_HOME", home / ".copilot") / "mcp-config.json"),
-        Place(WINDSURF, home / ".codeium" / "windsurf" / "mcp_config.json"),
-        *_in_project(around, ZED, ".zed/settings.json"),
-        Place(ZED, around.xdg / "zed" / "settings.json"),
-        Place(GEMINI, around.named("GEMINI_CLI_SYSTEM_SETTINGS_PATH", gemini / "settings.json")),
-        *_in_project(around, GEMINI, ".gemini/settings.json"),
-        Place(GEMINI, home / ".gemini" / "settings.json"),
-        *_in_project(around, CODEX, ".codex/config.toml"),
-        Place(CODEX, around.named("CODEX_HOME", home / ".codex") / "config.toml"),
-        *(Place(CLINE, editor / "globalStorage" / "saoudrizwan.claude-dev" / cline) for editor in editors),
-        Place(CLINE, home / ".cline" / "data" / cline),
-        Place(CLINE, home / "Documents" / "Cline" / "MCP" / cline.name),
-        Place(INSPECTOR, around.named("MCP_CATALOG_PATH", home / ".mcp-inspector" / "mcp.json")),
-        # it describes the project in the working directory, not those above
-        Place(REGISTRY, around.cwd / "server.json", around.cwd),
-    ]
+    found: list[Place] = []
+    for source in CLIENTS:
+        for written in source.files:
+            part, _, text = written.rpartition("|")
+            if text.startswith("./"):
+                folders = (around.cwd, *around.cwd.parents)[:_SEARCHED_FOLDERS]
+                found += (Place(source, folder / text, folder) for folder in folders)
+            elif source is REGISTRY:
+                found.append(Place(source, around.cwd / text, around.cwd))
+            else:
+                found.append(Place(source, around.expanded(text), part=part))
     # In the home folder, a project's file may be the person's own at the same time: that needs no consent.
     own = {place.path for place in found if place.folder is None}
     return [place for place in found if place.folder is None or place.path not in own]
 
 
-def _in_project(around: Surroundings, source: Source, name: str) -> Iterator[Place]:
-    for folder in (around.cwd, *around.cwd.parents)[:_SEARCHED_FOLDERS]:
-        yield Place(source, folder / name, folder)
-
-
-_COMMON: Final = {"mcp.json", "settings.json", "config.toml", "server.json"}
+_COMMON: Final = {
+    "mcp.json", "settings.json", "config.toml", "config.yaml", "server.json", ".mcp.json",
+}  # fmt: skip
 """Names that tell nothing about the tool."""
 
 

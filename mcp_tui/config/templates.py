@@ -98,12 +98,28 @@ def _of_editor(match: re.Match[str]) -> ConfigVariable | None:
                 return ConfigVariable(VariableKind.ENV, name, match[0])
             case "input":
                 return ConfigVariable(VariableKind.INPUT, name, match[0])
-            case "command" | "config":
+            case "command" | "config" | "file":
                 return ConfigVariable(VariableKind.FOREIGN, said, match[0])
             case _:
                 return None
     return ConfigVariable(VariableKind.PLACE, _PLACE_NAMES[said], match[0]) if said in _PLACE_NAMES else None
 
+
+opencode: Final = dialect(r"\{(?P<said>(?:env|file):[^{}]+)\}", _of_editor)
+"""``{env:VAR}`` and ``{file:path}``: opencode, Kilo."""
+
+
+def _of_tool(match: re.Match[str]) -> ConfigVariable:
+    if match["said"] is None:
+        return _environment(match)
+    return ConfigVariable(VariableKind.FOREIGN, match["said"], match[0])
+
+
+crush: Final = dialect(rf"(?P<said>\$\([^()]*\))|\$(?P<bare>{_VARIABLE_NAME})|{_BRACED}", _of_tool)
+"""Those of a shell, and ``$(command)``, which is not run: Crush."""
+
+secrets: Final = dialect(r"\$\{\{(?P<said>[^{}]+)\}\}", _of_tool)
+"""``${{ secrets.NAME }}``: Continue."""
 
 editor: Final = dialect(r"\$\{(?P<said>[^{}]+)\}", _of_editor)
 """``${env:VAR}``, ``${input:id}``, ``${workspaceFolder}``, ``${userHome}`` and the like: VS Code, Cursor."""

@@ -11,6 +11,7 @@ a row is never used twice; on the wire the id means the newest one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
@@ -85,7 +86,7 @@ class Onlooker:
 
 
 class Observer:
-    """A client that somebody else wrote, as its messages show it. ``limits`` are those of the tap for each request.
+    """A client that somebody else wrote, as its messages show it. ``limits_of`` are those of the tap for a tool.
 
     They are not for what no client may cancel, nor for subscriptions, which last as long as they are wanted.
 
@@ -94,7 +95,7 @@ class Observer:
 
     def __init__(self, ledger: Ledger, limits: ev.Limits = UNLIMITED) -> None:
         self.ledger = ledger
-        self.limits = limits
+        self.limits_of: Callable[[str], ev.Limits] = lambda _: limits
         self.server = ""
         self._capabilities: dict[str, Json] = {}
         self._meta: dict[str, Json] = {}
@@ -226,7 +227,7 @@ class Observer:
             id_,
             method,
             params,
-            limits=UNLIMITED if unlimited else self.limits,
+            limits=UNLIMITED if unlimited else self.limits_of(name_of(method, params)),
             internal=owner is not None,
             parent=None if owner is None else owner.id,
             at=at,

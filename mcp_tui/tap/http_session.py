@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from mcp_tui.client import connection
+from mcp_tui.config.settings import TapSettings
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -77,8 +78,9 @@ class TappedSession(ObservedSession):
         socket_id: str,
         name: str,
         begin: dict[str, Json],
+        policy: TapSettings,
     ) -> None:
-        super().__init__(loop, "http", store, name, begin)
+        super().__init__(loop, "http", store, name, begin, policy)
         self._all = exchanges
         self.number = number
         self.began = began

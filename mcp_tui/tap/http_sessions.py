@@ -12,7 +12,6 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
-from mcp_tui.config import settings
 from mcp_tui.journal.masks import known_secrets
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.live.sockets import ListeningSocket
@@ -75,7 +74,7 @@ class HttpSessions:
         """The session of the last message of a connection."""
         self._all: list[TappedSession] = []
         """That of the last message at the end."""
-        self._chosen = settings.load().settings
+        self._chosen = loop.settings()
         self._repeats = Repeats()
         self.count = 0
         """The number of the last session."""
@@ -171,6 +170,7 @@ class HttpSessions:
             socket_id or os.urandom(6).hex(),
             self._target.name or self.address.host,
             self._begin,
+            self._chosen.tap,
         )
         session.ledger.repeats = self._repeats
         if not self.loop.restoring:

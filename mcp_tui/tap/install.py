@@ -26,11 +26,12 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from mcp_tui import clock
-from mcp_tui.config.definitions import TAPS, URLS, Definition, behind_tap
-from mcp_tui.config.documents import Document, Member
+from mcp_tui.config.definitions import TAPS, Definition, behind_tap, form_of
+from mcp_tui.config.documents import LANGUAGES, Document, Language, is_script
 from mcp_tui.config.files import ConfigError, data_folder, read_bytes, why
 from mcp_tui.config.programs import vanishing
-from mcp_tui.config.sources import REGISTRY
+from mcp_tui.config.sources import REGISTRY, Form
+from mcp_tui.config.yaml import Member, Way
 from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.protocol.values import frozen
@@ -148,42 +149,45 @@ def options(timeout: float | None, max_timeout: float | None, name: str) -> list
 
 
 class ConfigEntry:
-    """The entry of a stdio server in a config file.
+    """The entry of a stdio server in a config file; ``after`` is a change of that file that comes first.
 
     Raises:
         NotEditable: there is none that a tap can stand in front of.
     """
 
-    def __init__(self, server: Definition) -> None:
+    def __init__(self, server: Definition, after: Edit | None = None) -> None:
         self.server = server
         launch = server.launch
         if launch is None or server.source is REGISTRY:
             said = server.problem or "it describes a package, and no client reads it"
             raise NotEditable(f"Cannot edit server {server.name!r} ({server.place}): {said}.", [])
+        self.form = form_of(server.source, server.fields)
         if launch.transport != "stdio":
-            url = server.shown(launch.url)
-            member = next(each for each in URLS if server.fields.get(each))
-            path = url.partition("://")[2].partition("?")[0].partition("/")[2]
-            address = json.dumps(f"http://127.0.0.1:7000/{path}")
-            line = f"{member} = {address}" if server.file.suffix == ".toml" else f'"{member}": {address}'
-            raise NotEditable(
-                f"Server {server.name!r} ({server.place}) has a URL. Start a tap, and put its address there:",
-                [f"mcp-tui tap --http 7000 {shlex.quote(url)}", line],
-            )
-        self.raw = read_bytes(server.file)
+            raise self._has_url(server.shown(launch.url))
+        self.raw = read_bytes(server.file) if after is None else after.old
         try:
-            self.text = self.raw.decode("utf-8-sig")
+            self.text = self.raw.decode("utf-8-sig") if after is None else after.new
         except UnicodeDecodeError:
             raise ConfigError(f"{server.file}: not UTF-8") from None
         self.document = Document.parse(self.text, server.file)
-        self.way = (*server.table, server.name)
-        program = (*self.way, "command")
-        inner = (*program, "path")  # an older form of Zed
-        self.command_way = inner if self.document.member(*inner) else program
-        ways = ((*self.command_way[:-1], "args"), (*self.way, "args"))
+        base = (*server.way, self.form.inner) if self.form.inner else server.way
+        self.command_way = (*base, self.form.command)
+        ways = ((*base, self.form.args), (*server.way, self.form.args))
         self.args_way = next((each for each in ways if self.document.member(*each)), ways[0])
         self.command = self.document.member(*self.command_way)
         self.args = self.document.member(*self.args_way)
+
+    def _has_url(self, url: str) -> NotEditable:
+        server, inner = self.server, as_object(self.server.fields.get(self.form.inner))
+        member = next(each for each in self.form.urls if {**server.fields, **inner}.get(each))
+        path = url.partition("://")[2].partition("?")[0].partition("/")[2]
+        return NotEditable(
+            f"Server {server.name!r} ({server.place}) has a URL. Start a tap, and put its address there:",
+            [
+                f"mcp-tui tap --http 7000 {shlex.quote(url)}",
+                member_line(server.file, member, json.dumps(f"http://127.0.0.1:7000/{path}")),
+            ],
+        )
 
     @property
     def repeated(self) -> list[str]:
@@ -196,9 +200,8 @@ class ConfigEntry:
             first = self.document.repeated(*above).get(name)
             if first is not None:
                 last = self.document.lines(*above)[name]
-                found.append(
-                    f"{'.'.join([*above, name])} is defined in line {first} and again in line {last}"
-                )
+                place = ".".join(map(str, (*above, name)))
+                found.append(f"{place} is defined in line {first} and again in line {last}")
         return found
 
     def install(self, program: str, given: list[str]) -> Edit:
@@ -210,20 +213,35 @@ class ConfigEntry:
         words = ["tap", *given, "--"]
         edit = Edit(self.server.file, self.raw, self.text)
         command = self.command
-        if command is not None:
-            literals = [*map(self._literal, words), self.text[command.value : command.end]]
-            edit.spans.append((command.value, command.end, self._literal(program)))
-            edit.spans.append(self._with_args(command, literals))
-        words += self._words()
-        return self._checked(edit, [program, *words], words)
+        if command is not None and self.form.is_list:
+            edit.spans.append(self._inserted(command, [*map(literal, (program, *words))]))
+        elif command is not None:
+            literals = [*map(literal, words), self.text[command.value : command.end]]
+            edit.spans.append((command.value, command.end, literal(program)))
+            if self.args is None:
+                edit.spans.append((command.key, command.key, self._new_args(command, literals)))
+            else:
+                edit.spans.append(self._inserted(self.args, literals))
+        return self._checked(edit, [program, *words, *self._words()])
 
-    def _with_args(self, command: Member, literals: list[str]) -> tuple[int, int, str]:
-        if self.args is None:
-            return command.key, command.key, self._new_args(command, literals)
-        items = self.document.items(self.args)
-        # a comment in an empty list stays behind them
-        at, end = (items[0][0], ", ") if items else (self.args.value + 1, "")
-        return at, at, ", ".join(literals) + end
+    def _inserted(self, words: Member, literals: list[str]) -> tuple[int, int, str]:
+        """Returns the change that puts more words in front of those of a list."""
+        items = self.document.items(*self.args_way)
+        if not items:  # a comment in an empty list stays behind them
+            return words.value + 1, words.value + 1, ", ".join(literals)
+        at = items[0][0]
+        if self._is_block(words):
+            begun = self._break + self.text[self.text.rfind("\n", 0, at) + 1 : at]
+            return at, at, begun.join((*literals, ""))
+        return at, at, ", ".join((*literals, ""))
+
+    def _is_block(self, words: Member) -> bool:
+        """Whether a list has a line for each item, with a dash."""
+        return self.document.language is Language.YAML and self.text[words.value] == "-"
+
+    @property
+    def _break(self) -> str:
+        return "\r\n" if "\r\n" in self.text else "\n"
 
     def _new_args(self, command: Member, literals: list[str]) -> str:
         """Returns the arguments of a server that had none, in front of its command.
@@ -233,15 +251,18 @@ class ConfigEntry:
         line = self.text[self.text.rfind("\n", 0, command.key) + 1 : command.key]
         key = self.text[command.key : command.value]
         alone = not line.strip()
-        toml = self.document.is_toml
-        inline = toml and not alone
-        if toml:
-            name, _, _ = key.rpartition("=")
-            key = re.sub(r"""(command|["']command["'])\s*\Z""", "args", name) + " = "
-        else:
-            key = '"args": '
-        break_ = "\r\n" if "\r\n" in self.text else "\n"
-        behind = ", " if inline or not alone else ("" if toml else ",") + break_ + line
+        comma = ""
+        match self.document.language:
+            case Language.TOML:
+                name, _, _ = key.rpartition("=")
+                key = re.sub(r"""(command|["']command["'])\s*\Z""", "args", name) + " = "
+            case Language.YAML:
+                key = f"{self.form.args}: "
+                if alone := not line.strip(" -"):  # the first member of an item stands behind its dash
+                    line = " " * len(line)
+            case Language.JSON:
+                key, comma = f'"{self.form.args}": ', ","
+        behind = f"{comma}{self._break}{line}" if alone else ", "
         return f"{key}[ {', '.join(literals)} ]{behind}"
 
     def uninstall(self) -> Edit:
@@ -255,30 +276,39 @@ class ConfigEntry:
         old = self._words()
         count = behind_tap([str(each) for each in old])
         if command is None or args is None or not count:
-            return self._checked(edit, old, old)
-        items = self.document.items(args)
+            return self._checked(edit, old)
+        items = self.document.items(*self.args_way)
         literals = [text[start:end] for start, end in items]
-        edit.spans.append((command.value, command.end, literals[count - 1]))
-        made = self._new_args(command, literals)
-        if count == len(items) and text[: command.key].endswith(made):
-            edit.spans.append((command.key - len(made), command.key, ""))
-            return self._checked(edit, old[count:], None)
+        if not self.form.is_list:
+            edit.spans.append((command.value, command.end, literals[count - 1]))
+            made = self._new_args(command, literals)
+            if count == len(items) and text[: command.key].endswith(made):
+                edit.spans.append((command.key - len(made), command.key, ""))
+                return self._checked(edit, old[count:], has_args=False)
+        start, end, instead, between = self._removed(args, items, count)
+        edit.spans.append((start, end, instead))
+        for each in literals[:count]:
+            between = between.replace(each, "", 1)
+        if between.strip(" \t\r\n,-"):  # a comment
+            edit.spans.clear()
+        return self._checked(edit, old[count:])
+
+    def _removed(self, args: Member, items: list[tuple[int, int]], count: int) -> tuple[int, int, str, str]:
+        """Returns the change that removes the first items of a list, and what stood there."""
+        text = self.text
         (start, _), (_, end) = items[0], items[count - 1]
         if count < len(items):
             end = items[count][0]
+        elif self._is_block(args):  # there is no empty list in this form
+            colon = args.key + text[args.key : args.value].rindex(":") + 1
+            return colon, end, " []", text[args.value : end]
         elif not (rest := text[args.value + 1 : start] + text[end : args.end - 1]).strip(" \t\r\n,") and (
             start > args.value + 1 or "," in rest
         ):
             start, end = args.value + 1, args.end - 1  # somebody else has changed its layout
-        edit.spans.append((start, end, ""))
-        between = text[start:end]
-        for each in literals[:count]:
-            between = between.replace(each, "", 1)
-        if between.strip(" \t\r\n,"):  # a comment
-            edit.spans.clear()
-        return self._checked(edit, old[count:], old[count + 1 :])
+        return start, end, "", text[start:end]
 
-    def _fields(self, whole: Any, way: tuple[str, ...]) -> dict[str, Any]:
+    def _fields(self, whole: Any, way: Way) -> dict[str, Any]:
         for step in way[:-1]:
             whole = whole[step]
         return whole
@@ -286,32 +316,59 @@ class ConfigEntry:
     def _words(self) -> list[Json]:
         """Returns command and arguments as they are in the file."""
         whole = self.document.whole
-        command = self._fields(whole, self.command_way).get(self.command_way[-1])
-        return [command, *as_list(self._fields(whole, self.args_way).get("args"))]
+        try:
+            command = self._fields(whole, self.command_way)[str(self.command_way[-1])]
+            args = self._fields(whole, self.args_way).get(self.form.args)
+        except (LookupError, TypeError):
+            raise ConfigError(f"{self.server.file}: changed meanwhile; nothing was written") from None
+        return as_list(command) if self.form.is_list else [command, *as_list(args)]
 
-    def _checked(self, edit: Edit, words: list[Json], args: list[Json] | None) -> Edit:
-        """Returns a change that makes ``words`` the command line; ``args`` is ``None`` where there are none."""
+    def _checked(self, edit: Edit, words: list[Json], *, has_args: bool = True) -> Edit:
+        """Returns a change that makes ``words`` the command line."""
         wanted = deepcopy(self.document.whole)
-        self._fields(wanted, self.command_way)[self.command_way[-1]] = words[0]
         fields = self._fields(wanted, self.args_way)
-        if args is None:
-            del fields["args"]
+        if self.form.is_list:
+            fields[self.form.command] = words
         else:
-            fields["args"] = args
+            self._fields(wanted, self.command_way)[self.form.command] = words[0]
+            fields.pop(self.form.args, None)
+            if has_args:
+                fields[self.form.args] = words[1:]
         try:
             if edit.spans and Document.parse(edit.new, self.server.file).whole == wanted:
                 return edit
         except ConfigError:
             pass
         text = f"Cannot edit {self.server.place} safely. Write this into {self.server.name!r}:"
-        raise NotEditable(text, self.lines(words))
+        raise NotEditable(text, command_lines(self.server.file, self.form, words))
 
-    def lines(self, words: list[Json]) -> list[str]:
-        """Returns the lines for a person to put into the file."""
-        command, *args = map(self._literal, words)
-        if self.document.is_toml:
-            return [f"command = {command}", f"args = [{', '.join(args)}]"]
-        return [f'"command": {command},', f'"args": [{", ".join(args)}]']
 
-    def _literal(self, word: Json) -> str:
-        return json.dumps(word, ensure_ascii=not str(word).isprintable())
+def literal(word: Json) -> str:
+    """Returns a text as JSON, TOML, and YAML take it."""
+    return json.dumps(word, ensure_ascii=not str(word).isprintable())
+
+
+def member_line(file: Path, name: str, value: str) -> str:
+    """Returns a member for a person to put into a file, in the language of that file."""
+    match LANGUAGES.get(file.suffix):
+        case Language.TOML:
+            return f"{name} = {value}"
+        case Language.YAML:
+            return f"{name}: {value}"
+        case _:
+            return f'"{name}": {value}'
+
+
+def command_lines(file: Path, form: Form, words: list[Json]) -> list[str]:
+    """Returns the members of an entry that start a command line, likewise; for a shell script its words."""
+    if is_script(file):
+        return [shlex.join(map(str, words))]
+    command, *args = map(literal, words)
+    if form.is_list:
+        return [member_line(file, form.command, f"[{', '.join((command, *args))}]")]
+    comma = "," * (file.suffix not in LANGUAGES)
+    lines = (
+        member_line(file, form.command, command) + comma,
+        member_line(file, form.args, f"[{', '.join(args)}]"),
+    )
+    return list(lines)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, Final
 
+from mcp_tui.config.settings import TapSettings
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
 from mcp_tui.live.control import Summary
@@ -21,6 +22,7 @@ from mcp_tui.protocol.ledger import OWN_ID, OWN_PREFIX, CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, as_object
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
+from mcp_tui.protocol.states import Limits
 from mcp_tui.tap import records
 from mcp_tui.tap.checkpoint import Checkpoint
 from mcp_tui.tap.recorder_loop import RecorderLoop
@@ -44,7 +46,13 @@ class ObservedSession(Onlooker, ABC):
     """That of the session among those of the tap."""
 
     def __init__(
-        self, loop: RecorderLoop, transport: str, store: Store, name: str, begin: dict[str, Json]
+        self,
+        loop: RecorderLoop,
+        transport: str,
+        store: Store,
+        name: str,
+        begin: dict[str, Json],
+        policy: TapSettings,
     ) -> None:
         self.loop = loop
         # An own request of the recorder before may still be answered.
@@ -52,10 +60,10 @@ class ObservedSession(Onlooker, ABC):
         self.ledger = Ledger(self, transport=transport, observes=True, own_id=own_id)
         self.checkpoint = Checkpoint(self.ledger)
         self.observer = Observer(self.ledger)
-        self.observer.limits = ev.Limits(
-            timeout=messages.number(begin.get("timeout")) or None,
-            max_timeout=messages.number(begin.get("max_timeout")) or None,
-        )
+        self.observer.limits_of = self._limits_of
+        self._limits = (messages.number(begin.get("timeout")), messages.number(begin.get("max_timeout")))
+        """Those of its command line, in seconds; 0 is none."""
+        self._policy = policy
         self.store = store
         self._name_session()
         self._given = messages.as_text(begin.get("name"))
@@ -146,6 +154,10 @@ class ObservedSession(Onlooker, ABC):
             server=self._given or self.observer.server or self._otherwise,
             process=self.loop.client,
         )
+
+    def _limits_of(self, tool: str) -> Limits:
+        name = self._given or self.observer.server.partition(" ")[0] or self._otherwise
+        return self._policy.limits_of(name, tool, *self._limits)
 
     def _cancel(self, id: RequestId, reason: str) -> CancelOutcome:
         outcome = self.ledger.cancel(id, Cause.USER, reason, at=monotonic())

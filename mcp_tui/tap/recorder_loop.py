@@ -23,6 +23,7 @@ from typing import Final, Protocol, cast
 
 from mcp_tui.client.session_store import open_store
 from mcp_tui.client.settings import Target
+from mcp_tui.config import settings
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.client_process import ClientProcess, client_process
 from mcp_tui.journal.records import RecordingError
@@ -359,6 +360,13 @@ class RecorderLoop:
     def call_later(self, delay: float, callback: Callable[[], object], /) -> None:
         """Calls once, after so many seconds."""
         self._timers.append((monotonic() + delay, callback))
+
+    def settings(self) -> Settings:
+        """Returns the settings; those that are wrong are reported."""
+        loaded = settings.load()
+        for problem in loaded.wrong if not self.restoring else ():
+            self.warn(f"{problem}. This setting is not used.")
+        return loaded.settings
 
     def open_store(self, target: Target, chosen: Settings, begin: dict[str, Json], began: float) -> Store:
         """Returns the store of a session. What fails is reported, and the rest continues."""

@@ -9,7 +9,6 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from mcp_tui.client.settings import StdioTarget
-from mcp_tui.config import settings
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -52,13 +51,13 @@ class StdioRecorder(ObservedSession):
     """The recorder of the one session of a tap over stdio. ``begin`` are its options, and its server."""
 
     def __init__(self, loop: RecorderLoop, begin: dict[str, Json], at: float) -> None:
-        chosen = settings.load().settings
+        chosen = loop.settings()
         command = tuple(map(str, begin["command"]))
         named_so = {name: value for name, value in os.environ.items() if is_secret_name(name)}
         secret = {name: value for name, value in named_so.items() if name not in FOLDERS}
         target = StdioTarget(command=command, env=secret, name=str(begin.get("name") or ""))
         store = loop.open_store(target, chosen, begin, at)
-        super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin)
+        super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin, chosen.tap)
         self.over = False
         self.open_sessions = (self,)
         self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in records.MOVED}

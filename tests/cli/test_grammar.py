@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -76,8 +77,8 @@ def test_a_plain_command_line_needs_no_argparse() -> None:
         ("tap --http 7000 http://h/mcp --timeout 5", {"http": 7000, "timeout": 5}, None, False),
         ("tap http://h/mcp --http 7000", {"http": 7000}, None, False),
         ("tap HTTPS://h/mcp", {}, None, False),
-        ("tap --install x --yes", {"install": "x", "yes": True}, None, False),
-        ("tap install x", {}, None, False),
+        ("tap --all install --yes", {"all": True, "yes": True}, None, False),
+        ("tap install x --config f --timeout 5", {"config": "f", "timeout": 5}, None, False),
         ("tap", {}, None, False),
     ],
 )
@@ -111,8 +112,17 @@ def test_an_option_of_a_tap_that_is_wrong_is_not_taken_for_its_command(line: str
     raise AssertionError(line)
 
 
+@cases(
+    ("former", "now"),
+    [("--install a", "install NAME"), ("--uninstall=a", "uninstall NAME"), ("--status", "status")],
+)
+def test_a_former_option_of_a_tap_names_its_subcommand(former: str, now: str) -> None:
+    with pytest.raises(Failure, match=rf"is now a command. Use mcp-tui tap {now}$"):
+        read(["tap", *former.split(), "--yes"])
+
+
 def test_the_options_of_a_tap_are_those_that_its_start_knows() -> None:
-    elsewhere = {"--install", "--uninstall", "--status", "--config", "--yes", "--json", "--version"}
+    elsewhere = {"--all", "--client", "--config", "--yes", "--json", "--version"}
     own = [option for option in options_of("tap") if not elsewhere & {*option.names}]
     takes = {name: option.takes_value for option in own for name in option.names}
     assert takes == {name: kind != "switch" for name, kind in OPTIONS.items()}

@@ -197,7 +197,7 @@ def test_codex_is_toml_and_names_variables_in_fields_of_their_own(tmp_path: Path
 def test_cline_keeps_slashes_in_names_and_has_a_word_of_its_own_for_http(tmp_path: Path):
     machine = Machine("cline", tmp_path)
     assert machine.stdio("github.com/upstash/context7-mcp").env == {"KEY": "s3cret"}
-    assert machine.named("github.com/upstash/context7-mcp").unread == ("autoApprove", "timeout")
+    assert machine.named("github.com/upstash/context7-mcp").unread == ("autoApprove",)
     assert machine.http("remote").transport == "http"
     assert machine.named("remote").disabled
 
@@ -205,7 +205,7 @@ def test_cline_keeps_slashes_in_names_and_has_a_word_of_its_own_for_http(tmp_pat
 def test_the_inspector_s_own_fields_are_kept_as_unread(tmp_path: Path):
     machine = Machine("inspector", tmp_path)
     assert machine.stdio("everything").command[0] == "npx"
-    assert machine.named("everything").unread == ("protocolEra", "requestTimeout", "roots")
+    assert machine.named("everything").unread == ("protocolEra", "roots")
     assert machine.http("remote").url == "http://localhost:3001/mcp"
     assert len(machine.found.servers) == 2
 

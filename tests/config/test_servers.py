@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -128,8 +129,8 @@ class TestNamedFile:
             ("", ":1: the file is empty"),
             ("// nothing yet\n", ":1: the file is empty"),
             (
-                '{"mcp": 1, "b": 2}',
-                ":1: no mcpServers, servers, context_servers, or mcp_servers, but 'mcp', 'b'",
+                '{"x": 1, "b": 2}',
+                ":1: no mcpServers, servers, context_servers, mcp_servers, mcp.servers, mcp, or extensions, but 'x', 'b'",
             ),
         ],
     )
@@ -186,3 +187,134 @@ class TestNamedFile:
         file = write(tmp_path / "any.json", bad=definition, good={"command": "x"})
         bad, good = discover(surroundings(tmp_path / "home", tmp_path), file).servers
         assert (bad.find_problem(), good.find_problem()) == (problem, "")
+
+
+STDIO: Final = {
+    "command": "x",
+    "args": ["y"],
+    "disabled": True,
+    "enabled": False,
+    "cwd": "/c",
+    "timeout": 5000,
+}
+ARRAY: Final = {
+    "type": "local",
+    "command": ["x", "y"],
+    "environment": {"K": "{env:T}"},
+    "enabled": False,
+    "cwd": "/c",
+}
+NESTED: Final = {
+    "transport": {"type": "stdio", "command": "x", "args": ["y"], "cwd": "/c"},
+    "disabled": True,
+    "timeout": 5,
+}
+GOOSE: Final = {
+    "type": "stdio",
+    "cmd": "x",
+    "args": ["y"],
+    "envs": {"K": "t"},
+    "enabled": False,
+    "timeout": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("tool", "place", "key", "entry", "disabled", "limit", "cwd"),
+    [
+        ("claude-code", ".claude.json", "mcpServers", STDIO, False, 5, None),
+        ("codex", ".codex/config.toml", "mcp_servers", None, True, 5, "/c"),
+        ("copilot", ".copilot/mcp-config.json", "mcpServers", STDIO, False, 5, "/c"),
+        ("copilot", "w/.github/mcp.json", "mcpServers", STDIO, False, 5, "/c"),
+        ("gemini", ".gemini/settings.json", "mcpServers", STDIO, False, 5, "/c"),
+        ("qwen", "w/.qwen/settings.json", "mcpServers", STDIO, False, 5, "/c"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json", "mcpServers", STDIO, True, None, "/c"),
+        ("zed", "config/zed/settings.json", "context_servers", STDIO, True, None, "/c"),
+        ("vscode", "config/Code/User/settings.json", "mcp.servers", STDIO, False, None, "/c"),
+        ("opencode", "config/opencode/opencode.jsonc", "mcp", ARRAY | {"timeout": 5000}, True, 5, "/c"),
+        ("kilo", "config/kilo/kilo.jsonc", "mcp", ARRAY, True, None, "/c"),
+        ("crush", "config/crush/crush.json", "mcp", STDIO, True, None, "/c"),
+        ("cline", ".cline/data/settings/cline_mcp_settings.json", "mcpServers", NESTED, True, 5, "/c"),
+        ("kimi", ".kimi-code/mcp.json", "mcpServers", STDIO | {"toolTimeoutMs": 5000}, True, 5, "/c"),
+        ("kiro", "w/.kiro/settings/mcp.json", "mcpServers", STDIO, True, None, "/c"),
+        ("amazon-q", ".aws/amazonq/mcp.json", "mcpServers", STDIO, True, 5, "/c"),
+        ("lm-studio", ".lmstudio/mcp.json", "mcpServers", STDIO, False, None, "/c"),
+        ("warp", ".warp/.mcp.json", "mcpServers", STDIO | {"working_directory": "/d"}, False, None, "/d"),
+        ("mcporter", "w/config/mcporter.json", "mcpServers", STDIO, False, None, "w/config"),
+        ("goose", "config/goose/config.yaml", "extensions", GOOSE, True, 5, None),
+        ("continue", ".continue/config.yaml", "mcpServers", STDIO, False, None, "/c"),
+        (
+            "inspector",
+            ".mcp-inspector/mcp.json",
+            "mcpServers",
+            STDIO | {"requestTimeout": 5000},
+            False,
+            5,
+            "/c",
+        ),
+    ],
+)
+def test_each_tool_has_its_own_place_form_and_keys_that_count(
+    tool: str,
+    place: str,
+    key: str,
+    entry: dict[str, object] | None,
+    disabled: bool,
+    limit: float | None,
+    cwd: str | None,
+    tmp_path: Path,
+):
+    file = tmp_path / place
+    write(file, key.partition(".")[2] or key, one=entry)
+    if "." in key:
+        file.write_text(f'{{"mcp": {file.read_text()}}}')
+    if entry is None:
+        file.write_text(
+            '[mcp_servers.one]\ncommand = "x"\nargs = ["y"]\ncwd = "/c"\nenabled = false\ntool_timeout_sec = 5\n'
+        )
+    elif tool == "continue":  # JSON is YAML; its servers are a list
+        file.write_text(f"mcpServers:\n  - {json.dumps({'name': 'one', **entry})}\n")
+    (tmp_path / "w" / "deep").mkdir(parents=True, exist_ok=True)
+    (found,) = discover(surroundings(tmp_path, tmp_path / "w" / "deep", {"T": "t"})).servers
+    assert (found.source.id, found.name, found.project) == (tool, "one", place.startswith("w/"))
+    assert (found.disabled, found.call_limit) == (disabled, limit)
+    launched = found.launched()
+    assert launched is not None
+    assert launched.command == ("x", "y")
+    assert launched.env.get("K", "t") == "t"
+    folder = tmp_path / "w" if found.project else None
+    assert launched.cwd == (folder if cwd is None else tmp_path / cwd)
+
+
+def test_copilot_reads_one_of_a_project_s_two_files(tmp_path: Path):
+    write(tmp_path / ".github" / "mcp.json", a={"command": "x"})
+    around = surroundings(tmp_path / "home", tmp_path)
+    assert [each.shadowed for each in discover(around).servers] == [""]
+    file = write(tmp_path / ".mcp.json", b={"command": "x"})
+    assert [(each.name, each.shadowed) for each in discover(around).servers] == [("b", ""), ("a", str(file))]
+
+
+def test_what_claude_code_s_own_files_disable_is_disabled(tmp_path: Path):
+    home, project = tmp_path / "home", tmp_path / "project"
+    write(project / ".mcp.json", a={"command": "x"}, b={"command": "x"}, c={"command": "x", "disabled": True})
+    state = {"disabledMcpjsonServers": ["a"], "disabledMcpServers": ["own"]}
+    own = {"mcpServers": {"own": {"command": "x"}, "a": {"command": "x"}}, "projects": {str(project): state}}
+    home.mkdir()
+    (home / ".claude.json").write_text(json.dumps(own))
+    found = discover(surroundings(home, project)).servers
+    told = {(each.name, each.project): (each.disabled, each.ignored) for each in found}
+    assert told == {
+        ("a", True): (True, []),
+        ("b", True): (False, []),
+        ("c", True): (False, ["disabled"]),
+        ("own", False): (True, []),
+        ("a", False): (False, []),
+    }
+    assert availability(found[2])[1] == "from a project's file"
+
+
+def test_a_shell_script_is_named_as_that_and_not_run(tmp_path: Path):
+    file = tmp_path / ".crushrc"
+    file.write_text("mcp add a --command $(touch ran)\n")
+    found = discover(surroundings(tmp_path / "home", tmp_path))
+    assert found.problems == [f"{file}: a shell script, which only Crush can run"]

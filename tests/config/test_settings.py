@@ -11,6 +11,7 @@ import pytest
 
 from mcp_tui.cli.config import example
 from mcp_tui.config.settings import DEFAULTS, KNOBS, Loaded, Settings, every_value, load
+from mcp_tui.protocol.states import Limits
 
 
 def read(tmp_path: Path, text: str, **env: str) -> Loaded:
@@ -37,11 +38,19 @@ def test_the_example_parses_to_the_defaults_and_names_every_setting(tmp_path: Pa
 
 def test_what_is_commented_out_in_the_example_is_right_too(tmp_path: Path):
     lines = [line.removeprefix("# ") for line in example().splitlines()]
-    servers = lines[lines.index("[servers.everything]") : lines.index("[journal]")]
+    servers = lines[lines.index("[servers.everything]") : lines.index("[tap]")]
+    servers += lines[lines.index("[tap.servers.everything]") : lines.index("[tap.servers]")]
     keys = ["[keys]", *(line for line in lines if re.match(r'"[a-z.]+" = ', line))]
     found = read(tmp_path, "\n".join(line.removeprefix("#") for line in (*servers, *keys)))
     assert (found.problems, found.wrong) == ((), ())
     assert found.settings.limits_of("everything", "longRunningOperation") == (120, 3600, "cancel")
+    policy = found.settings.tap
+    assert policy.limits_of("everything", "longRunningOperation") == Limits(timeout=None, max_timeout=3600)
+    assert policy.limits_of("everything", "echo", timeout=0, max_timeout=None) == Limits(
+        timeout=None, max_timeout=300
+    )
+    assert policy.limits_of("everything", "longRunningOperation", 5, 7) == Limits(timeout=5, max_timeout=7)
+    assert policy.limits_of("other") == Limits(timeout=None, max_timeout=None)
     assert found.settings.keys == {"request.cancel": "x", "app.help": "f1,question_mark"}
 
 

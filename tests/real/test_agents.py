@@ -73,7 +73,7 @@ def test_an_agent_goes_on_after_a_call_is_cancelled_and_ends_its_server(
     variables = control.env | {name: os.environ[name] for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR")}
     with Model(Call("stubborn", {"seconds": 60}), Call("echo", {"text": ECHOED}), "I am done.") as model:
         started = agent.started(home, model.url, [sys.executable, "-m", "mcp_tui.demo"], variables)
-        installed = run("tap", "--install", "demo", "--config", str(started.config), "--yes")
+        installed = run("tap", "install", "demo", "--config", str(started.config), "--yes")
         assert installed.status == 0, installed.err
         with running(started, folder) as process:
             control.wait("waiting", tool="stubborn")

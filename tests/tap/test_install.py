@@ -90,6 +90,29 @@ FILES: Final = {
         "[[notify]]\nx = [1, 2.5, 2026-01-01]\n[[notify]]\nx = []\n[mcp_servers.a]\nlimit = 1_0.5\n"
         'when = 2026-01-01 10:00:00Z\ncommand = "x"\n'
     ),
+    "opencode": (
+        '{ // mine\n  "mcp": {\n    "a": {"type": "local", "command": ["npx", "-y" /* yes */, "x"],\n'
+        '      "environment": {"K": "KEEP"}},\n'
+        '    "b": {"type": "local", "command": [\n      "uvx",\n      "{env:X}",\n    ], "enabled": false},\n'
+        '    "c": {"type": "local", "command": ["mcp-tui"]}, "d": {"type": "remote", "url": "https://h"}\n  }\n}\n'
+    ),
+    "Cline": (
+        '{"mcpServers": {"a": {"transport": {"type": "stdio", "command": "x", "args": ["y"]}, "disabled": false},\n'
+        '"b": {"transport": {"command": "x"}, "timeout": 60}, "c": {"command": "x"},\n'
+        '"d": {"transport": {"type": "streamableHttp", "url": "https://h"}}}}'
+    ),
+    "VS Code's settings": '{\n  "editor.x": "KEEP",\n  "mcp": {"servers": {"a": {"command": "x"}}}, // here\n}\n',
+    "goose.yaml": (
+        "# mine\nGOOSE_MODEL: KEEP\nextensions:\n  a:\n    type: stdio\n    cmd: npx   # here\n    args:\n      - -y\n"
+        "      # two\n      - 'x y'\n    enabled: true\n    timeout: 300\n  developer:\n    type: builtin\n"
+        "  b: {type: stdio, cmd: \"x\", args: [a, 'b'], enabled: true}\n  c: {cmd: x}\n  d:\n    cmd: 'x'\n  e:\n"
+        "    cmd: x\n    args: []\n  f:\n    cmd: x\n    args:\n    - 8080\n    - true\n"
+    ),
+    "continue.yaml": (
+        'name: mine\nmcpServers:\n  - name: a\n    command: npx\n    args: ["-y", x]\n  - command: x # KEEP\n    name: "b"\n'
+        "  - name: c\r\n    env:\n      K: v\r\n    command: uvx\r\n    args:\r\n      - x\r\n  - {name: d, command: y}\n"
+        "  - name: e\n    url: https://h\n"
+    ),
 }
 """Texts of config files by their names. KEEP is what the client changes meanwhile."""
 
@@ -127,7 +150,7 @@ def _in_and_out(file: Path, cwd: Path) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_a_tap_leaves_every_byte_as_it_was(name: str, tmp_path: Path):
     json_name = ".claude.json" if name == "Claude Code" else "mcp.json"
-    file = tmp_path / (name if name.endswith(".toml") else json_name)
+    file = tmp_path / (name if name.endswith((".toml", ".yaml")) else json_name)
     file.write_bytes(FILES[name].replace("@CWD@", str(tmp_path)).encode())
     assert _servers(file, tmp_path)
     _in_and_out(file, tmp_path)
@@ -238,28 +261,28 @@ def test_the_commands_show_the_change_and_keep_mode_and_link(tmp_path: Path):
     file.chmod(0o640)
     link.symlink_to(file)
     given = ("--config", str(link))
-    refused = run("tap", "--install", "a", *given)
+    refused = run("tap", "install", "a", *given)
     assert (refused.status, file.read_text()) == (2, text)
     assert "Add --yes" in refused.err
     for words in (("--record", "r.jsonl"), ("--json",)):
-        unfit = run("tap", "--install", "a", *words, *given, "--yes")
-        told = f"mcp-tui: {words[0]} does not go with --install.\n"
+        unfit = run("tap", "install", "a", *words, *given, "--yes")
+        told = f"mcp-tui: {words[0]} does not go with tap install.\n"
         assert (unfit.status, unfit.err, file.read_text()) == (2, told, text)
-    done = run("tap", "--install", "a", "--max-timeout", "9", *given, "--yes")
+    done = run("tap", "install", "a", "--max-timeout", "9", *given, "--yes")
     assert (done.status, done.err) == (0, "")
     assert (
         '+ {"mcpServers": {"a": {"args": [ "tap", "--max-timeout", "9", "--name=a", "--", "npx" ]' in done.out
     )
     assert (file.stat().st_mode & 0o777, link.is_symlink()) == (0o640, True)
     assert os.access(json.loads(file.read_text())["mcpServers"]["a"]["command"], os.X_OK)
-    assert run("tap", "--install", "a", *given).out.endswith("has a tap. Nothing changed.\n")
-    told = json.loads(run("tap", "--status", *given, "--json").out)
+    assert run("tap", "install", "a", *given).out.endswith("has a tap\nNothing changed.\n")
+    told = json.loads(run("tap", "status", *given, "--json").out)
     assert [(each["name"], each["tap"], each["command"]) for each in told] == [
         ("a", True, ["npx"]),
         ("b", False, None),
     ]
-    assert "mcp-tui tap --http 7000 https://h/mcp" in run("tap", "--install", "b", *given).err
-    undone = run("tap", "--uninstall", "a", *given, "--yes")
+    assert "mcp-tui tap --http 7000 https://h/mcp" in run("tap", "install", "b", *given).err
+    undone = run("tap", "uninstall", "a", *given, "--yes")
     assert (undone.status, file.read_text()) == (0, text)
     kept = Path(undone.out.rpartition(": ")[2].strip())
     assert json.loads(kept.read_text())["mcpServers"]["a"]["args"][0] == "tap"
@@ -274,19 +297,24 @@ def test_of_two_equal_members_the_changed_one_is_named(tmp_path: Path):
         ('{"mcpServers": {"a": {"command": "x"}},\n"mcpServers": {"a": {"command": "y"}}}', "mcpServers"),
     ):
         file.write_text(text)
-        ran = run("tap", "--install", "a", "--config", str(file), "--yes")
+        ran = run("tap", "install", "a", "--config", str(file), "--yes")
         assert f"{place} is defined in line 1 and again in line 2. Only the last one is used" in ran.err
         assert '"y"' in file.read_text().splitlines()[1]
         assert file.read_text().splitlines()[0] == text.splitlines()[0]
 
 
 def test_a_file_of_another_form_is_refused_with_what_to_write(tmp_path: Path):
-    file = tmp_path / "config.yaml"
-    file.write_text("mcpServers:\n  - name: a\n    command: npx\n")
-    refused = run("tap", "--install", "a", "--config", str(file), "--yes")
-    assert refused.status == 2
-    assert f"{file}:1:1: not valid JSON" in refused.err
-    assert "args: tap, --, and then the server's command" in refused.err
+    for name, text, why, line in (
+        ("config.yaml", "mcpServers: [\n", ":2:1: not valid YAML", 'args: ["tap", "--", "COMMAND", "ARGS"]'),
+        ("opencode.json", "{", ":1:2: not valid JSON", '"tap", "--", "COMMAND", "ARGS"]'),
+        ("crushrc", "mcp add a --command npx\n", ": a shell script", "tap -- COMMAND ARGS"),
+    ):
+        file = tmp_path / name
+        file.write_text(text)
+        refused = run("tap", "install", "a", "--config", str(file), "--yes")
+        assert (refused.status, file.read_text()) == (2, text)
+        assert f"{file}{why}" in refused.err
+        assert line in refused.err
 
 
 def test_a_shared_file_gets_a_path_of_this_machine_only_after_a_sentence(
@@ -297,19 +325,22 @@ def test_a_shared_file_gets_a_path_of_this_machine_only_after_a_sentence(
     file.write_text(text)
     assert run("servers", "--trust", "a", "--yes").status == 0
     install, project = (
-        ("tap", "--install", "a", "--yes"),
+        ("tap", "install", "a", "--yes"),
         f"{tmp_path}/.mcp.json belongs to a project: others get",
     )
     done = run(*install)
     assert (done.status, project in done.err) == (0, True)
-    assert run("tap", "--uninstall", "a", "--yes").err == ""
+    assert run("tap", "uninstall", "a", "--yes").err == ""
     for words in (("init", "-q"), ("add", ".mcp.json")):
         subprocess.run(("git", *words), check=True, capture_output=True)
     refused = run(*install)
     assert (refused.status, file.read_text()) == (2, text)
-    tracked = f"{tmp_path}/.mcp.json is tracked by git: others get a path of this machine"
-    assert tracked in refused.err
-    assert f"Nothing was written. Name the file to write it: --config {tmp_path}/.mcp.json" in refused.err
+    assert (
+        "has a file that is tracked by git: others would get a path of this machine. Name the file"
+        in refused.err
+    )
+    left_alone = run("tap", "install", "--all", "--yes")
+    assert (left_alone.status, "is tracked by git" in left_alone.out, file.read_text()) == (0, True, text)
     done = run(*install, "--config", ".mcp.json")
     assert (done.status, "is tracked by git" in done.err, file.read_text() == text) == (0, True, False)
 
@@ -317,15 +348,22 @@ def test_a_shared_file_gets_a_path_of_this_machine_only_after_a_sentence(
 def test_a_project_s_server_needs_approval_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "npx"}}}')
-    refused = run("tap", "--install", "a", "--yes")
+    refused = run("tap", "install", "a", "--yes")
     assert "needs your approval. Run mcp-tui servers --trust a" in refused.err
     assert run("servers", "--trust", "a", "--yes").status == 0
-    assert run("tap", "--install", "a", "--yes").status == 0
+    assert run("tap", "install", "a", "--yes").status == 0
     (server,) = json.loads(run("servers", "--json").out)
     assert (server["state"], server["command"]) == ("usable", "npx")
     Path(".cursor").mkdir()
     Path(".cursor/mcp.json").write_text('{"mcpServers": {"a": {"command": "other"}}}')
-    assert "2 files define server 'a'" in run("tap", "--uninstall", "a").err
+    assert run("servers", "--trust", "a", "--yes", "--config", ".cursor/mcp.json").status == 0
+    both = run("tap", "install", "a", "--client", "cursor", "--yes")
+    assert (
+        both.status,
+        "Change" in both.out,
+        both.out.count("\nchange") + both.out.startswith("change"),
+    ) == (0, False, 1)
+    assert run("tap", "uninstall", "a", "--yes").out.count("change ") == 2
 
 
 def _program(path: Path) -> Path:
@@ -351,7 +389,7 @@ def test_a_program_that_will_be_deleted_is_refused_and_one_that_is_gone_is_named
     link.symlink_to(tool)
 
     def install(program: Path) -> subprocess.CompletedProcess[str]:
-        words = (program, "tap", "--install", "a", "--config", file, "--yes")
+        words = (program, "tap", "install", "a", "--config", file, "--yes")
         return subprocess.run(words, check=False, capture_output=True, text=True, timeout=HANG)
 
     refused = install(cached)
@@ -361,16 +399,87 @@ def test_a_program_that_will_be_deleted_is_refused_and_one_that_is_gone_is_named
     done = install(tool.with_name("mcp-tui-client"))
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(file.read_text())["mcpServers"]["a"]["command"] == str(tool)
-    assert run("tap", "--uninstall", "a", "--config", str(file), "--yes").status == 0
+    assert run("tap", "uninstall", "a", "--config", str(file), "--yes").status == 0
     done = install(link)
     assert (done.returncode, done.stderr) == (0, "")
     shutil.rmtree(tmp_path / "tools")
     link.unlink()
-    status = run("tap", "--status", "--config", str(file))
+    status = run("tap", "status", "--config", str(file))
     assert (status.status, status.out.split()[:3]) == (0, ["a", "broken", "tap"])
-    (told,) = json.loads(run("tap", "--status", "--config", str(file), "--json").out)
+    (told,) = json.loads(run("tap", "status", "--config", str(file), "--json").out)
     assert told["problem"].startswith("No such file: ")
-    for each in (status, run("tap", "--install", "a", "--config", str(file), "--yes")):
-        assert f"has to be replaced: {told['problem']}. Run mcp-tui tap --uninstall a, then" in each.err
-    assert run("tap", "--uninstall", "a", "--config", str(file), "--yes").status == 0
+    for each in (status, run("tap", "install", "a", "--config", str(file), "--yes")):
+        assert (
+            f"has a tap that has to be replaced: {told['problem']}. Run mcp-tui tap uninstall a, then"
+            in each.err
+        )
+    assert run("tap", "uninstall", "a", "--config", str(file), "--yes").status == 0
     assert file.read_text() == FILES["plain"]
+
+
+HOMES: Final = {
+    ".claude.json": (
+        '{"projects": {"/a": {"mcpServers": {"l1": {"command": "x"}}}, "/b": {"mcpServers": {"l1": {"command": "y"}}}},\n'
+        ' "mcpServers": {"files": {"type": "stdio", "command": "npx", "args": ["-y", "fs"], "env": {}}, @4@}}'
+    ),
+    ".codex/config.toml": '# mine\n[mcp_servers.files]\ncommand = "npx" # here\ntool_timeout_sec = 30\n@4@',
+    ".gemini/settings.json": '{\n\t"mcpServers": {"files": {"command": "npx", "args": []}, @4@}\n}\n',
+    ".qwen/settings.json": '{"mcpServers": {@4@}, "x": 1}',
+    "config/opencode/opencode.jsonc": '{ // mine\n  "mcp": {@4@,}\n}',
+    ".cline/data/settings/cline_mcp_settings.json": '{"mcpServers": {@4@}}\r\n',
+    "config/goose/config.yaml": "# mine\nextensions:\n@4@",
+    ".continue/config.yaml": "name: mine\nmcpServers:\n@4@",
+}
+"""The config files of eight clients; ``@4@`` stands for more servers of the client's form."""
+
+
+def _more(name: str) -> str:
+    """Servers in the form of a client."""
+    forms = {
+        ".toml": ('[mcp_servers.s%d]\ncommand = "s"\nargs = ["%d"]', "\n"),
+        "jsonc": ('"s%d": {"type": "local", "command": ["s", "%d"]}', ", "),
+        "cline_mcp_settings.json": (
+            '"s%d": {"transport": {"type": "stdio", "command": "s", "args": ["%d"]}}',
+            ", ",
+        ),
+        "goose/config.yaml": (
+            "  s%d:\n    type: stdio\n    cmd: s\n    args:\n      - '%d'\n    enabled: true",
+            "\n",
+        ),
+        "continue/config.yaml": ("  - name: s%d\n    command: s # %d", "\n"),
+        ".json": ('"s%d": {"command": "s", "args": ["%d"]}', ", "),
+    }
+    form, between = next(each for end, each in forms.items() if name.endswith(end))
+    return between.join(form % (number, number) for number in range(4 if "qwen" in name else 3))
+
+
+def test_all_servers_of_eight_clients_get_a_tap_and_every_byte_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name, value in {"HOME": tmp_path, "XDG_CONFIG_HOME": tmp_path / "config"}.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.chdir(tmp_path)
+    files = {tmp_path / name: text.replace("@4@", _more(name)).encode() for name, text in HOMES.items()}
+    for file, raw in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(raw)
+    done = run("tap", "install", "--all", "--max-timeout", "60", "--yes")
+    assert (done.status, done.out.count("\nchange ") + 1) == (0, 30)
+    assert "Written. 30 entries in 8 files." in done.out
+    assert "Codex ends a call after 30s: the tap's max timeout of 60s is not reached" in done.err
+    told = json.loads(run("tap", "status", "--json").out)
+    assert [(each["tap"], each["problem"], each["max_timeout"]) for each in told] == [(True, None, 60)] * 30
+    assert {each["tool"] for each in told if each["name"] == "files"} == {
+        "Claude Code",
+        "Codex",
+        "Gemini CLI",
+    }
+    assert run("tap", "install", "--all").out.endswith("Nothing changed.\n")
+    file = tmp_path / ".qwen/settings.json"  # its own program writes it anew
+    whole = json.loads(file.read_text())
+    file.write_text(json.dumps(whole, indent=2))
+    files[file] = json.dumps(json.loads(files[file]), indent=2).encode()
+    assert run("tap", "uninstall", "--client", "codex", "--yes").out.count("change ") == 4
+    undone = run("tap", "uninstall", "--all", "--yes")
+    assert (undone.status, undone.err, undone.out.count("\nchange ") + 1) == (0, "", 26)
+    assert {each: each.read_bytes() for each in files} == files

@@ -305,10 +305,16 @@ def test_a_program_that_is_not_there_is_told_in_one_line():
     assert ran.stderr == b"mcp-tui tap: cannot start no-such-program: No such file or directory.\n"
 
 
-def test_a_limit_ends_a_call_for_the_client_and_keeps_the_late_answer_back(control: Control):
-    with _client(
-        tap("--max-timeout", "0.2", "--name", "limited"), env={**os.environ, **control.env}
-    ) as client:
+@pytest.mark.parametrize("given", ["option", "setting"])
+def test_a_limit_ends_a_call_for_the_client_and_keeps_the_late_answer_back(
+    given: str, control: Control, tmp_path: Path
+):
+    options, env = ("--max-timeout", "0.2"), {**os.environ, **control.env}
+    if given == "setting":
+        file = tmp_path / "settings.toml"
+        file.write_text("[tap]\nmax-timeout = 60\n[tap.servers.limited.tools.stubborn]\nmax-timeout = 0.2\n")
+        options, env = (), {**env, "MCP_TUI_CONFIG": str(file)}
+    with _client(tap(*options, "--name", "limited"), env=env) as client:
         client.connect()
         client.call("slow", "stubborn", seconds=1)
         message = "timed out after 0.2 s (maximum), a limit of mcp-tui tap. The server may still be running the call. "

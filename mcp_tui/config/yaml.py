@@ -1,0 +1,90 @@
+"""Parses YAML, and finds where its members and items are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, cast
+
+from mcp_tui.config.files import ConfigError, at
+from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.values import frozen
+
+
+@frozen
+class Member:
+    """Where a member of an object or table is in a text: its key, its value, and the end of that."""
+
+    key: int
+    value: int
+    end: int
+
+
+Way = tuple[str | int, ...]
+"""The keys, and in lists the numbers, that lead to a value."""
+
+_MOST_VALUES: Final = 100_000
+"""Values in a file: with aliases, a few lines can stand for millions."""
+
+
+def parse_yaml(text: str, path: Path) -> tuple[Json, dict[Way, Member]]:
+    """Returns the value in the text of ``path``, and the positions of all its members and items.
+
+    Raises:
+        ConfigError: it is not YAML, or too large; the sentence names line and column.
+    """
+    # It is large, and few have such files.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    library: Any = YAML(typ="safe", pure=True)
+    try:
+        root = library.compose(text)
+    except MarkedYAMLError as error:
+        said = cast("Any", error)
+        mark = said.problem_mark
+        place = str(path) if mark is None else at(path, mark.line + 1, mark.column + 1)
+        raise ConfigError(f"{place}: not valid YAML ({said.problem or said.context})") from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid YAML ({str(error).splitlines()[0]})") from None
+    found: dict[Way, Member] = {}
+    try:
+        return (None if root is None else _value(root, (), found)), found
+    except (OverflowError, RecursionError):
+        raise ConfigError(f"{path}: too many values, or nested too deeply") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: not valid YAML ({error})") from None
+
+
+def _value(node: Any, way: Way, found: dict[Way, Member]) -> Json:
+    if len(found) > _MOST_VALUES:
+        raise OverflowError
+    start, end = node.start_mark.index, node.end_mark.index
+    found.setdefault(way, Member(start, start, end))
+    if node.id == "mapping":
+        made: dict[str, Json] = {}
+        for key, value in cast("list[tuple[Any, Any]]", node.value):
+            name = str(key.value)
+            if key.id != "scalar" or name in made:
+                raise ValueError(f"line {key.start_mark.line + 1}: key {name[:40]!r} twice, or not a text")
+            inner = (*way, name)
+            found[inner] = Member(key.start_mark.index, value.start_mark.index, value.end_mark.index)
+            made[name] = _value(value, inner, found)
+        return made
+    if node.id == "sequence":
+        items = cast("list[Any]", node.value)
+        return [_value(each, (*way, number), found) for number, each in enumerate(items)]
+    return _scalar(str(node.value), str(node.tag).rpartition(":")[2])
+
+
+def _scalar(text: str, tag: str) -> Json:
+    match tag:
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return int(text.replace("_", ""), 10 if text.lstrip("+-").isdecimal() else 0)
+        case "float":
+            return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+        case _:
+            return text
