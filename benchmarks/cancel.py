@@ -103,7 +103,7 @@ async def next_call(*, hanging: bool) -> float:
     await client.connect()
     if hanging:
         slow = client.call_tool("silent", {})
-        await until(lambda: client.book.order[-1].state is State.IN_FLIGHT)
+        await until(lambda: client.requests.order[-1].state is State.IN_FLIGHT)
         client.cancel(slow)
         await server.cancelled.wait()
     began = time.perf_counter()
@@ -130,7 +130,7 @@ async def thousand() -> tuple[float, float]:
     client = Client(StdioTarget(command=command), SETTINGS)
     await client.connect()
     ids = [client.call_tool("silent", {}) for _ in range(THOUSAND)]
-    await until(lambda: client.book.order[-1].state is State.IN_FLIGHT)
+    await until(lambda: client.requests.order[-1].state is State.IN_FLIGHT)
     heard = asyncio.Event()
     client.listen(lambda event: heard.set() if getattr(event, "method", "") == "notifications/all" else None)
     began = time.perf_counter()

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Final
 
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Requests
 from mcp_tui.view.outline import Outline
 
 PINGS: Final = 1_000_000
@@ -70,11 +70,11 @@ def main() -> int:
             write(file, pings)
         tracemalloc.start()
         recording = Recording.read(path, strict=False)
-        book = RecordedBook(recording)
-        outline = Outline(book)
+        requests = RecordedRequests(recording)
+        outline = Outline(requests)
 
         def seek(position: int) -> float:
-            book.seek(position)
+            requests.seek(position)
             took = seconds(outline.update)
             _ = [outline.item(line) for line in range(min(40, len(outline)))]
             return took
@@ -91,7 +91,7 @@ def main() -> int:
         forward = max(seek(pings + step) for step in range(1, STEPS + 1))
     gc.collect()
     tracemalloc.start()
-    session = Book()
+    session = Requests()
     shown = Outline(session)
     for number, event in enumerate(live(pings)):
         session.apply(event)

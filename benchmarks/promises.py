@@ -29,11 +29,11 @@ async def oversize(folder: Path) -> None:
     id_ = peer.client.call_tool("large", {"kind": "1 GB"})
     await peer.client.wait(id_)
     taken = time.perf_counter() - began
-    row = peer.client.book.get(id_)
+    row = peer.client.requests.get(id_)
     assert row is not None
     assert row.state is State.FAILED, row.state
     await peer.call("echo", {})
-    assert peer.client.book.order[-1].state is State.COMPLETED
+    assert peer.client.requests.order[-1].state is State.COMPLETED
     print(f"1 GB above the cap: {resident('VmHWM') / 1e6:.0f} MB at most, {taken:.1f} s, the next call works")
     await peer.close()
 

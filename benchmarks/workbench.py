@@ -51,7 +51,7 @@ class Bench:
 
     async def age(self, rows: int, *, cancel: bool) -> None:
         """Call until so many requests are finished."""
-        number = len(self.client.book.order)
+        number = len(self.client.requests.order)
         while number < rows:
             ids = [self.client.call_tool("echo", {}) for _ in range(min(AT_ONCE, rows - number))]
             if cancel:
@@ -59,7 +59,7 @@ class Bench:
                 for id_ in ids[::10]:
                     self.client.cancel(id_)
             number += len(ids)
-            while len(self.client.book.unfinished) > 4 * AT_ONCE:
+            while len(self.client.requests.unfinished) > 4 * AT_ONCE:
                 await asyncio.sleep(0.002)
             await asyncio.sleep(0)
         await asyncio.sleep(3.0 if cancel else 0.5)  # the grace of those that were cancelled last
@@ -97,7 +97,7 @@ async def aging(bench: Bench) -> Figures:
     base = young = 0.0
     for rows in [YOUNG, *ages]:
         await bench.age(rows, cancel="--cancel" in sys.argv)
-        finished, used = len(bench.client.book.order), resident() / 1e6
+        finished, used = len(bench.client.requests.order), resident() / 1e6
         taken, stall = await bench.steady()
         base, young = base or used, young or taken
         each = (used - base) * 1e6 / max(1, finished - YOUNG)

@@ -20,7 +20,7 @@ async def main() -> None:
     client.cancel(id, reason="too slow")
     while not isinstance(await seen.get(), Settled):
         pass
-    row = client.book.order[-1]
+    row = client.requests.order[-1]
     print(row.state.value, "· reason delivered" if row.reason_delivered else "")
     print("last:", row.late[-1].kind.value if row.late else "no reply")
     await client.close()

@@ -16,7 +16,7 @@ async def main() -> None:
     ids.append(client.call_tool("silent", {}, limits=Limits(timeout=0.5)))
     await asyncio.gather(*(client.wait(id) for id in ids))
 
-    for row in client.book.order[-len(ids) :]:
+    for row in client.requests.order[-len(ids) :]:
         print(f"{row.name}: {row.state.value}{f' ({row.cause.value})' if row.cause else ''}")
     await client.close()
 

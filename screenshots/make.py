@@ -121,12 +121,12 @@ class Tapped(Watched):
         self.store.event(event)
 
     def client(self, at: float = 0.0, **message: Json) -> None:
-        self._book("out", self.observer.sent, at, message)
+        self._requests("out", self.observer.sent, at, message)
 
     def server(self, at: float = 0.0, **message: Json) -> None:
-        self._book("in", self.observer.received, at, message)
+        self._requests("in", self.observer.received, at, message)
 
-    def _book(
+    def _requests(
         self, way: Literal["in", "out"], take: Callable[..., None], at: float, message: dict[str, Json]
     ) -> None:
         raw = messages.encode({"jsonrpc": "2.0", **message})
@@ -187,7 +187,7 @@ async def moving() -> str:
         await frame(1.4)
         await stage.press("ctrl+s")
         await frame(0.8)
-        (row,) = (each for each in stage.session.client.book.order if not each.internal)
+        (row,) = (each for each in stage.session.client.requests.order if not each.internal)
         for at, done in ((1.6, 0), (2.4, 25), (3.1, 40)):
             play.at(at)
             if done:

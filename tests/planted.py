@@ -26,7 +26,7 @@ from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
 from mcp_tui.protocol.inbound import Inbound
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, NotificationFrame, RequestFrame, ResponseFrame, as_object
-from mcp_tui.protocol.requests import RUNNING, Book, Request, State
+from mcp_tui.protocol.requests import RUNNING, Request, Requests, State
 from mcp_tui.protocol.responses import ResponseRole, Responses
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.tasks import Rounds, Tasks
@@ -45,7 +45,7 @@ def _after_cancel(patch: Patch, then: Callable[[Ledger, Request, CancelOutcome],
 
     def cancel(self: Ledger, id: RequestId, cause: Cause, reason: str, **more: Any) -> CancelOutcome:
         outcome = original(self, id, cause, reason, **more)
-        row = self.book.get(id)
+        row = self.requests.get(id)
         if row is not None:
             then(self, row, outcome)
         return outcome
@@ -86,7 +86,7 @@ def a_cancel_leaves_for_what_was_never_sent(patch: Patch) -> None:
     original = Ledger.cancel
 
     def cancel(self: Ledger, id: RequestId, cause: Cause, reason: str, **more: Any) -> CancelOutcome:
-        row = self.book.get(id)
+        row = self.requests.get(id)
         if row is not None and row.state is State.QUEUED:
             self._writing.add(row.wire_id)
         return original(self, id, cause, reason, **more)
@@ -270,7 +270,7 @@ def a_close_leaves_the_timer(patch: Patch) -> None:
     patch.setattr(Client, "close", close)
 
 
-# -- books and connections -------------------------------------------------------------------------------------
+# -- requests and connections -------------------------------------------------------------------------------------
 
 
 def an_id_is_used_again_behind_a_new_connection(patch: Patch) -> None:
@@ -278,7 +278,7 @@ def an_id_is_used_again_behind_a_new_connection(patch: Patch) -> None:
 
     def closed(self: Ledger, detail: str, *, at: float, **more: Any) -> None:
         original(self, detail, at=at, **more)
-        self._ids, self.book = count(1), Book()
+        self._ids, self.requests = count(1), Requests()
 
     patch.setattr(Ledger, "closed", closed)
 
@@ -311,7 +311,7 @@ def a_row_changes_without_an_event(patch: Patch) -> None:
 def a_cancel_of_the_servers_hits_ours(patch: Patch) -> None:
     def cancelled(self: Inbound, frame: NotificationFrame, at: float, seq: int) -> None:
         id_ = as_object(frame.params).get("requestId")
-        row = self._core.book.get(id_) if messages.is_request_id(id_) else None
+        row = self._core.requests.get(id_) if messages.is_request_id(id_) else None
         if row is not None and row.open:
             self._ledger.over(row, ev.Lost(at=at, id=row.id, detail="cancelled by the server"))
 

@@ -21,7 +21,7 @@ async def test_a_tool_takes_the_steps_that_the_test_allows(control: Control, pro
             control.step("count")
         response = await client.wait(request)
     assert response is not None
-    row = client.book.get(request)
+    row = client.requests.get(request)
     assert row is not None
     assert row.state is State.COMPLETED
     await control.came("gone")

@@ -27,7 +27,7 @@ from mcp_tui.cli.reports import NOT_JUDGED, ReportCase, ReportFinding, ReportRul
 from mcp_tui.cli.session import HeadlessSession
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.payloads import SearchedMessages
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import STRICT_BYTES, Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev
@@ -358,7 +358,7 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
     servers = {each.server: each.client for each in recording.connections().values()}
     server = " ".join((recording.header.target, *servers, *servers.values()))
     payloads = SearchedMessages(recording.payload)
-    book = RecordedBook.whole(recording)
+    requests = RecordedRequests.whole(recording)
     shared: dict[str, Any] = {"server": lambda: server, "now": lambda: until, "payload": payloads}
     broken = _broken(recording)
     filters = [
@@ -367,7 +367,7 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
         if not names_messages(each.filter)[0]
     ]
     cut = 0
-    for row in _rows(findings, book, internal=internal):
+    for row in _rows(findings, requests, internal=internal):
         findings.requests += 1
         cut += is_open(row) or (isinstance(row, Request) and row.settled == evidence.RECORDING_ENDS)
         at = row.at if isinstance(row, ServerRequest) else row.called_at
@@ -375,7 +375,7 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
         match = MatchedRow(name, file, row, until, origin + at, _offset(recording, seq))
         for assertion, filter in filters:
             assertion.take(match, filter)
-    _judge_messages(findings, book, name, shared, internal=internal)
+    _judge_messages(findings, requests, name, shared, internal=internal)
     if cut:
         ended = "is still being written" if running else "has no end"
         some = f"{cut:,} request{'s are' if cut > 1 else ' is'} open, or its cancel is watched"
@@ -402,14 +402,14 @@ def _broken(recording: Recording) -> Callable[[Shown], Iterable[str]]:
 
 
 def _judge_messages(
-    findings: Findings, book: RecordedBook, name: str, shared: dict[str, Any], *, internal: bool
+    findings: Findings, requests: RecordedRequests, name: str, shared: dict[str, Any], *, internal: bool
 ) -> None:
     """Holds what is beside the requests against the assertions: an expectation only if it names such."""
-    recording = book.recording
+    recording = requests.recording
 
     def request(event: ev.Event) -> Request | None:
         id = about(event)
-        return None if id is None else book.get(id)
+        return None if id is None else requests.get(id)
 
     fields = request_fields(**shared)
     wanted = [
@@ -437,13 +437,13 @@ def _offset(recording: Recording, seq: int) -> int:
     return 0 if frame is None else recording.frame_offset(frame)
 
 
-def _rows(findings: Findings, book: RecordedBook, *, internal: bool) -> Iterator[Shown]:
+def _rows(findings: Findings, requests: RecordedRequests, *, internal: bool) -> Iterator[Shown]:
     """Yields the requests of a recording, then those of its server."""
-    for row in book.order:
+    for row in requests.order:
         findings.internal += row.internal
         if internal or not row.internal:
             yield row
-    yield from book.server_requests
+    yield from requests.server_requests
 
 
 # -- output ----------------------------------------------------------------------------------------------------

@@ -147,14 +147,14 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
     yield Row("start", verdict, "; ".join((f"ready after {started:.2f} s", *said)))
     tools: list[dict[str, Json]] = []
     for kind in filter(lambda kind: offers(client, kind), LISTS):
-        method, before = LISTS[kind][0], len(client.book.order)
+        method, before = LISTS[kind][0], len(client.requests.order)
         try:
             entries = await every(client, kind)
         except ListFailed as failed:
             if failed.row.code != METHOD_NOT_FOUND or kind != "templates":
                 yield Row(kind, Verdict.FAIL, failed.why or f"{method} {summary(failed.row, client.now())}")
             continue
-        pages = len(client.book.order) - before
+        pages = len(client.requests.order) - before
         yield Row(kind, Verdict.PASS, f"{len(entries):,} on {pages:,} page{'s'[: pages != 1]}")
         tools = entries if kind == "tools" else tools
     broken = lint(tools, any_output=info.revision.modern, cut=cuts(session))

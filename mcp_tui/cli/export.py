@@ -21,7 +21,7 @@ from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, csv_lines, out, warn
 from mcp_tui.journal.files import Journal, open_parts, open_private
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import (
     RecordingError,
@@ -118,7 +118,7 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
     options, is_issue = given.options, given.options.format == "issue"
     if not (is_issue or options.cancellations or options.id is not None):
         return None
-    rows = RecordedBook.whole(recording)
+    rows = RecordedRequests.whole(recording)
     if options.cancellations:
         chosen = [
             row for row in rows.order if evidence.cancel_of(row) is not None and not row.cancel_is_internal
@@ -162,7 +162,7 @@ def _pieces(given: Words, sessions: Iterable[_ChosenSession]) -> Iterable[str]:
 
 def _csv(session: _ChosenSession, columns: int) -> Iterator[list[object]]:
     rows, recording = session.rows, session.recording
-    for row in RecordedBook.whole(recording).order if rows is None else rows:
+    for row in RecordedRequests.whole(recording).order if rows is None else rows:
         yield [session.where.name, *_cells(recording, row)][-columns:]
 
 
@@ -339,11 +339,11 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
             cells.append((id_, name, shown.cause, reason, shown.signal, came))
     head = ("id", "request", "cause", "reason", "signal", "what came")
     yield from _table("Cancellations", recording, head, cells)
-    book = RecordedBook.whole(recording)
-    for number, event in enumerate(book.violation_events):
+    requests = RecordedRequests.whole(recording)
+    for number, event in enumerate(requests.violation_events):
         if not number:
             yield ""
-        yield f"- {code(brief(book.violation(event).words))}"
+        yield f"- {code(brief(requests.violation(event).words))}"
     for row in rows:
         yield ""
         yield f"#### {code(f'{row.label} ({row.id})')}: {badge(row, recording.ended_at).word}"
@@ -353,7 +353,7 @@ def _markdown_cancellations(recording: Recording, rows: list[Request]) -> Iterat
 def _markdown_requests(recording: Recording) -> Iterator[str]:
     """Yields a table of the requests, without internal ones."""
     cells: list[tuple[str, ...]] = []
-    for row in RecordedBook.whole(recording).order:
+    for row in RecordedRequests.whole(recording).order:
         if row.internal:
             continue
         shown = cancellation(row, origin=recording.wall(0.0), until=recording.ended_at)

@@ -29,7 +29,7 @@ from mcp_tui.demo.server import main
 from mcp_tui.demo.tools import BadArguments, check_arguments
 from mcp_tui.journal import files
 from mcp_tui.journal.files import Journal
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.running import ancestors, sessions
@@ -236,7 +236,7 @@ def _explain(_own: frozenset[TypedId], *, request: str) -> Served:
     with_id = id.removeprefix("text:").removeprefix("number:")
     recording = Recording.read(journals.find(start).paths[0])
     try:
-        row = _row(RecordedBook.whole(recording), id, with_id)
+        row = _row(RecordedRequests.whole(recording), id, with_id)
         if row is None:
             raise Failure(f"The recording of {start} has no request {with_id!r}.")
         # What is in flight goes on behind the last record.
@@ -249,11 +249,11 @@ def _explain(_own: frozenset[TypedId], *, request: str) -> Served:
     return Served("\n".join((head, "«", *(line.replace("»", "›") for line in lines), "»")), _plain(told))
 
 
-def _row(book: RecordedBook, id: str, bare: str) -> Request | None:
+def _row(requests: RecordedRequests, id: str, bare: str) -> Request | None:
     number = (
         int(bare) if bare.lstrip("-").isdecimal() and len(bare) < 30 and not id.startswith("text:") else bare
     )
-    return book.get(number) or (book.get(bare) if not id.startswith("number:") else None)
+    return requests.get(number) or (requests.get(bare) if not id.startswith("number:") else None)
 
 
 def _history(_own: frozenset[TypedId], *, filter: str, session: str, limit: int) -> Served:

@@ -195,7 +195,7 @@ class HeadlessSession(Headless):
 
     def report(self, event: Event) -> None:
         """Prints an event."""
-        row = self.requester.book.get(event.id) if isinstance(event, RequestEvent) else None
+        row = self.requester.requests.get(event.id) if isinstance(event, RequestEvent) else None
         self.printer.event(event, row)
 
     def warn(self, event: Event) -> None:
@@ -216,7 +216,7 @@ class HeadlessSession(Headless):
     def report_unread(self, waits: Callable[[Request], bool]) -> None:
         """Reports, once, that a cancel could not be written."""
         requester = self.requester
-        rows = requester.book.unfinished.values() if isinstance(requester.target, StdioTarget) else ()
+        rows = requester.requests.unfinished.values() if isinstance(requester.target, StdioTarget) else ()
         if not self._unread and any(map(waits, rows)):
             self._unread = True
             self.printer.say(STDIN_UNREAD)

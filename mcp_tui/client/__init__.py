@@ -7,7 +7,7 @@ Connect, call, wait, cancel, listen to events, close::
     id = client.call_tool("slow", {"seconds": 5})
     client.cancel(id, reason="too slow")
     await client.wait(id)  # None: there is no result
-    row = client.book.get(id)  # state, cause, reason, signal, and ``late``: what arrived after the cancel
+    row = client.requests.get(id)  # state, cause, reason, signal, and ``late``: what arrived after the cancel
     await client.close()
 
 A coroutine answers the server's questions to a person; :class:`Offers` declares them::

@@ -99,7 +99,7 @@ class Client:
         self.store = store or Store()
         self.now = now
         self.ledger = Ledger(self, grace=self.settings.grace)
-        self.book = self.ledger.book
+        self.requests = self.ledger.requests
         """All requests so far, as rows."""
         self.connection: Connection | None = None
         self.disconnected = asyncio.Event()
@@ -208,12 +208,12 @@ class Client:
         Many are cancelled in batches, so that they hold nothing up; those that end meanwhile are left alone. Returns their
         number.
         """
-        ids = [row.id for row in self.book.unfinished.values() if row.open] if ids is None else ids
+        ids = [row.id for row in self.requests.unfinished.values() if row.open] if ids is None else ids
         for number, id_ in enumerate(ids, 1):
             self.cancel(id_, cause, reason)
             if number % CANCEL_BATCH == 0:
                 await asyncio.sleep(BATCH_PAUSE_SECONDS)
-        pending = list(filter(is_leaving, self.book.unfinished.values()))
+        pending = list(filter(is_leaving, self.requests.unfinished.values()))
         until = self.now() + SHUTDOWN_SECONDS
         while self.now() < until and any(map(is_leaving, pending)):  # noqa: ASYNC110 - many may leave at once
             await asyncio.sleep(0.01)
@@ -340,7 +340,7 @@ class Client:
         If the task of its last caller is cancelled, by :func:`asyncio.timeout` for example, the request is cancelled, too,
         unless the client makes it for itself.
         """
-        row = self.book.get(id)
+        row = self.requests.get(id)
         if row is None:
             raise KeyError(id)
         if row.state in TERMINAL or id in self._resolved or is_undelivered(row):
@@ -403,7 +403,7 @@ class Client:
         self.store.event(event)
         notify(self._listeners, event)
         if isinstance(event, (ev.Undelivered, ev.CancelDelayed)):
-            row = self.book.get(event.id)
+            row = self.requests.get(event.id)
             if row is not None and is_undelivered(row):
                 self._wake(event.id)
 

@@ -63,7 +63,7 @@ class Completer:
     def stop(self) -> None:
         """Cancels the request under way, if there is one."""
         self._asked += 1
-        row = None if self._id is None else self._client.book.get(self._id)
+        row = None if self._id is None else self._client.requests.get(self._id)
         if row is not None and row.open:
             self._client.cancel(row.id, ev.Cause.USER, SUPERSEDED)
         self._id = None

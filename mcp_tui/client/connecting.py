@@ -553,12 +553,12 @@ class Renewal:
             return
         transport = connection.transport
         assert isinstance(transport, HttpTransport)
-        if transport.listens or any(map(_listens, client.book.unfinished.values())):
+        if transport.listens or any(map(_listens, client.requests.unfinished.values())):
             client.note(f"{STOPPING}; its stream is closed")
             self._leaving = spawn(self._leave(transport), name="leave a server that is stopping")
 
     async def _leave(self, transport: HttpTransport) -> None:
-        rows = self._client.book.unfinished
+        rows = self._client.requests.unfinished
         while any(map(_is_answered_there, rows.values())):  # noqa: ASYNC110 - many may end at once
             await asyncio.sleep(LEAVING_LOOK_SECONDS)
         if not transport.over:

@@ -13,7 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome, Ledger
 from mcp_tui.protocol.messages import Json, ResponseFrame
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.transport.base import RefusedResponse
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class AnyClient(Protocol):
 
     store: Store
     settings: ClientSettings
-    book: Book
+    requests: Requests
     refusals: dict[RequestId, RefusedResponse]
     mirrors: dict[str, Mirrors]
     task_support: dict[str, str]

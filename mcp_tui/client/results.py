@@ -235,7 +235,7 @@ def check_results(client: Caller, schema: Callable[[str], Json]) -> None:
     def take(event: ev.Event) -> None:
         if not isinstance(event, ev.Completed) or not event.seq or event.size > CHECKED_RESULT_BYTES:
             return
-        row = client.book.get(event.id)
+        row = client.requests.get(event.id)
         promised = schema(row.name) if row is not None and row.method == "tools/call" else None
         raw = client.store.payload(event.seq) if promised else None
         if row is None or raw is None:

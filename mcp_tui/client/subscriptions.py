@@ -147,5 +147,5 @@ class Subscriptions:
 
     def ended(self) -> bool:
         """Returns whether a subscription is wanted and no request for it is in flight any more."""
-        row = None if self.stream is None else self._client.book.get(self.stream)
+        row = None if self.stream is None else self._client.requests.get(self.stream)
         return bool(self.filter()) and self._modern and (row is None or row.state is not State.IN_FLIGHT)

@@ -61,12 +61,12 @@ class TaskStore:
 
     def _take(self, client: Caller, event: ev.Event) -> None:
         if isinstance(event, ev.TaskCreated):
-            row = client.book.get(event.id)
+            row = client.requests.get(event.id)
             until = clock.wall() + (DAY if event.ttl is None else event.ttl)
             name = "" if row is None else row.name
             self._write({"server": self.server, "task": event.task_id, "name": name, "until": until})
         elif isinstance(event, (ev.Completed, ev.Failed, ev.Settled)):
-            row = client.book.get(event.id)
+            row = client.requests.get(event.id)
             if row is not None and row.task_id:
                 self._write({"server": self.server, "over": row.task_id})
 

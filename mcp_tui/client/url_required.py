@@ -50,7 +50,7 @@ def ask_for_urls(client: Client, call: Callable[[str, dict[str, Json]], object])
     def take(event: ev.Event) -> None:
         match event:
             case ev.Failed(code=code) if code == URL_REQUIRED and "url" in client.ledger.negotiated.modes:
-                row = client.book.get(event.id)
+                row = client.requests.get(event.id)
                 answer = parse(client.store.payload(event.seq) or b"")
                 sent = None if row is None else parse(client.store.payload(row.request_seq) or b"")
                 if (

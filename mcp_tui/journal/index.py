@@ -19,7 +19,7 @@ from zlib import crc32
 from mcp_tui.journal import records
 from mcp_tui.journal.client_process import named_so
 from mcp_tui.journal.files import Journal, is_held, journals, read_start
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, decode_event, encode_event
 from mcp_tui.journal.state_folder import replace_file
@@ -207,11 +207,11 @@ def read_session(journal: Journal) -> RecordedSession:
         return replace(made, problem=str(error) if journal.size else "")
     connections = {-1: ev.Connected(at=0.0, transport="", revision="", server=""), **recording.connections()}
     *_, last = connections.values()
-    book = RecordedBook.whole(recording)
-    cancellations = list(_cancellations(book, connections))
-    violations = list(_violations(book, connections))
+    requests = RecordedRequests.whole(recording)
+    cancellations = list(_cancellations(requests, connections))
+    violations = list(_violations(requests, connections))
     calls = _calls(recording, connections)
-    _in_flight, watching, _late = book.counts()
+    _in_flight, watching, _late = requests.counts()
     recording.close()
     unfinished = watching > 0 or (recording.torn and is_held(journal.paths[-1]))
     return replace(
@@ -243,9 +243,11 @@ _SENT_KIND: Final = KINDS.index(ev.Sent)
 _ANSWER_KINDS: Final = (KINDS.index(ev.Completed), KINDS.index(ev.Failed))
 
 
-def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
+def _cancellations(
+    requests: RecordedRequests, connections: Mapping[int, ev.Connected]
+) -> Iterator[dict[str, Any]]:
     """Yields the fields of :class:`LoggedCancellation` for each cancelled request, in the order of the first cancels."""
-    recording = book.recording
+    recording = requests.recording
     table = recording.table
     until = recording.ended_at
     seen, place = {NONE}, -1
@@ -254,7 +256,7 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
         if number in seen:
             continue
         seen.add(number)
-        row = book.row(number)
+        row = requests.row(number)
         asked = evidence.cancel_of(row)
         if asked is None:
             continue
@@ -280,11 +282,13 @@ def _cancellations(book: RecordedBook, connections: Mapping[int, ev.Connected]) 
         }
 
 
-def _violations(book: RecordedBook, connections: Mapping[int, ev.Connected]) -> Iterator[dict[str, Any]]:
+def _violations(
+    requests: RecordedRequests, connections: Mapping[int, ev.Connected]
+) -> Iterator[dict[str, Any]]:
     """Yields the fields of :class:`LoggedViolation` for each rule that the client broke."""
-    for number in book.violation_events:
-        found = book.violation(number)
-        yield asdict(found) | {"wall": book.recording.wall(found.at), **_connection(connections, number)}
+    for number in requests.violation_events:
+        found = requests.violation(number)
+        yield asdict(found) | {"wall": requests.recording.wall(found.at), **_connection(connections, number)}
 
 
 def _calls(recording: Recording, connections: Mapping[int, ev.Connected]) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.descriptions import name_of
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import as_object, as_text
-from mcp_tui.protocol.requests import TERMINAL, Book, Request
+from mcp_tui.protocol.requests import TERMINAL, Request, Requests
 from mcp_tui.protocol.states import TypedId
 from mcp_tui.protocol.transitions import IllegalTransition
 from mcp_tui.protocol.values import frozen
@@ -112,7 +112,7 @@ class SpanMaker:
         self._header = header
         self._hold = hold
         self._redact = redact
-        self._book = Book()
+        self._requests = Requests()
         self._connected = ev.Connected(at=header.mono, transport="", revision="", server="")
         self._at = header.mono
         self._contexts: dict[int, SpanContext] = {}
@@ -151,7 +151,7 @@ class SpanMaker:
 
     def rest(self) -> Iterator[TraceSpan]:
         """Yields the spans of the requests that are still open at the end of the session."""
-        for row in [*self._held.values(), *self._book.unfinished.values()]:
+        for row in [*self._held.values(), *self._requests.unfinished.values()]:
             yield self._made(row)
         for asked in self._asked.values():
             yield self._asked_span(asked, None)
@@ -159,9 +159,9 @@ class SpanMaker:
 
     def _request(self, event: ev.RequestEvent) -> Iterator[TraceSpan]:
         key = _key(event.id)
-        was_open = key in self._book.unfinished
+        was_open = key in self._requests.unfinished
         try:
-            row = self._book.apply(event)
+            row = self._requests.apply(event)
         except IllegalTransition:  # a damaged recording
             return
         assert row is not None  # it is the event of a request

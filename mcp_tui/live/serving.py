@@ -208,7 +208,7 @@ def _named(ledger: Ledger, wanted: RequestId, *, exact: bool) -> Request | Cance
         # A negative number is one, too; "07" is not 7.
         with suppress(ValueError):
             ids += [number] if str(number := int(wanted)) == wanted else []
-    rows = [row for id_ in ids if (row := ledger.book.get(id_)) is not None]
+    rows = [row for id_ in ids if (row := ledger.requests.get(id_)) is not None]
     live = [row for row in rows if row.open]
     if len(live) > 1:
         return CancelAnswer(refused=f"{wanted} names two requests, number:{wanted} and text:{wanted}")

@@ -28,7 +28,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
 from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
-from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.protocol.requests import Request, Requests, State
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.base import NO_ANSWER, RefusedResponse, TransportError, spawn
 
@@ -146,7 +146,7 @@ class _OtherProcess:
 class SharedClient:
     """The client of a command on the connection of a running session: a :class:`~mcp_tui.client.ports.Requester`.
 
-    It decides nothing: its book folds the events that come from there.
+    It decides nothing: it folds the events that come from there.
     """
 
     now = staticmethod(time.monotonic)
@@ -156,7 +156,7 @@ class SharedClient:
         self.target: Target = HttpTarget(url="", name=session.summary.server)
         self.settings = settings
         self.store = Store()
-        self.book = Book()
+        self.requests = Requests()
         self.refusals: dict[RequestId, RefusedResponse] = {}
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
@@ -236,7 +236,7 @@ class SharedClient:
         self, id: RequestId, cause: Cause = Cause.USER, reason: str = "", *, leave: bool = False
     ) -> CancelOutcome:
         """Has the session cancel a request."""
-        row = self.book.get(id)
+        row = self.requests.get(id)
         if row is None or not row.open:
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
@@ -248,7 +248,7 @@ class SharedClient:
 
     def stop_watching(self, at: float) -> None:
         """Ends the watching of the requests here; the session keeps watching them."""
-        for row in self.book.order:
+        for row in self.requests.order:
             if row.state is State.CANCEL_REQUESTED:
                 self._take(ev.Settled(at=at, id=row.id))
             if row.cancel_at is not None and row.unwatched_at is None:
@@ -268,11 +268,11 @@ class SharedClient:
         notify(tuple(self._listeners), event)
 
     def _take(self, event: ev.Event) -> None:
-        self.book.apply(event)
+        self.requests.apply(event)
         self.report(event)
 
     def _row(self, id_: RequestId) -> Request:
-        row = self.book.get(id_)
+        row = self.requests.get(id_)
         if row is None:
             raise ValueError("a request that was not told")
         return row
@@ -317,7 +317,7 @@ class SharedClient:
         elif "answer" in told:
             answer = told["answer"]
             # The first version made one request at a time, and did not say which it answered.
-            of = told.get("of", as_object(answer).get("id", self.book.order[-1].id))
+            of = told.get("of", as_object(answer).get("id", self.requests.order[-1].id))
             if not messages.is_request_id(of):
                 raise ValueError("an answer to no request")
             row = self._row(of)
@@ -329,7 +329,7 @@ class SharedClient:
     def lost(self, detail: str, *, expected: bool = False) -> None:
         """Loses what is in flight."""
         at = self.now()
-        ids = tuple(row.id for row in self.book.order if row.open)
+        ids = tuple(row.id for row in self.requests.order if row.open)
         for id_ in ids:
             self._take(ev.Lost(at=at, id=id_, detail=detail))
         self._take(ev.Disconnected(at=at, detail=detail, expected=expected, after=None, ids=ids))

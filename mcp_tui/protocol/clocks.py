@@ -45,7 +45,7 @@ class Clocks:
         maximum grows only if it would come earlier. Paused requests are extended as well. Returns false if the request is
         not in flight.
         """
-        row = self._core.book.get(id)
+        row = self._core.requests.get(id)
         if row is None or row.state not in RUNNING:
             return False
         limits, until = row.limits, None

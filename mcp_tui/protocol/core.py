@@ -1,4 +1,4 @@
-"""What the ledger and its parts share, and none of them decides: the book, the open requests, and what comes out."""
+"""What the ledger and its parts share, and none of them decides: all requests, the open requests, and what comes out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.ports import LedgerPort
 from mcp_tui.protocol.repeats import Repeats
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.protocol.revisions import Negotiated
 
 P = ParamSpec("P")
@@ -75,7 +75,7 @@ class Core:
         self.grace = grace
         self.suspended_from = self.suspended_to = inf
         """From when to when this process was last suspended: what was read then may have come at any moment of it."""
-        self.book = Book()
+        self.requests = Requests()
         self.repeats = Repeats()
         """The calls that may be repeated, also those of other sessions of the same client."""
         self.client = ""
@@ -96,8 +96,8 @@ class Core:
     # -- what comes out --------------------------------------------------------------------------------------
 
     def emit(self, event: ev.Event) -> Request | None:
-        """Folds an event into the book and queues it for the port; returns its row, if it has one."""
-        row = self.book.apply(event)
+        """Folds an event into the requests and queues it for the port; returns its row, if it has one."""
+        row = self.requests.apply(event)
         self._queue.append(event)
         return row
 
@@ -113,7 +113,7 @@ class Core:
         at: float,
         seq: int = 0,
     ) -> Live:
-        """Enters a request into the book as called, and nothing else."""
+        """Adds a request as called, and does nothing else."""
         fields = as_object(params)
         row = self.emit(
             ev.Called(
@@ -130,7 +130,9 @@ class Core:
         )
         assert row is not None  # it was just made
         live = self.live[id_] = Live(row)
-        repeat = self.repeats.called(self.book, row, params, client=self.client, session=self.session, at=at)
+        repeat = self.repeats.called(
+            self.requests, row, params, client=self.client, session=self.session, at=at
+        )
         if repeat is not None:
             self.emit(repeat)
         return live
@@ -193,11 +195,11 @@ class Core:
         if self.other_ids:  # rarely: only some requests take more than one message
             id_ = self.other_ids.get(id_, id_)
         live = self.live.get(id_)
-        return self.book.get(id_) if live is None else live.row
+        return self.requests.get(id_) if live is None else live.row
 
     def row(self, id_: RequestId) -> Request:
         """Returns the row of a known request."""
-        row = self.book.get(id_)
+        row = self.requests.get(id_)
         assert row is not None  # whoever asks had the id from it
         return row
 

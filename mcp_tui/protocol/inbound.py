@@ -95,7 +95,7 @@ class Inbound:
             text = f"id {shown(id_)} is in use for {self.waiting[key].method}"
             core.violation("duplicate-request-id", text, at, seq)
         if core.observes:
-            self.waiting[key] = core.book.server_requests[-1]
+            self.waiting[key] = core.requests.server_requests[-1]
             self._sent.pop(key, None)
             self._clocks.pause_while_asked(at)
         elif key in self.waiting:
@@ -111,7 +111,7 @@ class Inbound:
             core.violation("undeclared-capability", text, at, seq)
             self._reply(messages.error(id_, INVALID_PARAMS, text), at)
         else:
-            self.waiting[key] = core.book.server_requests[-1]
+            self.waiting[key] = core.requests.server_requests[-1]
             self._sent.pop(key, None)
             core.do(core.port.prompt, id_, frame.method, params, parent)
             self._clocks.pause_while_asked(at)

@@ -4,7 +4,7 @@ It alone decides whether a request may be cancelled and by which signal, whether
 when a clock has run out. It does no I/O and reads no clock, so every race is a test of a few lines.
 
 **What comes out.** Each decision is a list of *events* (what became true) and *actions* (what must happen outside: send,
-signal, reply, …), in one order. An event is folded into :attr:`Ledger.book` as it is made, so all
+signal, reply, …), in one order. An event is folded into :attr:`Ledger.requests` as it is made, so all
 views agree. Nothing leaves before the decision is complete: both wait in one queue of calls on
 :class:`~mcp_tui.protocol.ports.LedgerPort`, which :meth:`Ledger.perform` empties. So a transport may report from within
 ``send`` that it is writing, and the ledger is consistent by then.
@@ -199,7 +199,7 @@ class Ledger(Core):
 
         The order of the cases is explained at the top of this module. ``leave``: stop waiting even if there is no signal.
         """
-        row = self.book.get(id)
+        row = self.requests.get(id)
         if row is None or row.state not in OPEN:
             # C-09, C-11: cancelled twice, or behind its response
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
@@ -568,7 +568,7 @@ class Ledger(Core):
 
     def _task_owner(self, row: Request) -> Request | None:
         """Returns the row whose task a request was sent for."""
-        return None if row.parent is None else self.book.get(row.parent)
+        return None if row.parent is None else self.requests.get(row.parent)
 
     # -- how a request ends ----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Origin, RequestId
 from mcp_tui.protocol.json_values import as_list
 from mcp_tui.protocol.messages import Json, as_object
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.protocol.states import State
 
 WINDOW_SECONDS: Final = 600.0
@@ -123,16 +123,16 @@ def first_outcome(row: Request, now: float) -> str:
 
 
 class _Call(NamedTuple):
-    """A call, in the book of its session."""
+    """A call, among the requests of its session."""
 
-    book: Book
+    requests: Requests
     id: RequestId
     session: str
     key: tuple[str, bytes]
 
     @property
     def row(self) -> Request | None:
-        return self.book.get(self.id)
+        return self.requests.get(self.id)
 
 
 def _first_of(call: _Call, row: Request) -> tuple[str, RequestId]:
@@ -161,7 +161,7 @@ class Repeats:
             (self._safe.add if safe else self._safe.discard)(name)
 
     def called(
-        self, book: Book, row: Request, params: Json, *, client: str, session: str, at: float
+        self, requests: Requests, row: Request, params: Json, *, client: str, session: str, at: float
     ) -> ev.Repeat | None:
         """Takes a call; returns what it repeats, if that is another one. ``session`` is the name of this one."""
         found = None if row.internal or row.name in self._safe else identity(row.method, params)
@@ -171,7 +171,7 @@ class Repeats:
         key = client, found
         first = self._first(key, at)
         self._number += 1
-        self._calls[self._number] = _Call(book, row.id, session, key)
+        self._calls[self._number] = _Call(requests, row.id, session, key)
         self._by_key.setdefault(key, []).append(self._number)
         if first is None or (of := first.row) is None:
             return None
@@ -182,7 +182,7 @@ class Repeats:
             repeat_of=of.id,
             first_outcome=first_outcome(of, at),
             first_after=None if late is None else round(late.after, 6),
-            session="" if first.book is book else first.session,
+            session="" if first.requests is requests else first.session,
         )
 
     def _first(self, key: tuple[str, bytes], at: float) -> _Call | None:

@@ -17,7 +17,7 @@ from typing import Any, Final, SupportsIndex
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.descriptions import REPEATING
 from mcp_tui.protocol.packing import KEEP, PACKED_ROWS, PackedRows, Places, by_name, values_of
-from mcp_tui.protocol.server_requests import NONE, ServerRequestBook
+from mcp_tui.protocol.server_requests import NONE, LiveServerRequests
 from mcp_tui.protocol.states import LISTEN, OPEN, RUNNING, TERMINAL, TRANSIT, State
 from mcp_tui.protocol.transitions import (
     ASPECTS,
@@ -61,7 +61,7 @@ class Evidence:
 
 @dataclass(init=False)
 class Request:
-    """A request of ours and everything that happened to it. Only :class:`Book` changes it.
+    """A request of ours and everything that happened to it. Only :class:`Requests` changes it.
 
     It has no slots: what no event has set is the default of the class. Few of its fields are ever set, so a row is made in
     a third of the time and takes half the memory.
@@ -155,7 +155,7 @@ class Request:
     duplicates: int = 0
     history: list[ev.RequestEvent] = field(default_factory=list[ev.RequestEvent])
     place = 0
-    """Its index in the book that it is folded into. No event says it, so it is not packed."""
+    """Its index in the Requests that it is folded into. No event says it, so it is not packed."""
 
     def __init__(
         self,
@@ -552,10 +552,10 @@ def _is_counted(row: Request, effect: int) -> bool:
 
 
 REMEMBERED_CHANGES: Final = 10_000
-"""Newest events whose changed rows a book remembers."""
+"""Newest events whose changed rows are remembered."""
 
 
-class Book:
+class Requests:
     """All requests of a session, oldest first, folded from events: ours, and in ``server_requests`` the server's.
 
     Live and replayed sessions keep one each. ``version`` grows by one with every event applied. ``unfinished`` are the
@@ -571,7 +571,7 @@ class Book:
     def __init__(self, *, keep: int = KEEP) -> None:
         self.order: PackedRows[Request] = PackedRows(lambda row: row.state in TERMINAL)
         self.unfinished: dict[tuple[type, ev.RequestId], Request] = {}
-        self._server_requests = ServerRequestBook(keep=keep)
+        self._server_requests = LiveServerRequests(keep=keep)
         self.server_requests = self._server_requests.all
         self.index = RequestIndex()
         self.internal = self.index.internal
@@ -674,9 +674,9 @@ class Book:
         return row
 
 
-def fold(events: list[ev.Event]) -> Book:
-    """Folds a list of events into a book."""
-    book = Book()
+def fold(events: list[ev.Event]) -> Requests:
+    """Folds a list of events into requests."""
+    requests = Requests()
     for event in events:
-        book.apply(event)
-    return book
+        requests.apply(event)
+    return requests

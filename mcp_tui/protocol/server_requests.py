@@ -175,7 +175,7 @@ class ServerRequests(Sequence[ServerRequest]):
         return self.row(range(len(self))[index])
 
 
-class ServerRequestBook:
+class LiveServerRequests:
     """The server's requests of a live session, the oldest packed."""
 
     def __init__(self, *, keep: int = KEEP) -> None:

@@ -509,7 +509,7 @@ class Tasks:
 
     def poll(self, id: RequestId, at: float) -> None:
         """Polls a task."""
-        row = self._core.book.get(id)
+        row = self._core.requests.get(id)
         if row is None or not row.task_id:
             return
         if self._is_followed(row, at):

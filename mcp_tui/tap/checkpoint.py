@@ -164,7 +164,7 @@ class Checkpoint:
     def _drop(self) -> None:
         """Keeps nothing of what is over, but of a cancelled request whose late answer may still come."""
         for id_ in self._over:
-            kept, row = self._rows.pop(id_, None), self._ledger.book.get(id_)
+            kept, row = self._rows.pop(id_, None), self._ledger.requests.get(id_)
             if kept is None or row is None or row.cancel_at is None:
                 continue
             self._watched[id_] = kept
@@ -183,7 +183,7 @@ class Checkpoint:
         """Returns what another recorder needs, in its order."""
         self.begin()
         for id_ in list(self._watched):
-            row = self._ledger.book.get(id_)
+            row = self._ledger.requests.get(id_)
             if row is None or answered(row) or row.unwatched_at is not None:
                 del self._watched[id_]
         self._asks = {key: each for key, each in self._asks.items() if key in self._ledger.inbound.waiting}

@@ -53,7 +53,7 @@ def _is_taken(session: TappedSession, request: RequestFrame) -> bool:
 
 def _distance(session: TappedSession, id_: object) -> float:
     """Returns how far an id is behind the last one of a session: most clients count."""
-    last = session.ledger.book.order[-1].wire_id if session.ledger.book.order else 0
+    last = session.ledger.requests.order[-1].wire_id if session.ledger.requests.order else 0
     return id_ - last if isinstance(id_, int) and isinstance(last, int) and id_ > last else float("inf")
 
 

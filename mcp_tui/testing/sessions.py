@@ -119,7 +119,7 @@ class McpCall:
     @property
     def row(self) -> Request:
         """Everything that is known of it: state, progress, cause, signal, and ``late``, what came after its cancel."""
-        row = self._session.client.book.get(self.id)
+        row = self._session.client.requests.get(self.id)
         assert row is not None  # it was called
         return row
 

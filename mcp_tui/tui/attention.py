@@ -98,7 +98,7 @@ class Attention:
                 more = safe("+{}", len(calls) - 1) if len(calls) > 1 else NOTHING
                 title = join((IN_FLIGHT.glyph, _name(calls[-1]), _time(calls[-1].elapsed(now)), more), " ")
         for session, id_ in was:
-            row = session.client.book.get(id_)
+            row = session.client.requests.get(id_)
             if row is None or row.open:
                 continue
             end = badge(row, session.now())

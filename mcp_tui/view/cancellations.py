@@ -200,14 +200,14 @@ class Cancellations:
 
     def __init__(
         self,
-        book: Rows,
+        requests: Rows,
         *,
         origin: float,
         now: Callable[[], float],
         fitted: int = FITTED_CANCELLATIONS,
         broken: BrokenRules | None = None,
     ) -> None:
-        self._book = book
+        self._requests = requests
         self._broken = broken
         self._merged: tuple[tuple[int, int], list[int]] = (0, 0), []
         self.origin = origin
@@ -236,23 +236,23 @@ class Cancellations:
 
     @property
     def numbers(self) -> range:
-        return range(len(self._book.cancelled) + self._violations)
+        return range(len(self._requests.cancelled) + self._violations)
 
     def _newest(self, most: int) -> Iterable[Cancelled]:
         return map(self.item, self.numbers[-most:])
 
     def _update(self) -> None:
-        """Takes in changes of the book, and fits the columns to them."""
-        book = self._book
-        if book.version == self._seen:
+        """Takes in changes of the requests, and fits the columns to them."""
+        requests = self._requests
+        if requests.version == self._seen:
             return
-        places, self._seen = book.changed_since(self._seen), book.version
-        for place in book.cancelled[len(self._known) :]:
+        places, self._seen = requests.changed_since(self._seen), requests.version
+        for place in requests.cancelled[len(self._known) :]:
             put(self._known, place, present=True)
         if places is None:
             entries = [*self._newest(self._fitted)]
         else:
-            entries = [book.row(place) for place in places if has(self._known, place)]
+            entries = [requests.row(place) for place in places if has(self._known, place)]
         if places is None or entries:
             self._version += 1
             self._columns.measure(entries)
@@ -275,7 +275,7 @@ class Cancellations:
             number = self._order(self._broken)[number]
             if number < 0:
                 return self._broken.violation(~number)
-        return self._book.row(self._book.cancelled[number])
+        return self._requests.row(self._requests.cancelled[number])
 
     def line(self, number: int, width: int) -> Line:
         if number not in self.numbers:

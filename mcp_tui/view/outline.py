@@ -1,4 +1,4 @@
-"""The lines of the request table, kept up to date without looking at all requests of a book each time."""
+"""The lines of the request table, kept up to date without looking at all requests each time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mcp_tui.view.filters import Filter, Shown
 from mcp_tui.view.lines import FILTER_SECONDS
 
 if TYPE_CHECKING:
-    from mcp_tui.journal.recorded_book import RecordedBook
-    from mcp_tui.protocol.requests import Book
+    from mcp_tui.journal.recorded_requests import RecordedRequests
+    from mcp_tui.protocol.requests import Requests
 
 FILTERED_ROWS: Final = 200
 """Rows that an update holds against the filter at least, if they do not take twice its time."""
@@ -29,7 +29,7 @@ def row_key(row: Request) -> TypedId:
     return type(row.id), row.id
 
 
-Rows: TypeAlias = "Book | RecordedBook"
+Rows: TypeAlias = "Requests | RecordedRequests"
 """The requests of a session, or of a recording at a moment, by their place, oldest first."""
 
 
@@ -99,15 +99,15 @@ class Outline:
     :meth:`update`; ``unfiltered`` is the number of requests that it has not looked at.
     """
 
-    def __init__(self, book: Rows) -> None:
-        self.book: Final = book
+    def __init__(self, requests: Rows) -> None:
+        self.requests: Final = requests
         self.filter = Filter()
         self.show_internal = False
         self.sort = NEWEST
         self._unfiltered = 0  # rows that the filter has not looked at
         self._unasked: list[int] = []  # numbers of the server's requests that it has not looked at
         self._seen: int = -1
-        self._asked = book.server_requests
+        self._asked = requests.server_requests
         self._asked_at = 0  # the moment at which they were looked at
         self._called = 0  # number of rows
         self._tops = array("Q")  # codes of the top-level lines, sorted
@@ -152,7 +152,7 @@ class Outline:
 
     def shows(self, row: Request) -> bool:
         """Whether a row is a top-level line."""
-        place = self.book.place(row.id)
+        place = self.requests.place(row.id)
         return place is not None and has(self._tops, _code(place))
 
     # -- what happened ---------------------------------------------------------------------------------------
@@ -165,12 +165,12 @@ class Outline:
         self.update()
 
     def update(self) -> bool:
-        """Takes in changes of the book; returns whether there were any."""
-        book = self.book
-        if book.version == self._seen and not self.unfiltered:
+        """Takes in changes of the requests; returns whether there were any."""
+        requests = self.requests
+        if requests.version == self._seen and not self.unfiltered:
             return False
-        changed, self._seen = book.changed_since(self._seen), book.version
-        self._called = len(book.order)
+        changed, self._seen = requests.changed_since(self._seen), requests.version
+        self._called = len(requests.order)
         self._find_parents()
         if changed is None:
             self._look_at_all()
@@ -189,10 +189,10 @@ class Outline:
 
     def _find_parents(self) -> None:
         """Finds the parents of new internal requests."""
-        internal = self.book.internal
+        internal = self.requests.internal
         until = bisect_left(internal, self._called)
         for place in internal[self._own : until]:
-            parent = self.book.parent(place)
+            parent = self.requests.parent(place)
             if parent is not None:
                 self._errands.setdefault(parent, []).append(place)
                 self._below.append(place)
@@ -200,9 +200,9 @@ class Outline:
 
     def _look_at_all(self) -> None:
         """Shows all rows; with a filter, leaves that to :meth:`_look_on`."""
-        book, called = self.book, self._called
-        internal = () if self.show_internal else book.internal[: bisect_left(book.internal, called)]
-        over = [place for place in internal if book.is_over(place)]
+        requests, called = self.requests, self._called
+        internal = () if self.show_internal else requests.internal[: bisect_left(requests.internal, called)]
+        over = [place for place in internal if requests.is_over(place)]
         self._tops = array("Q")
         if self.filter:
             self._hidden = array("Q", map(_code, over))
@@ -222,12 +222,12 @@ class Outline:
             put(self._tops, _code(place), present=self._passes(place))
 
     def _is_hidden(self, place: int) -> bool:
-        return not self.show_internal and has(self.book.internal, place) and self.book.is_over(place)
+        return not self.show_internal and has(self.requests.internal, place) and self.requests.is_over(place)
 
     def _passes(self, place: int) -> bool:
         if self._is_hidden(place):
             return False
-        return self.filter.matches(self.book.row(place)) if self.filter else not has(self._below, place)
+        return self.filter.matches(self.requests.row(place)) if self.filter else not has(self._below, place)
 
     def _look_on(self) -> None:
         """Holds older rows against the filter for a while."""
@@ -300,7 +300,7 @@ class Outline:
         if number != _ROW:
             # until the next update it may be one that came after the moment to which a recording went back
             return Item((ServerRequest, number), None, server_request=self._asked.row(number))
-        row = self.book.row(place)
+        row = self.requests.row(place)
         children = len(row.round_ids) + len(self._errands_of(place)) + len(self._asked.children(place))
         return Item(row_key(row), row, children=children, expanded=place in self._expanded)
 
@@ -314,7 +314,7 @@ class Outline:
         kind, id = key
         if kind is ServerRequest:
             return None if self._asked.table.kinds[int(id)] == CHILD else self._asked_code(int(id))
-        place = None if kind is ev.Round else self.book.place(id)
+        place = None if kind is ev.Round else self.requests.place(id)
         return None if place is None else _code(place)
 
     def _top_line(self, code: int | None) -> int | None:
@@ -360,10 +360,10 @@ class Outline:
         if key[0] is ServerRequest:
             parent = self._parent_of_asked(int(key[1]))
         elif key[0] is not ev.Round:
-            place = self.book.place(key[1])
+            place = self.requests.place(key[1])
             if place is not None and has(self._below, place):
-                parent = self.book.parent(place)
-        return None if parent is None else row_key(self.book.row(parent))
+                parent = self.requests.parent(place)
+        return None if parent is None else row_key(self.requests.row(parent))
 
     def _parent_of_asked(self, number: int) -> int | None:
         """Returns the place of the row that a request of the server's belongs to."""
@@ -371,7 +371,7 @@ class Outline:
         if number >= len(asked) or asked.table.kinds[number] != CHILD:
             return None
         parent = asked[number].parent
-        return None if parent is None else self.book.place(parent)
+        return None if parent is None else self.requests.place(parent)
 
     def top_of(self, item: Item) -> int | None:
         """Returns the line of the row that an item is or belongs to; ``None`` where that has no children."""
@@ -398,12 +398,12 @@ class Outline:
         place = sort.at(now)
         if place is not None:
             rows = [code for code in reversed(self._tops) if code & _ROW == _ROW]
-            self._order = sorted(rows, key=lambda code: place(self.book.row(code >> 32)))
+            self._order = sorted(rows, key=lambda code: place(self.requests.row(code >> 32)))
         self._arrange()
 
     def expand(self, key: TypedId, *, expanded: bool) -> None:
         """Shows or hides the children of a row."""
-        place = self.book.place(key[1])
+        place = self.requests.place(key[1])
         if place is not None:
             (self._expanded.add if expanded else self._expanded.discard)(place)
         self._arrange()
@@ -413,7 +413,9 @@ class Outline:
             self._keep_order()
         tops = ((self._top_line(_code(place)), place) for place in self._expanded)
         shown = sorted((top, place) for top, place in tops if top is not None)
-        self._under = [(top, item) for top, place in shown for item in self.children(self.book.row(place))]
+        self._under = [
+            (top, item) for top, place in shown for item in self.children(self.requests.row(place))
+        ]
 
     def _keep_order(self) -> None:
         """Drops codes that are no longer shown, and adds new ones on top; the server's requests stay below the rows."""
@@ -427,13 +429,13 @@ class Outline:
     def children(self, row: Request) -> list[Item]:
         """Returns the children of a row, shown or not, in the order in which they came."""
         start = row.called_at if row.sent_at is None else row.sent_at
-        place = self.book.place(row.id)
+        place = self.requests.place(row.id)
         found = [
             Item((ev.Round, event.wire_id), row, round_=event, after=event.at - start)
             for event in row.history
             if isinstance(event, ev.Round)
         ]
-        for errand in map(self.book.row, () if place is None else self._errands_of(place)):
+        for errand in map(self.requests.row, () if place is None else self._errands_of(place)):
             at = errand.called_at if errand.sent_at is None else errand.sent_at
             found.append(Item(row_key(errand), errand, after=at - start))
         for number in () if place is None else self._asked.children(place):

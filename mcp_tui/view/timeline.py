@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final, LiteralString, TypeAlias
 
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import units
 from mcp_tui.protocol.evidence import TIMEOUTS, late_answer, late_progress
-from mcp_tui.protocol.requests import Book, Request, State
+from mcp_tui.protocol.requests import Request, Requests, State
 from mcp_tui.protocol.transitions import LATE
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view import durations
@@ -348,15 +348,15 @@ def _under_way(
         place -= 1
 
 
-class BookSpans:
+class RequestSpans:
     """The requests of a session by the time from their call to their outcome, or to a late response.
 
     Times are monotonic seconds. ``origin`` is the epoch, in seconds, at which that clock read 0.
     """
 
-    def __init__(self, book: Book, frames: Frames, *, origin: float) -> None:
+    def __init__(self, requests: Requests, frames: Frames, *, origin: float) -> None:
         self.origin = origin
-        self._book = book
+        self._requests = requests
         self._frames = frames
         self._begins = array("d")
         self._ends = array("d")
@@ -366,10 +366,10 @@ class BookSpans:
 
     def update(self) -> bool:
         """Takes in changes; returns whether there were any."""
-        if self._book.version == self._seen:
+        if self._requests.version == self._seen:
             return False
-        changed, self._seen = self._book.changed_since(self._seen), self._book.version
-        order = self._book.order
+        changed, self._seen = self._requests.changed_since(self._seen), self._requests.version
+        order = self._requests.order
         for place in [*(self._watched if changed is None else changed)]:
             if place < len(self._begins):
                 self._take(place, order[place])
@@ -395,7 +395,7 @@ class BookSpans:
     def during(self, begin: float, end: float) -> Iterator[Request]:
         """Returns the requests running between two moments, newest first."""
         places = _under_way(self._begins, self._ends, self._latest.__getitem__, begin, end)
-        return map(self._book.row, places)
+        return map(self._requests.row, places)
 
     def messages(self, until: float) -> int:
         """Returns the number of messages in both directions before a moment."""
@@ -405,34 +405,35 @@ class BookSpans:
 class RecordedSpans:
     """The requests of a recording at a moment, found by the numbers of events, so that only those returned are folded."""
 
-    def __init__(self, book: RecordedBook, *, origin: float) -> None:
+    def __init__(self, requests: RecordedRequests, *, origin: float) -> None:
         self.origin = origin
-        self._book = book
+        self._requests = requests
         self._blocks: list[int] = []
         self._seen = -1
 
     def update(self) -> bool:
-        version, self._seen = self._seen, self._book.version
+        version, self._seen = self._seen, self._requests.version
         return version != self._seen
 
     def first(self) -> float | None:
-        table = self._book.recording.table
-        if not table.first or table.first[0] >= self._book.position:
+        table = self._requests.recording.table
+        if not table.first or table.first[0] >= self._requests.position:
             return None
-        return self._book.recording.at(table.first[0] + 1)
+        return self._requests.recording.at(table.first[0] + 1)
 
     def during(self, begin: float, end: float) -> Iterator[Request]:
-        book, recording = self._book, self._book.recording
-        since, until = recording.position_at(begin), min(book.position, recording.position_at(end))
+        requests, recording = self._requests, self._requests.recording
+        since, until = recording.position_at(begin), min(requests.position, recording.position_at(end))
         table = recording.table
         late = self._late(since, until)
         return map(
-            book.row, _under_way(table.first, table.requests.over, self._last_over, since, until - 1, late)
+            requests.row,
+            _under_way(table.first, table.requests.over, self._last_over, since, until - 1, late),
         )
 
     def _late(self, since: int, until: int) -> set[int]:
         """Returns the requests that were answered late between two positions."""
-        table, found = self._book.recording.table, set[int]()
+        table, found = self._requests.recording.table, set[int]()
         at = table.effects.find(LATE, since, until)
         while at >= 0:
             found.add(table.rows[at])
@@ -441,15 +442,15 @@ class RecordedSpans:
 
     def _last_over(self, block: int) -> int:
         """Returns the last event that ended a request of a block; cached for whole blocks, since it only gets earlier."""
-        over = self._book.recording.table.requests.over
+        over = self._requests.recording.table.requests.over
         while len(self._blocks) <= block and (len(self._blocks) + 1) * SKIPPED_TOGETHER <= len(over):
             begin = len(self._blocks) * SKIPPED_TOGETHER
             self._blocks.append(max(over[begin : begin + SKIPPED_TOGETHER]))
         return self._blocks[block] if block < len(self._blocks) else max(over[block * SKIPPED_TOGETHER :])
 
     def messages(self, until: float) -> int:
-        recording = self._book.recording
-        return recording.frames_until(min(recording.position_at(until), self._book.position))
+        recording = self._requests.recording
+        return recording.frames_until(min(recording.position_at(until), self._requests.position))
 
 
 def ended(row: Request) -> float:
@@ -459,4 +460,4 @@ def ended(row: Request) -> float:
     return max((row.ended_at, *(each.last_at for each in row.late)))
 
 
-Spans: TypeAlias = BookSpans | RecordedSpans
+Spans: TypeAlias = RequestSpans | RecordedSpans

@@ -133,7 +133,7 @@ async def ended(client: Client, tool: str) -> Request:
 
 
 def row_of(client: Client, id_: RequestId) -> Request:
-    row = client.book.get(id_)
+    row = client.requests.get(id_)
     assert row is not None
     return row
 

@@ -49,7 +49,7 @@ class Told(list[ev.Event]):
 
 
 def row(made: Client, id: ev.RequestId) -> Request:
-    found = made.book.get(id)
+    found = made.requests.get(id)
     assert found is not None
     return found
 

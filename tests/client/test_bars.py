@@ -75,7 +75,7 @@ async def until(true: Any) -> None:
 async def silent_calls(client: Client, count: int) -> list[int]:
     """Calls that get no answer, once all of them are written."""
     ids = [int(client.call_tool("silent", {})) for _ in range(count)]
-    await until(lambda: all(row.state is State.IN_FLIGHT for row in client.book.order[-count:]))
+    await until(lambda: all(row.state is State.IN_FLIGHT for row in client.requests.order[-count:]))
     return ids
 
 
@@ -103,15 +103,15 @@ async def test_bar_5_each_of_a_thousand_is_told_once(revision: str):
         ids = await silent_calls(client, THOUSAND)
         for id_ in ids:
             client.cancel(id_, Cause.USER, "all of them")
-        assert all(not row.open for row in client.book.order)
+        assert all(not row.open for row in client.requests.order)
         counted = heard.dropped if revision == MODERN else heard.cancelled
         await until(lambda: counted.total() >= THOUSAND)
-        await until(lambda: all(row.signal is not None for row in client.book.order[-THOUSAND:]))
+        await until(lambda: all(row.signal is not None for row in client.requests.order[-THOUSAND:]))
         await client.close()
         assert counted == Counter(ids)
         assert counted is heard.cancelled or not heard.cancelled
         way = Signal.STREAM_CLOSED if revision == MODERN else Signal.NOTIFICATION
-        assert {row.signal for row in client.book.order if row.id in counted} == {way}
+        assert {row.signal for row in client.requests.order if row.id in counted} == {way}
 
 
 def told(heard: Path) -> list[Any]:

@@ -107,7 +107,7 @@ async def test_a_request_is_cancelled_with_the_last_task_that_waited_for_it():
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
                 await made.request("tools/call", {"name": "silent", "arguments": {}})
-        assert made.book.order[-1].cause is Cause.PARENT
+        assert made.requests.order[-1].cause is Cause.PARENT
 
 
 async def test_closing_cancels_what_is_in_flight():

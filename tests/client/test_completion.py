@@ -34,7 +34,7 @@ class ServerRequestReceived:
 
     @property
     def rows(self) -> list[Request]:
-        return [row for row in self.client.book.order if row.method == "completion/complete"]
+        return [row for row in self.client.requests.order if row.method == "completion/complete"]
 
     async def until(self, true: Callable[[], object]) -> None:
         while not true():

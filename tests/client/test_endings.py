@@ -24,14 +24,14 @@ async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_st
 ):
     async with connected(scripted("delicate"), HANDSHAKE) as (made, told):
         cancelled, other = made.call_tool("silent", {}), made.call_tool("silent", {})
-        await until(lambda: all(row.sent_at is not None for row in made.book.order))
+        await until(lambda: all(row.sent_at is not None for row in made.requests.order))
         made.cancel(cancelled, cause, "too slow")
         await until(lambda: told.of(ev.Disconnected))
         (ended,) = told.of(ev.Disconnected)
         assert (ended.detail, ended.expected) == ("server exited with code 7", False)
         assert made.last_words.startswith("server exited with code 7 (0.")
         assert made.last_words.endswith(f" s after {whose} of {cancelled})")
-        rows = [made.book.get(id_) for id_ in (cancelled, other)]
+        rows = [made.requests.get(id_) for id_ in (cancelled, other)]
         assert [(row.state, row.settled or row.error) for row in rows if row] == [
             (State.CANCELLED, ended.detail),
             (State.LOST, ended.detail),
@@ -39,20 +39,20 @@ async def test_c41_a_server_that_exits_on_a_cancel_is_told_as_that_and_can_be_st
         await made.connect()
         again = made.call_tool("silent", {})
         assert isinstance(again, int)
-        assert again > max(int(row.id) for row in made.book.order[:-1])
-        assert len({row.id for row in made.book.order}) == len(made.book.order)
-        await until(lambda: (row := made.book.get(again)) and row.state is State.IN_FLIGHT)
+        assert again > max(int(row.id) for row in made.requests.order[:-1])
+        assert len({row.id for row in made.requests.order}) == len(made.requests.order)
+        await until(lambda: (row := made.requests.get(again)) and row.state is State.IN_FLIGHT)
 
 
 async def test_c08_a_server_that_does_not_read_is_terminated_and_its_rows_say_so():
     async with connected(scripted("unread"), HANDSHAKE) as (made, told):
         id_ = made.call_tool("silent", {})
         big = made.call_tool("silent", {"filler": "x" * 1_000_000})
-        await until(lambda: (row := made.book.get(id_)) and row.sent_at is not None)
+        await until(lambda: (row := made.requests.get(id_)) and row.sent_at is not None)
         first = asyncio.get_running_loop().create_task(made.wait(id_))
         await asyncio.sleep(0)
         made.cancel(id_)
-        row, waiting = made.book.get(id_), made.book.get(big)
+        row, waiting = made.requests.get(id_), made.requests.get(big)
         assert row is not None
         assert waiting is not None
         await until(lambda: row.delayed)
@@ -78,6 +78,6 @@ async def test_the_start_of_a_message_is_on_the_wire_and_says_nothing_about_a_re
         head = list(made.store.frames)[-1]
         assert (head.direction, head.id, head.method) == ("in", id_, "ping")
         assert not told.of(ev.Violation)
-        row = made.book.get(id_)
+        row = made.requests.get(id_)
         assert row is not None
         assert row.open

@@ -99,7 +99,7 @@ async def test_a_form_is_answered_and_the_call_goes_on(revision: str, tmp_path: 
             assert [each["id"] for each in calls] == [id_, row(made, id_).round_ids[0]]
             assert told.of(ev.Round)[0].number == 2
         else:
-            assert [each.outcome for each in made.book.server_requests] == ["accept"]
+            assert [each.outcome for each in made.requests.server_requests] == ["accept"]
 
 
 @eras
@@ -182,7 +182,7 @@ async def test_a_task_completes_in_its_row(revision: str, tmp_path: Path) -> Non
         assert said(frame) == "done"
         assert said(await made.wait(id_)) == "done"
         assert told.of(ev.TaskCreated)[0].core is (revision == "2025-11-25")
-        polls = [each for each in made.book.order if each.parent == id_]
+        polls = [each for each in made.requests.order if each.parent == id_]
         assert polls
         assert all(each.internal for each in polls)
 

@@ -115,8 +115,8 @@ async def test_c33_404_to_a_request_loses_all_rows_and_opens_a_new_session(revis
         after = made.call_tool("ok", {})
         assert await made.wait(after) is not None
         assert isinstance(after, int)
-        assert after > max(int(each.id) for each in made.book.order if each.id != after)
-        ids = [each.id for each in made.book.order]
+        assert after > max(int(each.id) for each in made.requests.order if each.id != after)
+        ids = [each.id for each in made.requests.order]
         assert len(set(ids)) == len(ids)
         notes = told.notes()
         assert "opening a new session" in notes
@@ -185,7 +185,7 @@ async def test_sessions_that_die_at_once_are_given_up_after_a_few_with_one_sente
         assert (made.connected, made.renewal.active) == (False, False)
         refused = row(made, made.call_tool("ok", {}))
         assert (refused.state, refused.error) == (State.LOST, "not connected")
-        assert not [each for each in made.book.order if each.open]
+        assert not [each for each in made.requests.order if each.open]
         served.doomed = lambda _: False
         await made.connect()
         assert await made.wait(made.call_tool("ok", {})) is not None

@@ -34,7 +34,7 @@ async def call(made: Client, name: str = "tool", **arguments: Any) -> Request:
     id_ = made.call_tool(name, arguments)
     async with asyncio.timeout(HANG):
         await made.wait(id_)
-    row = made.book.get(id_)
+    row = made.requests.get(id_)
     assert row is not None
     return row
 
@@ -94,7 +94,7 @@ async def test_c36_a_cancel_while_the_stream_is_away_is_posted_and_nothing_is_po
         made.cancel(id_)
         cancel = await server.until(lambda to: to.rpc == "notifications/cancelled")
         assert cancel.message["params"]["requestId"] == id_
-        row = made.book.get(id_)
+        row = made.requests.get(id_)
         assert row is not None
         await until(lambda: row.accepted_at is not None)
         accepted = "sent, accepted by a server without sessions"
@@ -123,7 +123,7 @@ async def test_c10_a_response_in_the_answer_to_the_cancel_is_late(revision: str)
             await script(to)
 
     async with serving(odd, as_of(revision)) as (_, made, _):
-        row = made.book.get(made.call_tool("tool", {}))
+        row = made.requests.get(made.call_tool("tool", {}))
         assert row is not None
         await until(lambda: bool(came))
         made.cancel(row.id)
@@ -156,7 +156,7 @@ async def test_c32_a_cancel_that_is_refused_is_undelivered_and_the_next_call_wor
 
     async with serving(refusing, as_of(revision)) as (server, made, told):
         id_ = made.call_tool("silent", {})
-        row = made.book.get(id_)
+        row = made.requests.get(id_)
         assert row is not None
         await until(lambda: row.sent_at is not None)
         made.cancel(id_)

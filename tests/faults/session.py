@@ -16,7 +16,7 @@ from tests.waiting import HANG
 async def call(client: Client, name: str) -> Request:
     id = client.call_tool(name, {})
     await client.wait(id)
-    row = client.book.get(id)
+    row = client.requests.get(id)
     assert row is not None
     return row
 
@@ -47,7 +47,7 @@ async def use(
                 assert (good.state, "ok" in good.summary) == (State.COMPLETED, True), good
         finally:
             await client.close()
-    assert any(row.name == "ok" for row in client.book.order) == connects, words
-    assert not any(row.open for row in client.book.order)
+    assert any(row.name == "ok" for row in client.requests.order) == connects, words
+    assert not any(row.open for row in client.requests.order)
     assert not crashes, crashes
     return "\n".join(words)

@@ -126,7 +126,7 @@ async def test_a_slow_start_with_a_forced_modern_revision_is_waited_for(
     assert not connects.done()
     release.touch()
     await connects
-    assert [row.method for row in made.book.order] == ["server/discover"]
+    assert [row.method for row in made.requests.order] == ["server/discover"]
     await made.close()
 
 
@@ -162,7 +162,7 @@ async def test_a_timeout_names_a_launcher_until_a_message_has_come(mode: str, sa
         with pytest.raises(TransportError, match="No connection after 1 s") as failed:
             await made.connect()
     assert str(failed.value).endswith(f"(waiting for the response to initialize). {said}")
-    assert {row.limits.max_timeout for row in made.book.order} == {1.0}
+    assert {row.limits.max_timeout for row in made.requests.order} == {1.0}
 
 
 async def test_a_stdout_that_is_framed_otherwise_is_told_by_its_first_line():

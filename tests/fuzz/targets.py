@@ -20,7 +20,7 @@ from mcp_tui.config.documents import Document
 from mcp_tui.config.files import ConfigError, shipped_folder
 from mcp_tui.config.servers import read_place
 from mcp_tui.config.sources import PLAIN_FILE, Place, Surroundings, places
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.journal.redaction import Redactor
@@ -163,7 +163,7 @@ def targets(folder: Path) -> Iterator[Target]:
         recording.write_bytes(data)
         read = Recording.read(recording)
         try:
-            list(RecordedBook.whole(read).order)
+            list(RecordedRequests.whole(read).order)
             for head in filter(None, map(read.head, range(read.frame_count))):
                 assert head.seq > 0
                 read.payload(head.seq)

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.store import Store
@@ -131,7 +131,7 @@ class Session:
             case "extend":
                 ledger.clocks.extend(number, None if number == 4 else later, at=now)
             case "pause" | "resume":
-                row = ledger.book.get(number)
+                row = ledger.requests.get(number)
                 if row is not None:
                     ledger.clocks.pause(row, now, paused=what == "pause")
             case "log":
@@ -218,7 +218,7 @@ def heads(recording: Recording) -> list[FrameHead]:
 
 def rows(recording: Recording) -> list[Request]:
     """The requests of a recording, as they were at its end."""
-    return list(RecordedBook.whole(recording).order)
+    return list(RecordedRequests.whole(recording).order)
 
 
 def recorded_session(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcp_tui.journal import files, index
 from mcp_tui.journal.index import LoggedCancellation
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, read_record
 from mcp_tui.journal.store import Store
@@ -79,7 +79,7 @@ WIRES = [("stdio", "2025-11-25"), ("http", "2025-03-26"), ("http", "2026-07-28")
 @pytest.mark.parametrize(("transport", "revision"), WIRES)
 @settings(max_examples=25)
 @given(steps=st.lists(STEPS, max_size=60), cuts=st.sets(st.integers(0, 60), max_size=4))
-def test_the_index_says_what_the_live_book_says_however_often_it_looks(
+def test_the_index_says_what_the_live_requests_say_however_often_it_looks(
     tmp_path_factory: pytest.TempPathFactory,
     transport: str,
     revision: str,
@@ -96,7 +96,7 @@ def test_the_index_says_what_the_live_book_says_however_often_it_looks(
     store.flush()
     found = entries(place, internal=True)
     until = found[0].until if found else 0.0
-    rows = {row.id: row for row in session.ledger.book.order}
+    rows = {row.id: row for row in session.ledger.requests.order}
     live = [row for row in rows.values() if evidence.cancel_of(row) is not None]
     assert sorted(told(each.row, each.until) for each in found) == sorted(told(row, until) for row in live)
     assert len(entries(place)) == sum(not row.cancel_is_internal for row in live)
@@ -129,7 +129,7 @@ def _nobody_watches(place: Path, session: Session) -> None:
     """In a recording that nobody goes on with no cancel is watched; index and replay say what its events show."""
     recording = Recording.read(place / f"{NAME}.jsonl")
     end = recording.at(len(recording.table))
-    replayed = [row for row in RecordedBook.whole(recording).order if evidence.cancel_of(row) is not None]
+    replayed = [row for row in RecordedRequests.whole(recording).order if evidence.cancel_of(row) is not None]
     found = entries(place, internal=True)
     assert sorted(told(each.row, each.until) for each in found) == sorted(told(row, end) for row in replayed)
     for row in replayed:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui.journal import recording as recordings
-from mcp_tui.journal.recorded_book import left_at_end
+from mcp_tui.journal.recorded_requests import left_at_end
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, read_record
 from mcp_tui.journal.store import Store
@@ -121,7 +121,7 @@ def test_the_format_is_one_json_object_a_line(small: Path) -> None:
 )
 @settings(max_examples=20)
 @given(steps=st.lists(STEPS, max_size=40), at_once=st.booleans())
-def test_the_journal_folds_to_the_live_book(
+def test_the_journal_folds_to_the_live_requests(
     transport: str, revision: str, steps: list[tuple[str, int, float, str]], at_once: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +136,7 @@ def test_the_journal_folds_to_the_live_book(
         assert not store.problems
         assert (recording.damaged, recording.unknown, recording.table.misfits) == (0, 0, 0)
         assert list(recording.events()) == session.told
-        live = session.ledger.book
+        live = session.ledger.requests
         folded = list(fold(list(recording.events())).order)
         assert folded == list(live.order)  # every field of every row
         end = recording.at(len(recording.table))

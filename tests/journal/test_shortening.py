@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mcp_tui import clock
 from mcp_tui.journal.files import journals, part_path, parts_of
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.retention import DAY, TENDED_SECONDS, Retention
@@ -33,7 +33,7 @@ MEGABYTE = 1_000_000
 
 
 def ids(recording: Recording) -> list[int]:
-    return [int(row.id) for row in RecordedBook.whole(recording).order]
+    return [int(row.id) for row in RecordedRequests.whole(recording).order]
 
 
 class Turns:
@@ -128,18 +128,18 @@ def test_a_running_journal_keeps_its_size_and_what_later_messages_need(tmp_path:
     assert recording.removed.endswith("were removed: the journal reached its size")
     assert recording.removed in [event.text for event in recording.events() if isinstance(event, ev.Note)]
     assert [each.server for each in recording.connections().values()] == ["srv 1"]
-    book = RecordedBook.whole(recording)
+    requests = RecordedRequests.whole(recording)
     found = ids(recording)
     assert found[:4] == [1, 2, waiting, cancelled]
     assert found[4:] == [*range(newest - len(found) + 5, newest + 1)]
-    row = book.order[2]
+    row = requests.order[2]
     assert (row.open, recording.payload(row.request_seq), recording.payload(row.response_seq)) == (
         False,
         b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"text":"still open"}}',
         b'{"jsonrpc":"2.0","id":4,"result":{"text":"at last"}}',
     )
-    assert b"the tools" in (recording.payload(book.order[1].response_seq) or b"")
-    assert book.cancelled[0] == 3
+    assert b"the tools" in (recording.payload(requests.order[1].response_seq) or b"")
+    assert requests.cancelled[0] == 3
     assert session.writer.payload(1) is None
     assert session.writer.payload(recording.frame_count) is None
     last = recording.head(recording.frame_count - 1)
@@ -269,12 +269,12 @@ def test_the_most_needed_is_kept_where_not_all_has_room(tmp_path: Path) -> None:
     header = session.path.read_bytes().partition(b"\n")[0] + b"\n"
     for _ in shorten(session.path, range(1, 2), header, "x", room=6_000, since=0.0):
         pass
-    book = RecordedBook.whole(recording := Recording.read(session.path))
+    requests = RecordedRequests.whole(recording := Recording.read(session.path))
     found = ids(recording)
     assert (found[0], found[-2:]) == (1, [waiting, waiting + 1])
     assert found[1:-2] == [*range(found[1], waiting)], "of the cancelled ones the newest"
     assert 2 <= len(found[1:-2]) < 20
-    assert recording.payload(book.order[-2].request_seq) is not None
+    assert recording.payload(requests.order[-2].request_seq) is not None
     assert session.path.stat().st_size < 7_000
 
 
@@ -294,18 +294,18 @@ def test_a_row_that_is_kept_is_as_in_the_whole_journal(
         if parts < 2:
             return
         cut = min(cut, parts - 1)
-        before = RecordedBook.whole(Recording.read(path, strict=False))
+        before = RecordedRequests.whole(Recording.read(path, strict=False))
         header = path.read_bytes().partition(b"\n")[0] + b"\n"
         removed = Recording(path, last=cut)
         for _ in removed.scan():
             pass
-        open_ = {row.id for row in RecordedBook.whole(removed).order if row.open}
+        open_ = {row.id for row in RecordedRequests.whole(removed).order if row.open}
         for number in range(1, cut + 1):  # one after the other, as a session does it
             for _ in shorten(path, range(number, number + 1), header, "x", room=10**6, since=0.0):
                 pass
         recording = Recording.read(path)
         assert (recording.skipped, recording.unknown, recording.table.misfits) == (0, 0, 0)
-        rows = {row.id: row for row in RecordedBook.whole(recording).order}
+        rows = {row.id: row for row in RecordedRequests.whole(recording).order}
         full = {row.id: row for row in before.order}
         assert all(row == full[id_] for id_, row in rows.items())
         later = [row.id for row in before.order][len(removed.table.first) :]

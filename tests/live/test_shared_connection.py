@@ -48,7 +48,7 @@ async def _run(*words: str) -> Ran:
 
 
 def _calls(client: Client) -> list[Request]:
-    return [row for row in client.book.order if not row.internal]
+    return [row for row in client.requests.order if not row.internal]
 
 
 async def test_a_call_has_its_row_there_and_its_answer_here(control: Control):
@@ -168,7 +168,7 @@ async def _called(name: str) -> Request | None:
     async with _shared(name) as client:
         row = await client.begin("tools/call", {"name": "x"}, limits=ev.Limits())
         frame = await client.wait(row.id)
-        return None if frame is None else client.book.order[0]
+        return None if frame is None else client.requests.order[0]
 
 
 REFUSING: Final = """
@@ -197,7 +197,7 @@ async def test_lists_there_have_all_pages_or_the_words_of_the_server():
         with pytest.raises(ListFailed, match="the database is down"):
             await every(other, "tools")
         assert [[each["name"] for each in await list_] for list_ in both] == [["p0", "p1"]] * 2
-    assert {row.internal for row in client.book.order} == {True}
+    assert {row.internal for row in client.requests.order} == {True}
     control_socket.close()
     await client.close()
 

@@ -110,7 +110,7 @@ class Judge:
         elif step.kind == "type" and before.top == "Workbench":
             pressed -= DECIDES  # nor does a letter answer what another one of its burst has opened
         for server in app.servers.all:
-            for row in server.client.book.order:
+            for row in server.client.requests.order:
                 key = (id(server), row.id)
                 if row.internal:
                     continue
@@ -187,7 +187,7 @@ def _seen(app: WorkbenchApp) -> Before:
     top = app.screen
     focused = top.focused
     server = app.servers.current
-    rows = () if server is None else server.client.book.order
+    rows = () if server is None else server.client.requests.order
     return Before(
         type(top).__name__,
         focused is not None and focused.check_consume_key("a", "a"),

@@ -114,8 +114,8 @@ class LedgerMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "witness") and self.witness.sound:
             self.close()
-            assert list(fold(self.witness.events).order) == list(self.ledger.book.order)
-            agrees_with_its_rows(self.ledger.book)
+            assert list(fold(self.witness.events).order) == list(self.ledger.requests.order)
+            agrees_with_its_rows(self.ledger.requests)
 
     @property
     def now(self) -> float:
@@ -139,7 +139,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def pick_row(self, which: int) -> Request:
         """A request, be it one of those made for a task."""
-        rows = self.ledger.book.order
+        rows = self.ledger.requests.order
         some = [row for row in rows if row.open and row.parent is None]
         number, rest = divmod(which, 2)
         rows = some if some and not rest else rows
@@ -172,7 +172,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(which=WHICH, how=st.sampled_from(["supply", "supply", "update", "give up", "leave", "resend"]))
     def give(self, which: int, how: str) -> None:
-        waiting = [row for row in self.ledger.book.order if self.witness.gathers.get(row.id)]
+        waiting = [row for row in self.ledger.requests.order if self.witness.gathers.get(row.id)]
         row = waiting[which % len(waiting)] if waiting and which % 3 else self.pick_row(which)
         answers: dict[str, Any] = {
             key: {} for key in sorted(self.witness.gathers.get(row.id, set()))[: 1 + which % 2]

@@ -74,7 +74,7 @@ class Wire:
     def cancelling(self, *methods: str) -> RecordedLedger:
         """The same, all cancelled by a person at second 2, because of "no", with their signals still queued."""
         ledger = self.in_flight(*methods)
-        for row in ledger.book.order:
+        for row in ledger.requests.order:
             ledger.cancel(row.id, Cause.USER, "no", at=2.0)
         ledger.take()
         return ledger
@@ -179,7 +179,7 @@ class Moment:
     def pause(self, id: int, *, paused: bool) -> Step:
         return self._step(
             f"pause {id!r}: {paused}",
-            lambda on: on.clocks.pause(on.book.order[id - 1], self.at, paused=paused),
+            lambda on: on.clocks.pause(on.requests.order[id - 1], self.at, paused=paused),
         )
 
     def answer(self, request_id: RequestId, value: Json = None, *, code: int | None = None) -> Step:
@@ -331,7 +331,7 @@ class Moment:
 
     def clocks(self, id: RequestId, words: str) -> Step:
         def run(on: RecordedLedger) -> list[str]:
-            row = on.book.get(id)
+            row = on.requests.get(id)
             assert row is not None
             if row.paused_at is not None:
                 assert row.deadlines() == (None, None)
@@ -344,7 +344,7 @@ class Moment:
 
     def look(self, id: RequestId, words: str) -> Step:
         def run(on: RecordedLedger) -> list[str]:
-            row = on.book.get(id)
+            row = on.requests.get(id)
             assert row is not None
             return [_row(row, self.at)]
 

@@ -13,7 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.evidence import late_answer
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.ports import LedgerPort
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Requests
 from mcp_tui.protocol.states import GRACE, LISTEN, TERMINAL, Cause, State
 
 
@@ -67,18 +67,20 @@ class RecordedLedger(Ledger):
         return said
 
 
-def agrees_with_its_rows(book: Book) -> None:
-    """What a book knows of its requests without their rows is what the fold of each says."""
-    rows = list(book.order)
-    assert [book.index.state(place) for place in range(len(book.index))] == [row.state for row in rows]
-    assert [book.is_over(place) for place in range(len(rows))] == [row.state in TERMINAL for row in rows]
-    assert book.counts() == (
+def agrees_with_its_rows(requests: Requests) -> None:
+    """What Requests knows without their rows is what the fold of each says."""
+    rows = list(requests.order)
+    assert [requests.index.state(place) for place in range(len(requests.index))] == [
+        row.state for row in rows
+    ]
+    assert [requests.is_over(place) for place in range(len(rows))] == [row.state in TERMINAL for row in rows]
+    assert requests.counts() == (
         sum(row.open and not row.listening for row in rows),
         sum(row.state is State.CANCEL_REQUESTED for row in rows),
         sum(late_answer(row) is not None and not row.cancel_is_internal for row in rows),
     )
-    assert list(book.internal) == [place for place, row in enumerate(rows) if row.internal]
-    assert sorted(book.cancelled) == [
+    assert list(requests.internal) == [place for place, row in enumerate(rows) if row.internal]
+    assert sorted(requests.cancelled) == [
         place
         for place, row in enumerate(rows)
         if not (row.internal or row.method == LISTEN)

@@ -13,7 +13,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.evidence import Outcome
-from mcp_tui.protocol.requests import OPEN, Book, State
+from mcp_tui.protocol.requests import OPEN, Requests, State
 from tests.protocol import claims
 from tests.protocol.playbook import Wire, at
 
@@ -310,16 +310,16 @@ AFTER = {
 """What came after it?"""
 
 
-def _book(events: list[ev.Event]) -> Book:
-    book = Book()
+def _requests(events: list[ev.Event]) -> Requests:
+    requests = Requests()
     for event in (CALLED, *events):
-        book.apply(event)
-    return book
+        requests.apply(event)
+    return requests
 
 
 @pytest.mark.parametrize("case", [*DELIVERY.values(), *AFTER.values()], ids=[*DELIVERY, *AFTER])
 def test_what_is_seen_has_its_words(case: Case) -> None:
-    row = _book(case.events).order[0]
+    row = _requests(case.events).order[0]
     assert evidence.delivery_words(row, 13.0) == case.delivery
     assert evidence.aftermath_words(row, 13.0) == case.aftermath
     assert [each.value for each in evidence.outcomes(row, 13.0)] == case.outcomes
@@ -341,22 +341,24 @@ def test_what_is_seen_has_its_words(case: Case) -> None:
     ],
 )
 def test_the_facts_of_a_cancellation(events: list[ev.Event], told: dict[str, Any]) -> None:
-    assert evidence.cancellation_json(_book(events).order[0], 16.0).items() >= told.items()
+    assert evidence.cancellation_json(_requests(events).order[0], 16.0).items() >= told.items()
 
 
 @pytest.mark.parametrize(
     "events", [[], [SENT], [SENT, ev.Completed(at=2.0, id=1)], [SENT, ev.Lost(at=2.0, id=1, detail="x")]]
 )
 def test_what_was_never_cancelled_has_no_cancel(events: list[ev.Event]) -> None:
-    assert evidence.cancel_of(_book(events).order[0]) is None
+    assert evidence.cancel_of(_requests(events).order[0]) is None
 
 
 def test_the_words_go_on_with_the_watching_and_stand_still_behind_it() -> None:
-    row = _book([SENT, CANCEL, POSTED, *_progress(0.4, 0.8), _settled()]).order[0]
+    row = _requests([SENT, CANCEL, POSTED, *_progress(0.4, 0.8), _settled()]).order[0]
     assert evidence.outcome(row, 11.0) is Outcome.STILL_PROGRESSING
     assert evidence.outcome(row, 12.0) is Outcome.PROGRESS_THEN_QUIET
     assert evidence.delivery_words(row, 12.0) == "sent, not confirmed for 2.0 s"
-    gone = _book([SENT, CANCEL, POSTED, *_progress(0.4, 0.8), _settled(), _ended(4.0, "it ended")]).order[0]
+    gone = _requests([SENT, CANCEL, POSTED, *_progress(0.4, 0.8), _settled(), _ended(4.0, "it ended")]).order[
+        0
+    ]
     assert [evidence.summary_words(gone, until) for until in (14.0, 15.0, 900.0)] == [
         "sent, not confirmed for 4.0 s; 2 progress messages, last at +800 ms, then quiet for 3.2 s; it ended"
     ] * 3
@@ -367,7 +369,7 @@ def test_the_words_go_on_with_the_watching_and_stand_still_behind_it() -> None:
 
 def test_what_comes_by_another_stream_shows_that_the_watching_goes_on() -> None:
     told = [SENT, CANCEL, POSTED, _ended(0.5, "it ended"), _settled("it ended", 10.5), *_progress(2.4, 6.6)]
-    row = _book(told).order[0]
+    row = _requests(told).order[0]
     assert evidence.aftermath_words(row, 70.0) == (
         "2 progress messages, last at +6.6 s, then quiet for 53.4 s; it ended"
     )
@@ -426,13 +428,13 @@ class Recording:
     """Makes a legal life of a request that is cancelled: what a ledger would never tell is left out."""
 
     def __init__(self, data: st.DataObject) -> None:
-        self.draw, self.now, self.book = data.draw, 0.0, Book()
+        self.draw, self.now, self.requests = data.draw, 0.0, Requests()
         self.events: list[ev.Event] = []
         self.told: dict[str, int] = {}
         self.progress: list[float] = []
 
     def add(self, event: ev.RequestEvent) -> None:
-        self.book.apply(event)
+        self.requests.apply(event)
         self.events.append(event)
         self.told[type(event).__name__] = self.told.get(type(event).__name__, 0) + 1
 
@@ -458,7 +460,7 @@ class Recording:
 
     @property
     def row(self) -> Any:
-        return self.book.order[0]
+        return self.requests.order[0]
 
     @property
     def heard(self) -> bool:

@@ -126,7 +126,7 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
     held = {
         name: len(value) for part in parts for name, value in vars(part).items() if isinstance(value, Sized)
     }
-    assert len(ledger.book.order) == 2000
+    assert len(ledger.requests.order) == 2000
     assert set(held.values()) == {0}
     assert ledger.deadlines.next() is None
 

@@ -97,7 +97,7 @@ def test_a_timeout_is_exact(start: float, idle: float, beats: list[float]) -> No
         ledger.tick(now)
         at(now).progress(1, number).run(ledger)
     due = now + idle
-    row = ledger.book.order[0]
+    row = ledger.requests.order[0]
     assert ledger.deadlines.next() == due
     ledger.tick(due - due * 1e-15 if due - due * 1e-15 < due else now)
     assert row.state is State.IN_FLIGHT
@@ -197,7 +197,7 @@ def test_the_grace_runs_from_the_signal(grace: float) -> None:
     ledger = WIRE.cancelling()
     ledger.grace = grace
     ledger.signalled(1, WIRE.signal, at=3)
-    row = ledger.book.order[0]
+    row = ledger.requests.order[0]
     if grace:
         assert ledger.deadlines.next() == 3 + grace
         ledger.tick(3 + grace)

@@ -60,7 +60,7 @@ class Watched:
         self.client(at, method="notifications/cancelled", params={"requestId": id, **more})
 
     def row(self, id: RequestId) -> Request:
-        row = self.ledger.book.get(id)
+        row = self.ledger.requests.get(id)
         assert row is not None
         return row
 
@@ -192,7 +192,7 @@ def test_what_the_server_asks_is_answered_or_taken_back():
     tap.client(3.5, id=1, result={"action": "accept"})  # they crossed
     tap.client(5.0, id=1, result={"action": "accept"})
     tap.client(5.0, id="q", error={"code": -1, "message": "no"})
-    asked = tap.ledger.book.server_requests
+    asked = tap.ledger.requests.server_requests
     assert [each.outcome for each in asked] == ["accept", "withdrawn", ""]
     assert tap.broken() == ["answer-withdrawn", "answer-repeated"]
 
@@ -207,7 +207,7 @@ def test_rounds_of_a_client_are_one_row():
     tap.answers("r2", at=4.0)
     row = tap.row("r1")
     assert (row.state, row.round_ids) == (State.COMPLETED, ("r2",))
-    assert [each.id for each in tap.ledger.book.order] == ["r1", "other"]
+    assert [each.id for each in tap.ledger.requests.order] == ["r1", "other"]
 
 
 def test_a_task_is_cancelled_by_tasks_cancel_alone():
@@ -223,7 +223,7 @@ def test_a_task_is_cancelled_by_tasks_cancel_alone():
     tap.answers(3, {"taskId": "T", "status": "cancelled"}, at=2.5)
     row = tap.row(1)
     assert (row.cause, row.signal, row.accepted_at) == (Cause.CLIENT, Signal.TASKS_CANCEL, 2.5)
-    assert [each.parent for each in tap.ledger.book.order] == [None, None, 1, 1]
+    assert [each.parent for each in tap.ledger.requests.order] == [None, None, 1, 1]
     tap.ledger.tick(60.0)
     assert {name for name, _ in tap.done} <= {"resolve"}  # it polls nothing by itself
 

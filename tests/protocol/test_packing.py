@@ -1,4 +1,4 @@
-"""Old finished requests are packed: everything that is asked of a book is answered as if they were not."""
+"""Old finished requests are packed: everything that is asked about requests is answered as if they were not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, Signal
 from mcp_tui.protocol.packing import LOOSE, PACKED_ROWS, Places
-from mcp_tui.protocol.requests import TERMINAL, Book
+from mcp_tui.protocol.requests import TERMINAL, Requests
 from mcp_tui.protocol.transitions import IllegalTransition
 
 FEW = 10
@@ -52,8 +52,8 @@ def story(rows: int, seed: int) -> list[ev.Event]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_packed_book_says_what_one_that_keeps_all_says(seed: int):
-    packed, whole = Book(keep=FEW), Book()
+def test_packed_requests_equal_unpacked_ones(seed: int):
+    packed, whole = Requests(keep=FEW), Requests()
     for event in story(ROWS, seed):
         row = packed.apply(event)
         assert row is not None
@@ -67,20 +67,20 @@ def test_a_packed_book_says_what_one_that_keeps_all_says(seed: int):
 
 
 def test_an_id_that_was_packed_is_not_given_twice_and_no_other_is_found():
-    book = finished(ROWS)
+    requests = finished(ROWS)
     for id in (1, ROWS):
         with pytest.raises(IllegalTransition, match="issued before"):
-            book.apply(ev.Called(at=0, id=id, method="ping"))
+            requests.apply(ev.Called(at=0, id=id, method="ping"))
     with pytest.raises(IllegalTransition, match="no request"):
-        book.apply(ev.Duplicate(at=0, id=ROWS + 1, kind=Kind.RESULT))
-    assert [book.get(id) for id in (0, -1, "1", ROWS + 1, 1 << 70)] == [None] * 5
-    assert book.get(True) is None
+        requests.apply(ev.Duplicate(at=0, id=ROWS + 1, kind=Kind.RESULT))
+    assert [requests.get(id) for id in (0, -1, "1", ROWS + 1, 1 << 70)] == [None] * 5
+    assert requests.get(True) is None
 
 
 def test_who_holds_a_row_sees_what_happens_to_it_when_it_is_packed():
-    book = finished(1)
-    held = book.order[0]
-    again = finished(ROWS, book)
+    requests = finished(1)
+    held = requests.order[0]
+    again = finished(ROWS, requests)
     assert again.order.recent < ROWS
     assert again.order[0] is held is again.get(1)
     again.apply(ev.Duplicate(at=9, id=1, kind=Kind.RESULT))
@@ -90,33 +90,34 @@ def test_who_holds_a_row_sees_what_happens_to_it_when_it_is_packed():
 
 def test_rows_that_much_happened_to_are_packed_again():
     rows = LOOSE + 4 * PACKED_ROWS
-    book = finished(rows)
+    requests = finished(rows)
     twice = LOOSE + PACKED_ROWS
     for id in range(1, twice + 1):
-        book.apply(ev.Duplicate(at=9, id=id, kind=Kind.RESULT))
-    assert [row.duplicates for row in book.order] == [1] * twice + [0] * (rows - twice)
+        requests.apply(ev.Duplicate(at=9, id=id, kind=Kind.RESULT))
+    assert [row.duplicates for row in requests.order] == [1] * twice + [0] * (rows - twice)
 
 
 def test_a_packed_request_takes_at_most_a_hundred_bytes():
     gc.collect()
     before = sys.getallocatedblocks()
-    book = finished(20 * PACKED_ROWS)
+    requests = finished(20 * PACKED_ROWS)
     gc.collect()
     blocks = sys.getallocatedblocks() - before
-    rows = len(book.order) - book.order.recent
-    assert blocks < 200 * (book.order.recent + len(book._changes)), "objects are left of what was packed"  # pyright: ignore[reportPrivateUsage]
-    assert sum(map(len, book.order._blocks)) / rows + 8 <= 100  # pyright: ignore[reportPrivateUsage]
+    rows = len(requests.order) - requests.order.recent
+    recent = requests.order.recent + len(requests._changes)  # pyright: ignore[reportPrivateUsage]
+    assert blocks < 200 * recent, "objects are left of what was packed"
+    assert sum(map(len, requests.order._blocks)) / rows + 8 <= 100  # pyright: ignore[reportPrivateUsage]
 
 
 def test_what_changed_since_a_version():
-    book = finished(3)
-    version = book.version
-    assert book.changed_since(version) == set()
-    book.apply(ev.Duplicate(at=9, id=2, kind=Kind.RESULT))
-    book.apply(ev.ServerRequestReceived(at=9, request_id=1, method="ping"))
-    assert [book.order[place].id for place in book.changed_since(version) or ()] == [2]
-    assert book.changed_since(-1) is None
-    assert book.changed_since(book.version + 1) is None
+    requests = finished(3)
+    version = requests.version
+    assert requests.changed_since(version) == set()
+    requests.apply(ev.Duplicate(at=9, id=2, kind=Kind.RESULT))
+    requests.apply(ev.ServerRequestReceived(at=9, request_id=1, method="ping"))
+    assert [requests.order[place].id for place in requests.changed_since(version) or ()] == [2]
+    assert requests.changed_since(-1) is None
+    assert requests.changed_since(requests.version + 1) is None
 
 
 def test_places_of_ids_of_any_kind():
@@ -128,47 +129,47 @@ def test_places_of_ids_of_any_kind():
     assert [places.find(id) for id in ("7", 6, "b", -1, 9)] == [None] * 5
 
 
-def finished(rows: int, book: Book | None = None) -> Book:
-    """A book with that many requests, all of them over."""
-    book = Book(keep=FEW) if book is None else book
-    for id in range(len(book.order) + 1, rows + 1):
-        book.apply(ev.Called(at=id, id=id, method="tools/call", name="echo"))
-        book.apply(ev.Sent(at=id + 0.25, id=id, seq=2 * id))
-        book.apply(ev.Completed(at=id + 0.5, id=id, size=80, summary=f"said {id}", seq=2 * id + 1))
-    assert all(row.state in TERMINAL for row in book.order[-FEW:])
-    return book
+def finished(rows: int, requests: Requests | None = None) -> Requests:
+    """That many requests, all of them over."""
+    requests = Requests(keep=FEW) if requests is None else requests
+    for id in range(len(requests.order) + 1, rows + 1):
+        requests.apply(ev.Called(at=id, id=id, method="tools/call", name="echo"))
+        requests.apply(ev.Sent(at=id + 0.25, id=id, seq=2 * id))
+        requests.apply(ev.Completed(at=id + 0.5, id=id, size=80, summary=f"said {id}", seq=2 * id + 1))
+    assert all(row.state in TERMINAL for row in requests.order[-FEW:])
+    return requests
 
 
 def test_requests_that_outlive_their_packing_are_packed_when_they_end():
     def held() -> int:
         return sum(isinstance(each, ev.Called) for each in gc.get_objects())
 
-    book, many, before = Book(keep=FEW), 3 * LOOSE, held()
+    requests, many, before = Requests(keep=FEW), 3 * LOOSE, held()
     for id in range(1, many + 1):
-        book.apply(ev.Called(at=0.0, id=id, method="tools/call", name="slow"))
-        book.apply(ev.Sent(at=0.0, id=id))
+        requests.apply(ev.Called(at=0.0, id=id, method="tools/call", name="slow"))
+        requests.apply(ev.Sent(at=0.0, id=id))
         if id > LOOSE // 2:  # so many are always in flight, more than are kept as they are
-            book.apply(ev.Completed(at=1.0, id=id - LOOSE // 2, size=1))
+            requests.apply(ev.Completed(at=1.0, id=id - LOOSE // 2, size=1))
     assert held() - before < 2 * LOOSE
-    assert book.get(1) == book.order[0]
+    assert requests.get(1) == requests.order[0]
 
 
-def asked(count: int, keep: int) -> Book:
-    """A book with so many answered pings of the server's, and a request that waits from the beginning."""
-    book = Book(keep=keep)
-    book.apply(ev.ServerRequestReceived(at=0.0, request_id="first", method="roots/list"))
+def asked(count: int, keep: int) -> Requests:
+    """Many answered pings of the server's, and a request that waits from the beginning."""
+    requests = Requests(keep=keep)
+    requests.apply(ev.ServerRequestReceived(at=0.0, request_id="first", method="roots/list"))
     for number in range(count):
         at = number / 7
-        book.apply(ev.ServerRequestReceived(at=at, request_id=number, method="ping", seq=2 * number))
-        book.apply(ev.ServerRequestAnswered(at=at, request_id=number))
-    return book
+        requests.apply(ev.ServerRequestReceived(at=at, request_id=number, method="ping", seq=2 * number))
+        requests.apply(ev.ServerRequestAnswered(at=at, request_id=number))
+    return requests
 
 
 def test_packed_requests_of_the_servers_are_as_they_were_and_one_that_waits_still_ends():
     packed, whole = asked(5 * PACKED_ROWS, FEW), asked(5 * PACKED_ROWS, ROWS * PACKED_ROWS)
-    for book in (packed, whole):
-        book.apply(ev.ServerRequestReceived(at=9.0, request_id=7, method="ping"))
-        book.apply(ev.Disconnected(at=9.5, detail="closed"))
+    for requests in (packed, whole):
+        requests.apply(ev.ServerRequestReceived(at=9.0, request_id=7, method="ping"))
+        requests.apply(ev.Disconnected(at=9.5, detail="closed"))
     assert list(packed.server_requests) == list(whole.server_requests)
     assert [packed.server_requests[at].outcome for at in (0, 1, -1)] == ["lost", "answered", "lost"]
 

@@ -69,7 +69,7 @@ def test_c27_where_another_id_could_be_meant_nothing_is_applied(wire: Wire, sent
     ledger = play(wire.in_flight(), at(1).look(1, "in_flight elapsed=1"))
     at(1).result(sent).run(ledger)
     assert [type(out).__name__ for out in ledger.take()] == ["Unknown"]
-    assert ledger.book.order[0].open
+    assert ledger.requests.order[0].open
 
 
 # -- whose progress is -----------------------------------------------------------------------------------------

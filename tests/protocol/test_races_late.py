@@ -83,7 +83,7 @@ def test_c12_late_error(wire: Wire, code: int) -> None:
 )
 def test_what_is_neither_result_nor_error_is_late_and_malformed(wire: Wire, rest: str) -> None:
     ledger = after(wire.cancelled(), at(2.5).raw(f'{{"jsonrpc":"2.0","id":1,{rest}'.encode()))
-    (row,) = ledger.book.order
+    (row,) = ledger.requests.order
     assert ([each.kind for each in row.late], row.settled) == ([Kind.MALFORMED], "answered late")
 
 

@@ -121,7 +121,7 @@ def test_c68_the_maximum_counts_the_legs_and_not_the_person(wire: Wire) -> None:
         at(110).progress(2, 3),
         "Progress 1 progress=3",
     )
-    row = ledger.book.get(1)
+    row = ledger.requests.get(1)
     assert row is not None
     assert row.deadlines() == (170, 604)
 

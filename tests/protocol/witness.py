@@ -1,6 +1,6 @@
 """Whoever stands beside a ledger, sees all that it is told and all that it says, and holds it to what must be so.
 
-It keeps books of its own: which id was written, answered and signalled, who was asked what, and who was told. The rules:
+It keeps records of its own: which id was written, answered and signalled, who was asked what, and who was told. The rules:
 
 1. an id is issued once, by the rounds of a request too;
 2. at most one signal leaves for an id, only while that round is in progress, never for ``initialize`` or a call as a task;
@@ -28,7 +28,7 @@ from typing import Any
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.deadlines import Timer
 from mcp_tui.protocol.events import RequestId, Signal
-from mcp_tui.protocol.requests import RUNNING, TERMINAL, Book, Request, State
+from mcp_tui.protocol.requests import RUNNING, TERMINAL, Request, Requests, State
 from mcp_tui.protocol.tasks import POLLED_AFTER_SECONDS
 from tests.protocol.recorded import Action, RecordedLedger
 
@@ -52,7 +52,7 @@ class Witness:
         self.now = 0.0
         self.sound = True
         self.events: list[ev.Event] = []
-        self.shadow = Book()
+        self.shadow = Requests()
         self.homes: dict[RequestId, RequestId] = {}
         self.messages: dict[RequestId, dict[str, Any]] = {}
         self.queue: list[RequestId] = []
@@ -79,7 +79,7 @@ class Witness:
         """The most that ever ran at a time."""
 
     def row(self, wire: RequestId) -> Request:
-        row = self.ledger.book.get(self.homes[wire])
+        row = self.ledger.requests.get(self.homes[wire])
         assert row is not None
         return row
 
@@ -277,7 +277,7 @@ class Witness:
         if key not in self.owed or self.asked[key]:
             return  # of two with one id the second is refused at once
         self.owed.remove(key)
-        row = None if parent is None else self.ledger.book.get(parent)
+        row = None if parent is None else self.ledger.requests.get(parent)
         assert row is not None
         assert row.wire_id not in self.signals, "an answer left before the signal"
 
@@ -285,15 +285,15 @@ class Witness:
 
     def _stands(self) -> None:
         ledger = self.ledger
-        assert list(self.shadow.order) == list(ledger.book.order)
-        assert list(self.shadow.server_requests) == list(ledger.book.server_requests)
+        assert list(self.shadow.order) == list(ledger.requests.order)
+        assert list(self.shadow.server_requests) == list(ledger.requests.server_requests)
         for key in self.owed:
-            owner = ledger.book.get(self.owned[key] or 0)
+            owner = ledger.requests.get(self.owned[key] or 0)
             assert owner is not None
             assert owner.state is State.CANCEL_REQUESTED
             told = owner.undelivered or owner.delayed
             assert self._cancel_waits(owner) or not told, "an answer that is owed for ever"
-        for row in ledger.book.order:
+        for row in ledger.requests.order:
             live = ledger.live.get(row.id)
             assert (live is not None and live.row is row) is (row.state not in TERMINAL)
             if row.state in TERMINAL:
@@ -352,14 +352,16 @@ class Witness:
         assert set(ledger.tasks._misses) <= live | {row.id for row in tasks}
         assert set(ledger._signal_queued) <= {self.homes[wire] for wire in self.signals}
         assert ledger._writing <= set(self.partly) | self.torn
-        followed = [row for row in ledger.book.order if row.task_id and (row.id in live or self._after(row))]
+        followed = [
+            row for row in ledger.requests.order if row.task_id and (row.id in live or self._after(row))
+        ]
         assert all(row in followed for row in tasks), "tasks that are over are kept"
         due = ledger.deadlines._due
         # what is stopped leaves the heap when it comes up, or when the next is set: many at a time stay for that long
         self.timers = max(self.timers, len(due))
         assert len(ledger.deadlines._heap) <= 2 * self.timers + 66, "the heap of the deadlines grows"
         for timer, id_ in due:
-            row = ledger.book.get(id_)
+            row = ledger.requests.get(id_)
             assert row is not None
             released = timer is Timer.RELEASE and row.signalled_at is not None and row.unwatched_at is None
             after = timer is Timer.POLL and self._after(row)
@@ -382,7 +384,7 @@ class Witness:
         self.owned.clear()
         assert not self.prompted
         assert not self.gathers
-        assert all(row.state in TERMINAL for row in self.ledger.book.order)
+        assert all(row.state in TERMINAL for row in self.ledger.requests.order)
         assert self.ledger.deadlines.next() is None, "a clock runs behind the end"
         assert not self.ledger.inbound.waiting
         assert not self.ledger._watched, "something is watched behind the end"

@@ -18,7 +18,7 @@ def some(first: int) -> Counter[str]:
     gc.disable()
     for seed in range(first, first + CHUNK):
         watch = play(seed).watch
-        tally += Counter(played=1, signals=watch.signals.total(), events=watch.client.book.version)
+        tally += Counter(played=1, signals=watch.signals.total(), events=watch.client.requests.version)
     return tally
 
 

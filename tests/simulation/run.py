@@ -16,7 +16,7 @@ from unittest.mock import patch
 from mcp_tui.client.client import Client
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
@@ -144,7 +144,7 @@ class _Session:
         task = self._spawn(self._connect())
         for _ in range(3):
             await asyncio.sleep(rng.choice((0.0, 0.01, 0.5, 2.0)))
-            for row in self.client.book.order:
+            for row in self.client.requests.order:
                 self.client.cancel(row.id)
         self.watch.closing = True
         await self.client.close()
@@ -173,7 +173,7 @@ class _Session:
                 client.ledger.clocks.pause(row, client.now(), paused=True)
                 client.extend(-1, None)
             case "resume":
-                for each in client.book.order:
+                for each in client.requests.order:
                     client.ledger.clocks.pause(each, client.now(), paused=False)
                 client.extend(-1, None)
             case "reconnect":
@@ -218,7 +218,7 @@ class _Session:
             await self._connect()
 
     def _row(self, which: int) -> Request | None:
-        rows = self.client.book.order
+        rows = self.client.requests.order
         open_ = [row for row in rows if row.open]
         if which % 2 == 0 and open_:
             return open_[-1 - which // 2 % len(open_)]
@@ -251,7 +251,7 @@ class _Session:
 
     def _replays(self, file: Path) -> None:
         recording = Recording.read(file)
-        live, recorded = self.client.book, RecordedBook.whole(recording)
+        live, recorded = self.client.requests, RecordedRequests.whole(recording)
         same = list(recorded.order) == list(live.order) and recorded.counts() == live.counts()
         same = same and [*recorded.cancelled] == [*live.cancelled]
         whole = not (recording.skipped or recording.unknown or recording.table.misfits)

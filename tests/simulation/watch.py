@@ -1,4 +1,4 @@
-"""Whoever watches a schedule: books of its own, kept from the wire and from the events, and the invariants.
+"""Whoever watches a schedule: records of its own, kept from the wire and from the events, and the invariants.
 
 What the ledger alone decides, :mod:`tests.protocol.witness` sees to: answers to the server, and the cancels of tasks. The
 numbers here are those of the invariants:
@@ -28,7 +28,7 @@ from mcp_tui.client.client import Client
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.messages import ResponseFrame
-from mcp_tui.protocol.requests import TERMINAL, Book, Request, State
+from mcp_tui.protocol.requests import TERMINAL, Request, Requests, State
 from mcp_tui.protocol.transitions import IllegalTransition
 from tests.protocol import claims
 from tests.servers import recorder
@@ -80,7 +80,7 @@ class Watch:
     def __init__(self, world: World, client: Client) -> None:
         self.world = world
         self.client = client
-        self.shadow = Book()
+        self.shadow = Requests()
         self.events: defaultdict[RequestId, list[ev.Event]] = defaultdict(list)
         self.seen: defaultdict[RequestId, Seen] = defaultdict(Seen)
         self.later_rounds: dict[RequestId, RequestId] = {}
@@ -117,7 +117,7 @@ class Watch:
 
     def row(self, wire: RequestId) -> Request | None:
         """The request that an id on the wire belongs to."""
-        return self.client.book.get(self.home(wire))
+        return self.client.requests.get(self.home(wire))
 
     # -- the wire --------------------------------------------------------------------------------------------
 
@@ -259,7 +259,7 @@ class Watch:
     def nothing_in_flight(self) -> None:
         """But for what was asked for while a new session is opened, of which nothing has left."""
         renewal = self.client.renewal
-        for row in self.client.book.order:
+        for row in self.client.requests.order:
             held = renewal.active and row.id in renewal.held and not self.of(row.id).began
             if row.state not in TERMINAL and not held:
                 self.fail(8, f"{row.id} is {row.state.value} behind the end of the connection")
@@ -389,7 +389,7 @@ class Watch:
         frame = await self.client.wait(id)
         self.expect(10, (id, number) not in self.told, "a caller of {} was told twice", id)
         self.told[id, number] = True
-        row = self.client.book.get(id)
+        row = self.client.requests.get(id)
         assert row is not None
         if row.state is State.LOST and isinstance(frame, ResponseFrame):
             ours = frame.error is not None and frame.error.code is None
@@ -404,13 +404,13 @@ class Watch:
 
     def shown(self) -> None:
         """Remembers the times of what is over."""
-        for row in self.client.book.order:
+        for row in self.client.requests.order:
             if row.ended_at is not None and row.state in TERMINAL:
                 self.of(row.id).shown = row.elapsed(self.client.now())
 
     def quiet(self) -> None:
         """Long after the last limit nothing is in flight, unless it says why."""
-        for row in self.client.book.order:
+        for row in self.client.requests.order:
             if row.open:
                 excused = row.limits.max_timeout is None or row.paused_at is not None or row.internal
                 self.expect(3, excused, "{} is still {}, long after its limits", row.id, row.state.value)
@@ -421,7 +421,7 @@ class Watch:
     def over(self) -> None:
         """The connection is closed, and everything with it."""
         self.nothing_in_flight()
-        for row in self.client.book.order:
+        for row in self.client.requests.order:
             seen = self.of(row.id)
             if seen.shown is not None:
                 same = row.elapsed(self.client.now()) == seen.shown
@@ -434,12 +434,14 @@ class Watch:
         for id_, count in self.waiters.items():
             told = sum(1 for number in range(1, count + 1) if (id_, number) in self.told)
             self.expect(10, told == count, "{} callers of {} were never told", count - told, id_)
-        self.expect(6, list(self.shadow.order) == list(self.client.book.order), "the events make other rows")
+        self.expect(
+            6, list(self.shadow.order) == list(self.client.requests.order), "the events make other rows"
+        )
         self.words()
 
     def words(self) -> None:
         """Every word about a cancelled request has the event that shows it."""
-        for row in self.client.book.order:
+        for row in self.client.requests.order:
             if not any(isinstance(event, ev.CancelRequested) for event in self.events[row.id]):
                 continue
             try:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from mcp_tui.client.client import Client
 from mcp_tui.client.settings import ClientSettings, StdioTarget
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
@@ -85,7 +85,7 @@ class Soak:
     async def age(self) -> None:
         """Fill all that is bounded."""
         arguments: dict[str, Json] = {"how": "now"}
-        while len(self.client.book.order) < OLD:
+        while len(self.client.requests.order) < OLD:
             await asyncio.gather(
                 *(self.client.wait(self.client.call_tool("soak", arguments)) for _ in range(200))
             )
@@ -116,7 +116,7 @@ class Soak:
                 sample = now + max(1.0, self.seconds / 240)
             due += 1 / RATE
             await asyncio.sleep(max(0.0, due - loop.time()))
-        await until(lambda: all(row.state in TERMINAL for row in self.client.book.unfinished.values()))
+        await until(lambda: all(row.state in TERMINAL for row in self.client.requests.unfinished.values()))
         self.ends.append(self.client.now())
 
     def judge(self, log: Path, journal: Path) -> list[str]:
@@ -127,7 +127,7 @@ class Soak:
         may = YOUNG if self.seconds < LONG else NOISE + PER_REQUEST * RATE * spent
         middle = len(settled) // 2
         descriptors = [min(each[2] for each in half) for half in (settled[:middle], settled[middle:])]
-        states = Counter(row.state.value for row in self.client.book.order)
+        states = Counter(row.state.value for row in self.client.requests.order)
         print(
             f"{sum(states.values()):,} requests: {', '.join(f'{n:,} {state}' for state, n in states.items())}"
         )
@@ -147,7 +147,7 @@ class Soak:
             said[what].add(int(id_))
         wrong: list[str] = []
         known: set[object] = set()
-        for row in self.client.book.order:
+        for row in self.client.requests.order:
             if row.method != "tools/call":
                 continue
             known.add(row.id)
@@ -177,10 +177,10 @@ class Soak:
         """Rows against those that the journal folds into."""
         self.client.store.flush()
         recording = Recording.read(path)
-        book = RecordedBook.whole(recording)
+        requests = RecordedRequests.whole(recording)
         wrong = [f"the journal has {recording.damaged} damaged lines"] if recording.damaged else []
-        for row in self.client.book.order:
-            kept = book.get(row.id)
+        for row in self.client.requests.order:
+            kept = requests.get(row.id)
             if kept is None or (kept.state, kept.cause, len(kept.late)) != (
                 row.state,
                 row.cause,

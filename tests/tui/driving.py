@@ -126,7 +126,7 @@ class Driven(Hands[WorkbenchApp, Workbench]):
     def call(self, name: str, **arguments: Json) -> RequestId:
         """Call a tool as the form does."""
         self.bench.connection.call("tools/call", {"name": name, "arguments": arguments})
-        return self.session.client.book.order[-1].id
+        return self.session.client.requests.order[-1].id
 
     async def in_flight(self, name: str, **arguments: Json) -> Request:
         id_ = self.call(name, **arguments)
@@ -139,7 +139,7 @@ class Driven(Hands[WorkbenchApp, Workbench]):
         return self.bench.detail._sections  # pyright: ignore[reportPrivateUsage]
 
     def row(self, id_: RequestId) -> Request:
-        row = self.session.client.book.get(id_)
+        row = self.session.client.requests.get(id_)
         assert row is not None
         return row
 

@@ -1,4 +1,4 @@
-"""Requests as tests tell them: events in, a book or a row out."""
+"""Requests as tests tell them: events in, requests or a row out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Kind, RequestId, Signal
-from mcp_tui.protocol.requests import Book, Request, fold
+from mcp_tui.protocol.requests import Request, Requests, fold
 from mcp_tui.view.outline import Item, row_key
 from mcp_tui.view.table_columns import COLUMNS, TableLine
 
@@ -81,12 +81,12 @@ def late(
 
 def row(*events: ev.Event | Sequence[ev.Event]) -> Request:
     """The one row that the events lead to."""
-    (made,) = book(*events).order
+    (made,) = requests(*events).order
     return made
 
 
-def book(*events: ev.Event | Sequence[ev.Event]) -> Book:
-    """The book that the events lead to."""
+def requests(*events: ev.Event | Sequence[ev.Event]) -> Requests:
+    """The requests that the events lead to."""
     told: list[ev.Event] = []
     for event in events:
         told.extend([event] if isinstance(event, ev.Event) else event)

@@ -234,7 +234,7 @@ class Play:
 
     def call(self, name: str, limits: Limits | None = None, **arguments: Any) -> Request:
         id_ = self.client.call_tool(name, arguments, limits=limits or Limits())
-        row = self.client.book.get(id_)
+        row = self.client.requests.get(id_)
         assert row is not None
         return row
 

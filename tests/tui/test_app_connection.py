@@ -109,8 +109,8 @@ async def test_a_list_of_tools_that_failed_is_read_again_by_n_and_no_empty_list(
         await driven.until(lambda: "tools" in driven.session.catalogue.entries)
         await driven.press("n")
         assert "tools/list failed: database is down (error -32603)" in driven.inside("keys")
-        book = driven.session.client.book
-        await driven.until(lambda: [row.method for row in book.order].count("tools/list") == 2)
+        requests = driven.session.client.requests
+        await driven.until(lambda: [row.method for row in requests.order].count("tools/list") == 2)
         driven.app.guard.release()
         await driven.press("P")
         assert "(error -32603). The probe" in driven.inside("keys")
@@ -137,13 +137,13 @@ async def test_c41_a_server_that_exits_after_a_cancel_is_said_everywhere_with_th
         assert "help S reconnects" in driven.plain("detail")
         await driven.press("4")
         assert "disconnected: server exited" in driven.inside("log")
-        before = [each.id for each in driven.session.client.book.order]
+        before = [each.id for each in driven.session.client.requests.order]
         await driven.press("S")
         assert "Reconnect" in driven.text()
         await driven.press("enter")
         await driven.until(lambda: driven.session.link is Link.CONNECTED)
         again = await driven.in_flight("silent")
-        after = [each.id for each in driven.session.client.book.order]
+        after = [each.id for each in driven.session.client.requests.order]
         assert after[: len(before)] == before, "the rows stay"
         assert again.id not in before
 
@@ -177,9 +177,9 @@ async def test_c38_a_dropped_stream_of_2026_07_28_is_lost_and_asked_again_by_a_k
                 await driven.until(lambda: "The first may still be running" in driven.text())
                 assert calls == [row.id]
                 await driven.press(answer)
-            await driven.until(lambda: driven.session.client.book.order[-1].state is State.COMPLETED)
-            assert calls == [row.id, driven.session.client.book.order[-1].id]
+            await driven.until(lambda: driven.session.client.requests.order[-1].state is State.COMPLETED)
+            assert calls == [row.id, driven.session.client.requests.order[-1].id]
             assert len(set(calls)) == 2
-            repeat = driven.session.client.book.order[-1].repeat
+            repeat = driven.session.client.requests.order[-1].repeat
             assert repeat is not None
             assert (repeat.repeat_of, repeat.first_outcome) == (row.id, "lost")

@@ -75,7 +75,7 @@ async def thousand(driven: Driven) -> list[int]:
     await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
     client = driven.session.client
     ids = [client.call_tool("silent", {}) for _ in range(THOUSAND)]
-    await driven.until(lambda: all(row.state is State.IN_FLIGHT for row in client.book.order[-THOUSAND:]))
+    await driven.until(lambda: all(row.state is State.IN_FLIGHT for row in client.requests.order[-THOUSAND:]))
     return [int(id_) for id_ in ids]
 
 
@@ -115,7 +115,7 @@ async def test_x_tells_each_of_a_thousand_once_and_answers_keys_meanwhile(server
         assert set(seen.answered) == {"down", "3"}
         assert max(seen.answered.values()) < THOUSAND
         assert seen.in_between
-        rows = driven.session.client.book.order[-THOUSAND:]
+        rows = driven.session.client.requests.order[-THOUSAND:]
         await driven.until(lambda: all(row.signal is not None for row in rows))
         assert {(row.cause, row.reason) for row in rows} == {(Cause.USER, DEFAULT_REASON)}
     assert Counter(each["requestId"] for each in told(heard)) == Counter(ids)

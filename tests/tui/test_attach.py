@@ -91,7 +91,7 @@ async def test_what_comes_first_leaves_the_cursor_where_a_person_put_it(
         await shown.until(lambda: (at := shown.bench.table.selected) and at.id == rows[1].id)
         await shown.press("j")
         newest = client.ledger.row(client.call_tool("silent", {}))
-        await shown.until(lambda: shown.bench.recorded.book.get(newest.id) is not None)
+        await shown.until(lambda: shown.bench.recorded.requests.get(newest.id) is not None)
         assert (at := shown.bench.table.selected)
         assert at.id == rows[0].id
     control_socket.close()

@@ -9,11 +9,11 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.attention import Attention, kind
-from tests.tui.making import book, cancelled, completed, started
+from tests.tui.making import cancelled, completed, requests, started
 
 
 class Desk:
-    """A session whose book grows, and a terminal that keeps what it is told."""
+    """A session whose requests grow, and a terminal that keeps what it is told."""
 
     def __init__(
         self, *, seen: bool = False, title: bool = True, ascii_only: bool = False, notify: Any = "bell"
@@ -32,8 +32,8 @@ class Desk:
     def at(self, moment: float, *events: ev.Event) -> None:
         self.moment = moment
         self.events += events
-        known = book(*self.events)
-        self.session.client.book = known
+        known = requests(*self.events)
+        self.session.client.requests = known
         self.session.calls = [row for row in known.order if row.open]
         self.attention.look(self)
 

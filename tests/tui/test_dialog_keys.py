@@ -52,7 +52,7 @@ from mcp_tui.view.keys import FIELD, PAGE, Key, Scope
 from mcp_tui.view.keys import FORM as FORM_KEYS
 from mcp_tui.view.keys import PROBE as PROBE_KEYS
 from mcp_tui.view.text import words
-from tests.tui.making import book, row, started
+from tests.tui.making import requests, row, started
 from tests.tui.playing import FORM, LINK, SAMPLING, TOOLS
 from tests.tui.pressing import Check, press_all, press_and_see
 from tests.tui.screens.host import UNANSWERED, Host
@@ -89,7 +89,9 @@ def timeout() -> TimeoutScreen:
     def show_message(_id: object, what: object, *_: object) -> None:
         cast("Dialog", screen.app).chosen.append(what)
 
-    client = SimpleNamespace(book=book(overdue(1)), now=clock, cancel=show_message, extend=show_message)
+    client = SimpleNamespace(
+        requests=requests(overdue(1)), now=clock, cancel=show_message, extend=show_message
+    )
     screen = TimeoutScreen(cast("Client", client))
     clock.now += SEEN_SECONDS
     return screen
@@ -178,7 +180,7 @@ MADE: dict[str, Callable[[], Screen[Any]]] = {
     "MenuScreen": lambda: MenuScreen(words("Server"), [("stop", words("Stop"))], words("")),
     "PaletteScreen": palette,
     "PickerScreen": picker,
-    "ReasonScreen": lambda: prompt(book(started()), Clock(8.0), recent=RECENT),
+    "ReasonScreen": lambda: prompt(requests(started()), Clock(8.0), recent=RECENT),
     "RecordingsScreen": recordings,
     "ResultScreen": result,
     "RootsScreen": lambda: asked("roots/list", {}),

@@ -78,14 +78,14 @@ async def sent(driven: Driven, before: int) -> RequestId:
     """The request that was just sent: the first that the person made since there were ``before`` rows."""
 
     def made() -> list[RequestId]:
-        return [row.id for row in driven.session.client.book.order[before:] if not row.internal]
+        return [row.id for row in driven.session.client.requests.order[before:] if not row.internal]
 
     await driven.until(made)
     return made()[0]
 
 
 def rows(driven: Driven) -> int:
-    return len(driven.session.client.book.order)
+    return len(driven.session.client.requests.order)
 
 
 async def fill(driven: Driven, *fields: str | None) -> None:
@@ -198,7 +198,9 @@ async def test_every_prompt_is_got_and_an_argument_completed() -> None:
         await driven.until(lambda: "Alice" in driven.text())
         await driven.press("down", "tab", "ctrl+s")
         await driven.until(lambda: driven.top is driven.bench)
-        id_ = next(row.id for row in driven.session.client.book.order[before:] if row.method == "prompts/get")
+        id_ = next(
+            row.id for row in driven.session.client.requests.order[before:] if row.method == "prompts/get"
+        )
         await see(driven, id_, "completed", "Alice", "Engineering")
         resource = await chosen(driven, "resource-prompt", "Text", "1")
         await see(driven, resource, "completed", "Resource 1: This is")

@@ -387,7 +387,7 @@ async def test_a_name_typed_before_the_connection_stands_filters_the_list_that_f
     async with guarded(tmp_path, monkeypatch, clock, target=SILENT, link=Link.CONNECTING) as driven:
         await driven.press("n", *"slow", "enter")
         assert isinstance(driven.top, CallScreen)
-        assert not [row for row in driven.session.client.book.order if not row.internal]
+        assert not [row for row in driven.session.client.requests.order if not row.internal]
         driven.session.catalogue.put(
             "tools", [{"name": "slow_sql", "inputSchema": {}}, {"name": "echo", "inputSchema": {}}]
         )
@@ -404,7 +404,7 @@ async def test_repeat_sends_what_is_not_written_yet_and_not_more_than_four_times
         for _ in range(50):
             await driven.pilot.press("r")
             clock.now += 0.02
-        called = [row for row in driven.session.client.book.order if row.name == "silent"]
+        called = [row for row in driven.session.client.requests.order if row.name == "silent"]
         assert len(called) == 1 + 4
         assert "Not repeated: faster than 4 a second. R repeats n times." in driven.text()
         assert "no longer available" not in driven.text()

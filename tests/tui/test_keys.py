@@ -71,7 +71,7 @@ CHECKS: dict[str, Check[Any]] = {
     "request.new": opens("CallScreen"),
     "request.again": Check(
         sees=lambda stage: any(
-            row.open and row.name == "count_rows" for row in stage.session.client.book.order
+            row.open and row.name == "count_rows" for row in stage.session.client.requests.order
         ),
         row="completed",
         spoils=True,

@@ -60,7 +60,7 @@ async def test_it_opens_at_its_end_and_stands_still(path: Path) -> None:
         assert "event 38 of 38" in driven.text()
         assert "paused" in driven.inside("position")
         assert "late, ignored" in driven.inside("requests")
-        assert driven.bench.table.selected is recorded.book.order[-1]
+        assert driven.bench.table.selected is recorded.requests.order[-1]
         assert "the server exited" in driven.inside("server")
         driven.bench.details.open_message(1)
         await driven.until(lambda: ":13:21.000" in driven.inside("detail"))
@@ -72,7 +72,7 @@ async def test_it_opens_at_its_end_and_stands_still(path: Path) -> None:
 async def test_the_clock_is_the_recordings_and_stands_while_it_is_paused(path: Path) -> None:
     async with replaying(path) as driven:
         await driven.press("{", *["."] * 7)
-        row = driven.bench.recorded.book.get(2)
+        row = driven.bench.recorded.requests.get(2)
         assert row is not None
         assert row.state is State.CANCEL_REQUESTED
         line = next(line for line in driven.inside("requests").splitlines() if "cancel requested" in line)
@@ -115,7 +115,7 @@ async def test_it_plays_and_stands_still_and_plays_on(path: Path, monkeypatch: p
         now += 1.2
         bench.look()
         assert (driven.position, bench.recorded.clock) == (3, pytest.approx(11.2))
-        assert bench.recorded.book.order[0].elapsed(bench.scene.now()) == pytest.approx(0.2)
+        assert bench.recorded.requests.order[0].elapsed(bench.scene.now()) == pytest.approx(0.2)
         bench.playback.play()
         now += 50
         bench.look()
@@ -160,7 +160,7 @@ async def test_a_text_is_found_in_events_and_in_frames_in_both_directions(path: 
         await driven.until(lambda: driven.position > at)
         await driven.press("up")
         await driven.until(lambda: driven.position == at)
-        assert driven.bench.recorded.book.order[4].late
+        assert driven.bench.recorded.requests.order[4].late
         await driven.press("escape")
         assert not driven.bench.find_input.display
         await driven.press(".")
@@ -181,7 +181,7 @@ async def test_a_filter_goes_through_many_rows_without_holding_up_the_screen(
         table.refilter("state:late")
         assert len(table.outline) < 200
         await driven.until(lambda: len(table.outline) == 200)
-        assert [table.book.order[place].id for place in (1, 4)] == [2, 5]
+        assert [table.requests.order[place].id for place in (1, 4)] == [2, 5]
         assert table.select(599)
         assert not table.select(600)
 

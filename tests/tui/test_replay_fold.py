@@ -68,7 +68,7 @@ async def much_happens(driven: Driven, over: str, control: Control) -> None:
             and late.state is State.CANCELLED
             and running.progress
             and (twice is None or not driven.row(twice).open)
-            and all(not row.open for row in client.book.order if row is not running)
+            and all(not row.open for row in client.requests.order if row is not running)
         )
     )
 
@@ -80,7 +80,7 @@ def aside(text: str) -> str:
 
 def looked_at(bench: SessionScreen, now: float) -> tuple[list[dict[str, str]], dict[RequestId, list[object]]]:
     """Every row in the cells of the table, and the whole detail of each."""
-    rows = list(bench.scene.book.order)
+    rows = list(bench.scene.requests.order)
     found: dict[RequestId, list[object]] = {}
     for row in rows:
         payloads, command, _ = bench.payloads.of(row)

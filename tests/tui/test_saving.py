@@ -31,13 +31,13 @@ async def test_a_call_is_saved_from_the_palette_and_run_again_from_the_list_of_i
         assert call == SavedCall(
             name="echo-mine", tool="echo", arguments={"text": "kept"}, server=SavedServer(name="demo")
         )
-        before = len(driven.session.client.book.order)
+        before = len(driven.session.client.requests.order)
         await driven.press("b")
         assert isinstance(driven.top, MenuScreen)
         assert "Saved call: echo-mine" in driven.text()
         await driven.press("down", "enter")
-        await driven.until(lambda: len(driven.session.client.book.order) == before + 1)
-        again = driven.session.client.book.order[-1]
+        await driven.until(lambda: len(driven.session.client.requests.order) == before + 1)
+        again = driven.session.client.requests.order[-1]
         await driven.until(lambda: again.state is State.COMPLETED)
         assert driven.bench.payloads.params(again) == {"name": "echo", "arguments": {"text": "kept"}}
 

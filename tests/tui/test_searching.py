@@ -57,22 +57,22 @@ class TestMarks:
     async def test_r_repeats_all_marked(self) -> None:
         async with driving() as driven:
             await over(driven, "add", "add")
-            before = len(driven.session.client.book.order)
+            before = len(driven.session.client.requests.order)
             await driven.press("space", "space", "r")
-            await driven.until(lambda: len(driven.session.client.book.order) == before + 2)
+            await driven.until(lambda: len(driven.session.client.requests.order) == before + 2)
             assert not driven.bench.table.marks
 
     async def test_what_is_repeated_several_times_is_summed_up_when_all_is_over(self) -> None:
         async with driving(size=(120, 36)) as driven:
             await over(driven, "add")
-            before = len(driven.session.client.book.order)
+            before = len(driven.session.client.requests.order)
             await driven.press("R", "backspace", "0", "enter")
             assert "0 is not a number from 1 to 100. Nothing was sent." in driven.text()
             driven.app.guard.release()
             await driven.press("R", "backspace", "3", "enter")
             await driven.until(lambda: "3 × tools/call add: median " in driven.inside("keys"))
             assert "0 failed, 0 late" in driven.inside("keys")
-            assert len(driven.session.client.book.order) == before + 3
+            assert len(driven.session.client.requests.order) == before + 3
             await driven.press("4")
             await driven.until(lambda: "3 × tools/call add: " in driven.plain("log"))
 

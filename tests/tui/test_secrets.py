@@ -33,7 +33,7 @@ async def pictures(driven: Driven) -> str:
         seen.append(html.unescape(re.sub(r"<[^>]+>", "", svg)).replace("\xa0", " "))
 
     driven.bench.query_one(RequestTable).focus()
-    for row in driven.session.client.book.order[-2:]:
+    for row in driven.session.client.requests.order[-2:]:
         driven.bench.query_one(RequestTable).select(row.id)
         for pane in "12345":
             await look(pane)

@@ -95,7 +95,7 @@ async def test_what_was_set_at_the_start_is_changed_later_and_the_requests_stay(
         opened = [each["params"] for each in heard(log) if each.get("method") == "initialize"]
         assert [each["protocolVersion"] for each in opened] == ["2025-11-25"] * 2
         assert [("sampling" in each["capabilities"]) for each in opened] == [False, True]
-        assert client.book.get(row.id) is row
+        assert client.requests.get(row.id) is row
         second = driven.row(driven.call("ask"))
         await driven.until(lambda: second.state is State.COMPLETED)
         assert not second.is_error
@@ -125,4 +125,4 @@ async def test_what_was_set_at_the_start_is_changed_later_and_the_requests_stay(
         assert "Not NAME=VALUE. Nothing changed." in driven.inside("keys")
         await choose(driven, "Stop")
         await driven.until(lambda: driven.session.link is Link.LOST)
-        assert [each for each in (row, second, third) if client.book.get(each.id) is not each] == []
+        assert [each for each in (row, second, third) if client.requests.get(each.id) is not each] == []

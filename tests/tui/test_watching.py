@@ -119,7 +119,7 @@ async def test_a_server_that_changes_a_file_after_each_start_is_restarted_three_
         project.edit()
         await driven.until(lambda: said in notes(driven))
         starts = project.starts
-        newest = driven.session.client.book.order[-1]
+        newest = driven.session.client.requests.order[-1]
         driven.bench.table.select(row.id)
         await driven.press("d")
         assert f"{row.id} and {newest.id} compared" in driven.text()

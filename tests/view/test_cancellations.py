@@ -6,7 +6,7 @@ from mcp_tui import clock
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.client_violations import ClientViolation
 from mcp_tui.protocol.events import Kind
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Requests
 from mcp_tui.view import list_filters
 from mcp_tui.view.cancellations import (
     CANCELLATION_SORTS,
@@ -16,7 +16,7 @@ from mcp_tui.view.cancellations import (
     counted,
 )
 from mcp_tui.view.columns import NEWEST, after
-from tests.tui.making import book, called, cancelled, completed, late, row, started
+from tests.tui.making import called, cancelled, completed, late, requests, row, started
 
 ORIGIN = 1_700_000_000.0
 
@@ -47,7 +47,7 @@ def test_a_reply_that_came_first_is_named():
 
 
 def test_the_log_takes_in_events_as_they_come():
-    made = Book()
+    made = Requests()
     log = Cancellations(made, origin=ORIGIN, now=lambda: UNTIL)
 
     def tell(*events: ev.Event) -> None:
@@ -69,7 +69,7 @@ def test_the_log_takes_in_events_as_they_come():
 
 
 def test_a_cancel_whose_record_is_damaged_says_so():
-    made = book(started(1), cancelled(id=1))
+    made = requests(started(1), cancelled(id=1))
     made.order[0].cancel_at = None
     made.order[0].history.clear()
     log = Cancellations(made, origin=ORIGIN, now=lambda: UNTIL)
@@ -77,7 +77,7 @@ def test_a_cancel_whose_record_is_damaged_says_so():
 
 
 def test_the_clients_own_cancels_are_not_in_the_log():
-    made = Book()
+    made = Requests()
     log = Cancellations(made, origin=ORIGIN, now=lambda: UNTIL)
     listening = [ev.Called(at=0.0, id=3, method="subscriptions/listen"), ev.Sent(at=0.0, id=3)]
     own = [
@@ -94,7 +94,7 @@ def test_the_clients_own_cancels_are_not_in_the_log():
 
 def test_a_silence_grows_as_long_as_somebody_listens():
     time = [3.0]
-    log = Cancellations(book(started(), cancelled(settled="")), origin=ORIGIN, now=lambda: time[0])
+    log = Cancellations(requests(started(), cancelled(settled="")), origin=ORIGIN, now=lambda: time[0])
     assert "no reply (watched 993 ms)" in log.line(0, 120).text
     before = log.version
     time[0] = 8.0
@@ -106,7 +106,7 @@ def test_a_silence_grows_as_long_as_somebody_listens():
 
 def test_outcomes_are_counted_in_the_words_of_the_evidence():
     on = [late(Kind.PROGRESS, 0.5 * each, at=2 + 0.5 * each, id=5) for each in range(1, 7)]
-    rows = book(
+    rows = requests(
         [*started(1), *cancelled(id=1, settled="")],
         [*started(2), *cancelled(id=2, settled="")],
         [*started(3), *cancelled(id=3), late(id=3)],
@@ -122,7 +122,7 @@ def test_outcomes_are_counted_in_the_words_of_the_evidence():
 
 
 def test_orders_of_the_log():
-    rows = book(
+    rows = requests(
         [*started(1, name="b"), *cancelled(id=1, settled="")],
         [*started(2, name="a"), *cancelled(id=2, at=3.0), late(id=2, after=0.1)],
         [*started(3, name="c"), *cancelled(id=3, at=4.0), late(id=3, after=9.0)],
@@ -148,7 +148,7 @@ class Broken:
 
 def test_what_the_client_broke_stands_between_the_cancels_and_counts_as_none():
     log = Cancellations(
-        book([*started(1), *cancelled(id=1), *started(2), *cancelled(id=2)]),
+        requests([*started(1), *cancelled(id=1), *started(2), *cancelled(id=2)]),
         origin=ORIGIN,
         now=lambda: UNTIL,
         broken=Broken(),

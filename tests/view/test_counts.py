@@ -14,12 +14,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal.recorded_book import RecordedBook, left_at_end
+from mcp_tui.journal.recorded_requests import RecordedRequests, left_at_end
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import EVENTS
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
-from mcp_tui.protocol.requests import TERMINAL, Book
+from mcp_tui.protocol.requests import TERMINAL, Requests
 from mcp_tui.tui.sources.live import Counters
 from mcp_tui.tui.sources.recorded import RecordedScene
 from mcp_tui.tui.widgets.line_list import LineList
@@ -48,8 +48,8 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "journal.jsonl")
         session = recorded_session(path, transport, revision, steps)
-        recorded = RecordedBook.whole(Recording.read(path))
-        live = Book()
+        recorded = RecordedRequests.whole(Recording.read(path))
+        live = Requests()
         for event in session.told:
             live.apply(event)
         rows = list(live.order)
@@ -61,7 +61,7 @@ def test_what_is_shown_hidden_and_not_there_is_what_the_events_say(
         assert recorded.over == bool(session.told)  # so nobody watches a cancel in it any more
         left = [left_at_end(row, recorded.recording.at(recorded.position)) for row in rows]
         for typed, index in ((each, made) for each in FILTERS for made in (Outline(live), Outline(recorded))):
-            shown = left if index.book is recorded else rows
+            shown = left if index.requests is recorded else rows
             filter = parse(typed)
             index.refilter(filter, show_internal=own)
             while index.unfiltered:
@@ -144,7 +144,7 @@ def test_the_panes_and_the_bar_count_what_the_lines_of_the_journal_say(
         session = recorded_session(path, transport, revision, steps)
         told, scene = Records(path), RecordedScene(Recording.read(path))
         scene.seek(scene.events)
-        live = Book()
+        live = Requests()
         log, counters = Cancellations(live, origin=0.0, now=lambda: session.now), Counters(live)
         for event in session.told:
             live.apply(event)

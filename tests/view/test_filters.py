@@ -10,7 +10,7 @@ from mcp_tui.protocol.states import State
 from mcp_tui.view.badges import BADGES, SERVER_BADGES
 from mcp_tui.view.filters import parse
 from tests.cases import cases
-from tests.tui.making import book, called, cancelled, completed, late, started
+from tests.tui.making import called, cancelled, completed, late, requests, started
 
 EVERY_PHRASE = {
     each.replace(",", "").replace("_", " ")
@@ -26,7 +26,7 @@ EVERY_PHRASE = {
 
 
 def rows() -> Sequence[Request]:
-    return book(
+    return requests(
         started(1, name="Slow_SQL"),
         started(2, name="crawl"),
         completed(id=2),
@@ -124,7 +124,7 @@ def test_what_a_filter_finds(text: str, ids: list[int]):
     ],
 )
 def test_a_state_is_found_in_every_spelling_and_no_other_is(events: list[Any], phrases: str):
-    (made,) = [*book(*events).order]
+    (made,) = [*requests(*events).order]
     shown = phrases.split("|")
     for phrase in EVERY_PHRASE:
         finds = any(f" {phrase}" in f" {each}" for each in shown)
@@ -165,7 +165,7 @@ def test_a_bad_expression_says_why_and_shows_nothing():
 def test_no_expression_takes_longer_than_the_text(pattern: str):
     wanted = parse(f"/{pattern}/")
     assert not wanted.problem
-    row = book(started(1, name="a" * 20_000 + "!")).order[0]
+    row = requests(started(1, name="a" * 20_000 + "!")).order[0]
     assert not wanted.matches(row) or pattern in {"(a|a)*$", "(.*a){20}"}
 
 
@@ -175,7 +175,7 @@ def test_what_is_too_much_is_said():
 
 
 def test_a_second_leg_is_found_by_its_id():
-    made = book(
+    made = requests(
         started(1),
         ev.InputRequired(at=1.0, id=1, round=1, asks="x"),
         ev.Round(at=2.0, id=1, wire_id=7, number=2),
@@ -184,7 +184,7 @@ def test_a_second_leg_is_found_by_its_id():
 
 
 def test_a_request_of_the_servers_is_found_by_what_it_says():
-    made = book(ev.ServerRequestReceived(at=1.0, request_id="s-1", method="sampling/createMessage"))
+    made = requests(ev.ServerRequestReceived(at=1.0, request_id="s-1", method="sampling/createMessage"))
     (server_request,) = made.server_requests
     for text in ("state:asks", "state:open", "id:s-1", "method:sampling", "/create/", "sampling"):
         assert parse(text).matches(server_request), text

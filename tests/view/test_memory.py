@@ -10,11 +10,11 @@ import pytest
 
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Requests
 from mcp_tui.tui.sources.live import Counters
 from mcp_tui.view.cancellations import FITTED_CANCELLATIONS, Cancellations
 from mcp_tui.view.outline import Outline
-from mcp_tui.view.timeline import BookSpans
+from mcp_tui.view.timeline import RequestSpans
 from tests.tui.making import cancelled, completed, late, started
 
 MANY = 9 * FITTED_CANCELLATIONS
@@ -35,9 +35,9 @@ def size(*roots: object, but: object) -> int:
 
 @pytest.mark.slow
 def test_what_the_panes_know_takes_at_most_fifty_bytes_a_request():
-    book = Book(keep=100)
-    log, counters = Cancellations(book, origin=0.0, now=lambda: 0.0), Counters(book)
-    spans, table = BookSpans(book, Frames(), origin=0.0), Outline(book)
+    requests = Requests(keep=100)
+    log, counters = Cancellations(requests, origin=0.0, now=lambda: 0.0), Counters(requests)
+    spans, table = RequestSpans(requests, Frames(), origin=0.0), Outline(requests)
     sizes: list[int] = []
     for id in range(1, 2 * MANY + 1):
         at = float(id)
@@ -45,13 +45,13 @@ def test_what_the_panes_know_takes_at_most_fifty_bytes_a_request():
         given_up = cancelled(id=id, at=at + 1, settled="")
         how = ([completed(id=id, at=at + 1)], [*given_up, late(id=id, at=at + 2)], [*given_up, lost])[id % 3]
         for event in (*started(id, at=at), *how):
-            book.apply(event)
+            requests.apply(event)
             counters.note(event)
         if id % 100 == 0:
             counters.counts(at)
             spans.update()
             table.update()
         if id % MANY == 0:
-            sizes.append(size(log, counters, spans, table, but=book))
+            sizes.append(size(log, counters, spans, table, but=requests))
     assert len(log.numbers) == 4 * MANY // 3
     assert (sizes[1] - sizes[0]) / MANY < 50

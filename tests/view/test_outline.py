@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import TERMINAL, Book
+from mcp_tui.protocol.requests import TERMINAL, Requests
 from mcp_tui.protocol.transitions import IllegalTransition
 from mcp_tui.view.columns import Sort
 from mcp_tui.view.filters import parse
@@ -18,7 +18,7 @@ from mcp_tui.view.outline import Outline, Rows
 from mcp_tui.view.table_columns import SORTS
 from tests.journal.making import STEPS as RECORDED
 from tests.journal.making import recorded_session, write
-from tests.tui.making import book, called, cancelled, completed, started
+from tests.tui.making import called, cancelled, completed, requests, started
 
 SORTED = {sort.value: sort for sort in SORTS}
 NEWEST, ELAPSED, NAME, STATE = (SORTED[each] for each in ("newest", "elapsed", "name", "state"))
@@ -57,8 +57,8 @@ def asked(
     return ev.ServerRequestReceived(at=at, request_id=id, method=method, parent=parent)
 
 
-def family() -> Book:
-    return book(
+def family() -> Requests:
+    return requests(
         started(1),
         started(2, at=1.0),
         asked("s1", at=1.045, parent=2, method="sampling/createMessage"),
@@ -82,7 +82,9 @@ def test_what_belongs_to_a_row_is_counted_and_stands_under_it_when_it_is_opened(
 
 
 def test_requests_of_the_servers_without_a_row_stand_where_they_came_in():
-    made = book(started(1), asked("a", at=0.5), started(2, at=1.0), asked("b", at=1.5), asked("c", at=1.6))
+    made = requests(
+        started(1), asked("a", at=0.5), started(2, at=1.0), asked("b", at=1.5), asked("c", at=1.6)
+    )
     lines = outline(made)
     assert shown(lines) == ["<c", "<b", 2, "<a", 1]
     assert [lines.line(lines.item(line).key) for line in range(5)] == [0, 1, 2, 3, 4]
@@ -93,7 +95,7 @@ def test_requests_of_the_servers_without_a_row_stand_where_they_came_in():
 
 
 def test_orders():
-    made = book(
+    made = requests(
         started(1, name="b"),
         completed(id=1, at=3.0),
         started(2, name="a", at=1.0),
@@ -133,7 +135,7 @@ FILTERS = st.sampled_from(["", "state:flight", "state:completed", "state:open", 
 def test_every_line_has_one_key_and_every_row_that_passes_has_its_line(
     steps: list[tuple[str, int]], text: str, sort: Sort, show_internal: bool, every: int
 ):
-    made = Book()
+    made = Requests()
     lines = outline(made)
     wanted = parse(text)
     lines.refilter(wanted, show_internal=show_internal)
@@ -195,7 +197,7 @@ def ids(index: Outline) -> list[object]:
 
 
 def test_own_requests_are_hidden_when_they_are_over_and_not_before():
-    made = book(called(1, internal=True), ev.Sent(at=0.0, id=1), called(2))
+    made = requests(called(1, internal=True), ev.Sent(at=0.0, id=1), called(2))
     index = Outline(made)
     index.update()
     assert ids(index) == [2, 1]
@@ -209,7 +211,7 @@ def test_own_requests_are_hidden_when_they_are_over_and_not_before():
 
 def test_a_cancel_that_a_recording_leaves_open_passes_another_filter_at_its_end(tmp_path: Path):
     recording = Recording.read(write(tmp_path / "a.jsonl", *started(1), *cancelled(id=1), *started(2)))
-    moment = RecordedBook(recording)
+    moment = RecordedRequests(recording)
     moment.seek(len(recording.table) - 1)
     index = Outline(moment)
     index.refilter(parse("state:requested"), show_internal=False)
@@ -226,7 +228,7 @@ def test_a_recording_that_goes_back_leaves_the_lines_their_keys_until_they_are_l
     tmp_path: Path,
 ):
     recording = Recording.read(write(tmp_path / "a.jsonl", *started(1), asked("s-1", at=3.0)))
-    moment = RecordedBook(recording)
+    moment = RecordedRequests(recording)
     moment.seek(len(recording.table))
     index = outline(moment)
     keys = [*map(index.key, range(2))]
@@ -253,7 +255,7 @@ def test_a_step_in_a_recording_finds_what_a_new_look_finds(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "journal.jsonl")
         recorded_session(path, "stdio", "2025-11-25", steps)
-        moment = RecordedBook(Recording.read(path))
+        moment = RecordedRequests(Recording.read(path))
         index = Outline(moment)
         index.refilter(parse(text), show_internal=own)
         for position in random.Random(seed).choices(range(len(moment.recording.table) + 1), k=20):

@@ -7,7 +7,7 @@ from mcp_tui.tui.screens.parts.details import Belonging
 from mcp_tui.view import list_filters
 from mcp_tui.view.filters import MESSAGE_FIELDS, parse, request_fields
 from tests.cases import cases
-from tests.tui.making import book, cancelled, completed, late, started
+from tests.tui.making import cancelled, completed, late, requests, started
 
 EVENTS = [
     ev.Stderr(at=0.0, line="worker 3 slow"),
@@ -42,7 +42,7 @@ def test_the_log(text: str, found: list[int]):
 
 
 def test_the_log_knows_the_fields_of_the_requests_that_its_messages_name():
-    (row,) = book(*started(1, name="slow_sql"), *cancelled(id=1), late(id=1)).order
+    (row,) = requests(*started(1, name="slow_sql"), *cancelled(id=1), late(id=1)).order
     events = [
         ev.Violation(at=1.0, rule="output-schema", detail="sum", id=1),
         ev.Violation(at=1.0, rule="cancel-over", detail="2", id=2, by=ev.Origin.CLIENT),
@@ -114,13 +114,13 @@ def test_the_wire():
 
 
 def test_what_belongs_to_a_request_on_the_wire():
-    row = book(
+    row = requests(
         started(7),
         ev.Progress(at=1.0, id=7, progress=1, seq=40),
         ev.InputRequired(at=1.0, id=7, round=1),
         ev.Round(at=2.0, id=7, wire_id=9, number=2),
     ).order[0]
-    poll = book(started(8)).order[0]
+    poll = requests(started(8)).order[0]
     server_request = ServerRequest(request_id=7, method="roots/list", at=0.0, parent=7)
     answers = {60: b'{"id":7,"result":{}}', 61: b'{"id":8,"result":{}}'}
     mine = Belonging(row, lambda: ([poll], [server_request]), answers.get)
@@ -148,7 +148,7 @@ def test_what_belongs_to_a_request_on_the_wire():
 
 
 def test_the_cancellations():
-    rows = book(
+    rows = requests(
         [*started(1, name="slow_sql"), *cancelled(id=1, settled="")],
         [*started(2, name="crawl"), *cancelled(id=2, reason="too slow"), late(id=2)],
         [*started(3, name="hang"), *cancelled(id=3, cause=ev.Cause.TIMEOUT)],

@@ -24,7 +24,7 @@ def played(ledger: RecordedLedger, *steps: Step) -> RecordedLedger:
 
 def screen(ledger: RecordedLedger, now: float, *, wide: bool = True) -> str:
     """What the row of request 1 says."""
-    row = ledger.book.get(1)
+    row = ledger.requests.get(1)
     assert row is not None
     return f"{badge(row).word} · {cells(row, now, wide=wide)['Result']}".removesuffix(" · ")
 
@@ -90,7 +90,7 @@ def test_c85_a_task_that_is_left_is_said_to_go_on(known: bool) -> None:
     if known:
         played(ledger, at(1).result(1, handle(CORE_STDIO)))
     played(ledger, at(2).cancel(1, "enough", leave=True))
-    row = ledger.book.get(1)
+    row = ledger.requests.get(1)
     assert row is not None
     assert row.signal is Signal.NONE
     what = "it" if known else "one that came of this"

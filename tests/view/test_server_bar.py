@@ -6,7 +6,7 @@ import pytest
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Requests
 from mcp_tui.tui.sources.live import Counters
 from mcp_tui.view.server_bar import Counts, Link, OtherServers, ServerFacts, server_bar
 from mcp_tui.view.text import SafeText, width, words
@@ -72,7 +72,7 @@ def test_counts_are_the_same_event_by_event_and_over_all_rows():
         *[*started(13), *cancelled(id=13), ev.CancelWithdrawn(at=2.1, id=13)],
         *[*started(14), *cancelled(id=14, settled=""), late(Kind.PROGRESS, id=14), late(id=14, at=2.6)],
     ]
-    made = Book()
+    made = Requests()
     fed = Counters(made)
     for event in sorted(story, key=lambda event: event.at):
         made.apply(event)

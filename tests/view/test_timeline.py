@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.view.lines import Segments
 from mcp_tui.view.text import words
 from mcp_tui.view.timeline import (
-    BookSpans,
     RecordedSpans,
+    RequestSpans,
     Spans,
     TimeWindow,
     axis,
@@ -29,7 +29,7 @@ from mcp_tui.view.timeline import (
     sparkline,
 )
 from tests.journal.making import write
-from tests.tui.making import book, called, cancelled, completed, late, progress, row, started
+from tests.tui.making import called, cancelled, completed, late, progress, requests, row, started
 
 TEN = TimeWindow.ending(9.999, 10.0, 20)
 """Ten seconds from 0, two cells a second."""
@@ -95,7 +95,7 @@ def test_percentiles_are_times_that_were_seen_of_what_was_answered():
     told = [[*started(id, at=0.0), completed(id=id, at=float(id))] for id in range(1, 21)]
     other = [*started(30, at=0.0, name="crawl"), completed(id=30, at=0.25)]
     given_up = [*started(31, at=0.0), *cancelled(id=31, at=500.0)]
-    found = latencies(book(*told, other, given_up).order)
+    found = latencies(requests(*told, other, given_up).order)
     assert [(each.label, each.answers, each.p50, each.p95) for each in found] == [
         ("tools/call slow_sql", 20, 10.0, 19.0),
         ("tools/call crawl", 1, 0.25, 0.25),
@@ -110,15 +110,15 @@ def ids(found: Iterable[Request]) -> list[object]:
     return [row.id for row in found]
 
 
-def spans(of: Book, frames: Frames | None = None) -> BookSpans:
-    made = BookSpans(of, frames or Frames(), origin=0.0)
+def spans(of: Requests, frames: Frames | None = None) -> RequestSpans:
+    made = RequestSpans(of, frames or Frames(), origin=0.0)
     made.update()
     return made
 
 
 def test_only_what_was_under_way_is_found_the_newest_first():
     made = spans(
-        book(
+        requests(
             *(started(1, at=0.0), completed(id=1, at=2.0)),
             *(started(2, at=3.0), completed(id=2, at=9.0)),
             started(3, at=4.0),
@@ -132,13 +132,13 @@ def test_only_what_was_under_way_is_found_the_newest_first():
 
 
 def test_a_request_lasts_to_what_came_late():
-    told = book(started(1), cancelled(id=1, settled=""), late(id=1, after=5.0))
+    told = requests(started(1), cancelled(id=1, settled=""), late(id=1, after=5.0))
     assert ended(told.order[0]) == pytest.approx(7.0)
     assert ids(spans(told).during(6.0, 8.0)) == [1]
 
 
 def test_what_ends_or_is_answered_late_after_a_look_is_found_where_it_is_now():
-    told = book(started(1), started(2))
+    told = requests(started(1), started(2))
     made = spans(told)
     assert not made.update()
     assert ids(made.during(50.0, 60.0)) == [2, 1]
@@ -164,10 +164,10 @@ def test_a_recording_tells_the_same_at_its_end_and_less_before(tmp_path: Path):
         elif number % 20 < 19:
             told.append(completed(id=number, at=begin + chance.random() * 3))
     told.sort(key=lambda event: event.at)
-    moment = RecordedBook(Recording.read(write(tmp_path / "recorded.jsonl", *told)))
+    moment = RecordedRequests(Recording.read(write(tmp_path / "recorded.jsonl", *told)))
     recorded: Spans = RecordedSpans(moment, origin=0.0)
     moment.seek(len(told))
-    live = spans(book(told))
+    live = spans(requests(told))
     for begin in range(0, 60, 7):
         assert set(ids(live.during(begin, begin + 2))) <= set(ids(recorded.during(begin, begin + 2.001)))
         assert all(each.called_at <= begin + 2.001 for each in recorded.during(begin, begin + 2))

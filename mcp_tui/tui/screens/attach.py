@@ -60,7 +60,7 @@ class AttachScreen(ReplayScreen):
 
     def look(self, *, lists: bool = True) -> None:
         super().look(lists=lists)
-        if self.recorded.book.over and self.playback.read is None and not self._ended:
+        if self.recorded.requests.over and self.playback.read is None and not self._ended:
             self._ended = True
             self.show_message(
                 safe("The session of {} has ended. You can still read it.", self.whose), seconds=60

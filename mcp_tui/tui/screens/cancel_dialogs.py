@@ -274,10 +274,10 @@ class TimeoutScreen(Dialog[None]):
         return not self.app.guard.stood(self._opened)
 
     def tick(self) -> None:
-        book = self.client.book
-        if self._version != book.version:
-            self._version = book.version
-            self._rows = [row for row in book.unfinished.values() if row.overdue_until is not None]
+        requests = self.client.requests
+        if self._version != requests.version:
+            self._version = requests.version
+            self._rows = [row for row in requests.unfinished.values() if row.overdue_until is not None]
         if not self._rows:
             if self.on_top:
                 self.dismiss(None) if self._chosen else self.close_by_itself()

@@ -144,7 +144,7 @@ class Playback:
     def _show_cancel(self) -> None:
         """Moves to the cancellation that the screen was opened for, once."""
         wanted, self._cancel = self._cancel, None
-        table, place = self.replay.table, None if wanted is None else self.recorded.book.place(wanted)
+        table, place = self.replay.table, None if wanted is None else self.recorded.requests.place(wanted)
         number = next((each for each in table.cancels if table.rows[each] == place), None)
         if number is not None:
             # A table that is not laid out yet has no height, and scrolls nowhere.
@@ -152,13 +152,13 @@ class Playback:
 
     def _move_to_event(self, number: int) -> None:
         self.move_to(number + 1)
-        self._screen.filtering.go_to(self.recorded.book.row(self.replay.table.rows[number]).id)
+        self._screen.filtering.go_to(self.recorded.requests.row(self.replay.table.rows[number]).id)
 
     @property
     def live(self) -> bool:
         """Whether the newest moment of a session is shown that still runs: its clock runs, too."""
         recorded = self.recorded
-        return self.at_end and self.read is None and recorded.position > 0 and not recorded.book.over
+        return self.at_end and self.read is None and recorded.position > 0 and not recorded.requests.over
 
     def _follow_end(self) -> None:
         if self.at_end:
@@ -301,7 +301,7 @@ class Playback:
         self.move_to(self.replay.position_of(offset))
         number = self.replay.table.rows[self.recorded.position - 1] if self.recorded.position else NONE
         if number != NONE:
-            self._screen.table.select(self.recorded.book.row(number).id)
+            self._screen.table.select(self.recorded.requests.row(number).id)
         self._screen.look()
 
 

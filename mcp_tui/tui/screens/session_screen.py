@@ -59,7 +59,7 @@ class SessionScreen(LayoutScreen):
     def __init__(self, scene: Scene) -> None:
         super().__init__()
         self.scene = scene
-        self.table = RequestTable(scene.book, now=scene.now, id="requests")
+        self.table = RequestTable(scene.requests, now=scene.now, id="requests")
         self.table.messages = SearchedMessages(scene.payload)
         self.detail = Detail(id="detail")
         self.catalogue = LineList(

@@ -35,7 +35,7 @@ class Attached:
         self._session = session
         self._scene = scene
         self._show_message = show_message
-        self.book = scene.book
+        self.requests = scene.requests
 
     @property
     def client(self) -> Attached:
@@ -44,8 +44,8 @@ class Attached:
     @property
     def running(self) -> list[Request]:
         """The requests in flight, the oldest first."""
-        book = self.book
-        rows = (book.row(place) for place in range(len(book.order)) if not book.is_over(place))
+        requests = self.requests
+        rows = (requests.row(place) for place in range(len(requests.order)) if not requests.is_over(place))
         return [row for row in rows if row.open and not row.listening]
 
     def now(self) -> float:
@@ -66,7 +66,7 @@ class Attached:
 
     def cancel(self, id: RequestId, cause: Cause, reason: str) -> CancelOutcome:
         """Asks the session to cancel a request; what came of it is told when it answers."""
-        row = self.book.get(id)
+        row = self.requests.get(id)
         if row is None or not row.open:
             return CancelOutcome.ALREADY_DONE
         assert cause is Cause.USER  # a session has limits of its own
@@ -187,13 +187,13 @@ class ClientScene(RecordedScene):
             servers = safe("{:,} servers", len(names))
         first = self.replay.event(self.replay.table.connection[0]) if self.replay.table.connection else None
         revisions = {each.revision for each in every} - {""}
-        connected = isinstance(first, ev.Connected) and self.book.position > 0
+        connected = isinstance(first, ev.Connected) and self.requests.position > 0
         return ServerFacts(
-            link=Link.LOST if self.book.over else Link.CONNECTED if connected else Link.CONNECTING,
+            link=Link.LOST if self.requests.over else Link.CONNECTED if connected else Link.CONNECTING,
             name=safe("{} → {}", brief(self._recording.name, 60), servers),
             transport=words("stdio"),
             revision=brief(revisions.pop(), 20) if len(revisions) == 1 else words(""),
-            detail=words("the client has ended") if self.book.over else words(""),
+            detail=words("the client has ended") if self.requests.over else words(""),
             up=first.at if connected and first is not None else None,
         )
 

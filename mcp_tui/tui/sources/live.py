@@ -26,7 +26,7 @@ from mcp_tui.protocol.descriptions import describe
 from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.evidence import is_disconnected, is_still_progressing
 from mcp_tui.protocol.messages import Json
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.protocol.states import State
 from mcp_tui.transport.errors import TransportError, sentence, within
 from mcp_tui.tui.preferences import ASK_SECONDS
@@ -43,7 +43,7 @@ from mcp_tui.view.rows import first_steps, plural, request, waits_to_cancel
 from mcp_tui.view.server_bar import ALONE, LINK_GLYPHS, Counts, Link, OtherServers, ServerFacts, title
 from mcp_tui.view.shell_command import redactor
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
-from mcp_tui.view.timeline import BookSpans
+from mcp_tui.view.timeline import RequestSpans
 from mcp_tui.view.wire import log_lines, wire_lines
 
 
@@ -68,16 +68,16 @@ class Session:
     def __init__(self, client: Client, limits: Callable[[str], Limits] | None = None) -> None:
         self.client = client
         self.target = client.target
-        self.book = client.book
+        self.requests = client.requests
         self.problems = client.store.problems
         self.payload = client.store.payload
         self._limits_of: Callable[[str], Limits] | None = limits
         self.origin = origin = clock.origin()
-        self.cancellations = Cancellations(client.book, origin=origin, now=client.now)
+        self.cancellations = Cancellations(client.requests, origin=origin, now=client.now)
         self.log = log_lines(client.store.log, origin=origin)
         self.wire = wire_lines(client.store.frames, origin=origin)
         self.catalogue = Catalogue()
-        self.spans = BookSpans(client.book, client.store.frames, origin=origin)
+        self.spans = RequestSpans(client.requests, client.store.frames, origin=origin)
         self.limits = self.limits_of("")
         self._unsent: dict[ev.RequestId, dict[str, Json]] = {}
         self.link = Link.LOST
@@ -94,7 +94,7 @@ class Session:
         self.since: float | None = None
         self.stale: set[str] = set()
         self.renewing = self.broke = self._closing = False
-        self._counters = Counters(client.book)
+        self._counters = Counters(client.requests)
         self._counted: tuple[object, Counts] = None, Counts()
         self.lists = Lists(client)
         self._tasks = TaskStore(shown(client.target))
@@ -169,7 +169,7 @@ class Session:
     @property
     def running(self) -> list[Request]:
         """The requests in flight, internal ones too, the oldest first."""
-        unfinished = self.client.book.unfinished.values()
+        unfinished = self.client.requests.unfinished.values()
         return [row for row in unfinished if row.open and not row.listening]
 
     @property
@@ -177,7 +177,7 @@ class Session:
         """The requests whose cancel waits because the server does not read its stdin."""
         if not isinstance(self.client.target, StdioTarget):
             return []
-        return [row for row in self.client.book.unfinished.values() if waits_to_cancel(row)]
+        return [row for row in self.client.requests.unfinished.values() if waits_to_cancel(row)]
 
     @property
     def calls(self) -> list[Request]:
@@ -189,7 +189,7 @@ class Session:
     @property
     def overdue(self) -> list[Request]:
         """The requests that became overdue while another server was on the screen, and still are."""
-        rows = [self.book.get(id_) for id_ in self._overdue]
+        rows = [self.requests.get(id_) for id_ in self._overdue]
         return [row for row in rows if row is not None and row.overdue_until is not None]
 
     def mark_seen(self) -> None:
@@ -216,10 +216,10 @@ class Session:
     # -- facts for the bar -----------------------------------------------------------------------------------
 
     def _counts(self, now: float) -> Counts:
-        """Returns the counts, computed once for each version of the book."""
+        """Returns the counts, computed once for each version of the requests."""
         before, counts = self._counted
         # whether progress goes on also depends on the time
-        stamp = (self.client.book.version, int(now) if counts.progressing else 0)
+        stamp = (self.client.requests.version, int(now) if counts.progressing else 0)
         if stamp != before:
             counts = self._counters.counts(now)
             self._counted = stamp, counts
@@ -298,7 +298,7 @@ class Session:
             tuple(self.questions),
         )
         sign_in = 0 if self.sign_in is None else self.sign_in.version
-        return client.book.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
+        return client.requests.version, client.store.version, len(client.steps), self.slow, sign_in, *versions
 
     def empty_text(self) -> SafeText:
         """Returns the text of the empty table of requests."""
@@ -338,7 +338,7 @@ class Session:
 
     def has_calls(self) -> bool:
         """Returns whether a person has called anything."""
-        return any(not row.internal for row in self.client.book.order)
+        return any(not row.internal for row in self.client.requests.order)
 
     def frame(self, seq: int) -> FrameHead | None:
         """Returns the head of a frame; ``None`` if it is not kept."""
@@ -386,7 +386,7 @@ class Session:
 
     def left_behind(self) -> dict[str, str]:
         """Returns the names, by id, of tasks of earlier sessions that may still run and that no row here follows."""
-        here = {row.task_id for row in self.client.book.order if row.task_id}
+        here = {row.task_id for row in self.client.requests.order if row.task_id}
         return {task_id: name for task_id, name in self._tasks.read().items() if task_id not in here}
 
     async def stop(self) -> None:
@@ -430,7 +430,7 @@ class Session:
         name = params.get("name") if params is not None and method == "tools/call" else ""
         id_ = self.client.call(method, params, limits=self.limits_of(str(name or "")))
         written = (
-            each for each in [*self._unsent] if (row := self.client.book.get(each)) and row.request_seq
+            each for each in [*self._unsent] if (row := self.client.requests.get(each)) and row.request_seq
         )
         for each in written:
             del self._unsent[each]
@@ -548,23 +548,23 @@ def _name(server: Session) -> SafeText:
 
 
 class Counters:
-    """The counts over the rows of a book, adjusted with each event that the book takes in."""
+    """The counts over the rows of a session, adjusted with each event that changes one."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
         # Places take 31 bytes a request; sets of keys, and the rows themselves, took up to 1,190.
         self._lost = array("I")  # places of rows, sorted
         self._progressing: dict[int, Request] = {}
-        for place, row in enumerate(book.order):
+        for place, row in enumerate(requests.order):
             self._take(place, row)
 
     def note(self, event: ev.Event) -> None:
         """Takes in an event."""
         # By events: counting all rows at each change cost twice as much with 100,000 finished requests as with 400.
         if type(event) in _COUNTED_CANCELS and isinstance(event, ev.RequestEvent):
-            place = self._book.place(event.id)
+            place = self._requests.place(event.id)
             if place is not None:
-                self._take(place, self._book.order[place])
+                self._take(place, self._requests.order[place])
 
     def _take(self, place: int, row: Request) -> None:
         own = row.cancel_is_internal
@@ -581,7 +581,7 @@ class Counters:
             place: row for place, row in self._progressing.items() if is_still_progressing(row, now)
         }
         progressing, lost = len(self._progressing), len(self._lost)
-        return Counts(*self._book.counts(), progressing=progressing, lost=lost)
+        return Counts(*self._requests.counts(), progressing=progressing, lost=lost)
 
 
 _COUNTED_CANCELS: Final = frozenset({ev.CancelRequested, ev.CancelWithdrawn, ev.Late, ev.Lost, ev.Unwatched})

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mcp_tui.client.catalogue import LISTS
 from mcp_tui.client.settings import Target
-from mcp_tui.journal.recorded_book import RecordedBook
+from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.journal.redaction import Redactor
@@ -44,17 +44,17 @@ _KIND_OF_LIST = {method: kind for kind, (method, _, _) in LISTS.items()}
 
 
 class RecordedScene:
-    """The scene of a recording at the position of :attr:`book` and the time :attr:`clock`."""
+    """The scene of a recording at the position of :attr:`requests` and the time :attr:`clock`."""
 
     def __init__(self, replay: Recording) -> None:
         self.replay = replay
-        self.book = RecordedBook(replay)
+        self.requests = RecordedRequests(replay)
         self.clock = replay.header.mono
         self.problems: list[str] = []
         self.catalogue = Catalogue()
         self.origin = origin = replay.header.wall - replay.header.mono
         self.cancellations = Cancellations(
-            self.book, origin=origin, now=self.now, fitted=_FITTED_LINES, broken=self.book
+            self.requests, origin=origin, now=self.now, fitted=_FITTED_LINES, broken=self.requests
         )
         self.log = Lines(self._logged, self._log_event, self._log_line, lambda: len(self.problems))
         self.wire = Lines(
@@ -62,18 +62,18 @@ class RecordedScene:
             replay.head,
             lambda number, width: wire_line(replay.head(number), width, origin=origin),
         )
-        self.spans = RecordedSpans(self.book, origin=origin)
+        self.spans = RecordedSpans(self.requests, origin=origin)
         self.payload = replay.payload
         self._listed = 0
         self._connection = self._read_connection()
 
     def seek(self, position: int, clock: float | None = None) -> None:
         """Moves to a position, and the clock to ``clock``, or to the time of the last event before it."""
-        moved = self.book.seek(position)
+        moved = self.requests.seek(position)
         if clock is not None:
             self.clock = clock
         elif moved:
-            self.clock = self.replay.at(self.book.position)
+            self.clock = self.replay.at(self.requests.position)
         if moved:
             self._connection = self._read_connection()
             self._list()
@@ -81,7 +81,7 @@ class RecordedScene:
     @property
     def position(self) -> int:
         """The number of events that have happened."""
-        return self.book.position
+        return self.requests.position
 
     @property
     def events(self) -> int:
@@ -95,7 +95,7 @@ class RecordedScene:
 
     def stamp(self) -> object:
         return (
-            self.book.version,
+            self.requests.version,
             self.events,
             self.replay.frame_count,
             len(self.problems),
@@ -116,13 +116,13 @@ class RecordedScene:
 
     def _counts(self) -> Counts:
         table, until = self.replay.table, self.position
-        places = [*self.book.cancelled[-COUNTED_ENDS:]]
+        places = [*self.requests.cancelled[-COUNTED_ENDS:]]
         while len(places) < 2 * COUNTED_ENDS and (until := table.kinds.rfind(_LOST_KIND, 0, until)) >= 0:
             places.append(table.rows[until])
-        rows = [row for row in map(self.book.row, {*places} - {NONE}) if not row.internal]
+        rows = [row for row in map(self.requests.row, {*places} - {NONE}) if not row.internal]
         progressing = sum(badge(row, self.clock) is GOING_ON for row in rows)
         lost = sum(row.state is State.LOST or is_disconnected(row) for row in rows)
-        return Counts(*self.book.counts(), progressing=progressing, lost=lost)
+        return Counts(*self.requests.counts(), progressing=progressing, lost=lost)
 
     def server(self) -> str:
         """Returns the server's command line or URL, and its own name."""
@@ -132,7 +132,7 @@ class RecordedScene:
         """Returns the state of the connection; ``up`` is the time at which it was made."""
         numbers = self.replay.table.connection
         facts = ServerFacts(link=Link.CONNECTING, name=brief(self.replay.header.target, 80))
-        for number in reversed(numbers[: bisect_left(numbers, self.book.position)]):
+        for number in reversed(numbers[: bisect_left(numbers, self.requests.position)]):
             event = self.replay.event(number)
             if isinstance(event, ev.Disconnected) and facts.link is Link.CONNECTING:
                 facts = replace(facts, link=Link.LOST, detail=brief(event.detail, 400))
@@ -156,7 +156,7 @@ class RecordedScene:
             return words("This recording has no events.")
         if self.position < self.events:
             return hint("No requests yet. Press {replay.next} for the next event, {replay.play} to play.")
-        if self.book.order:
+        if self.requests.order:
             return hint("This recording has only internal requests. Press {view.internal} to show them.")
         return words("This recording has no requests.")
 
@@ -171,8 +171,8 @@ class RecordedScene:
         return [Section(words("Recording"), fact_lines(rows, 8))]
 
     def has_calls(self) -> bool:
-        called = len(self.book.order)
-        return called > bisect_left(self.book.internal, called)
+        called = len(self.requests.order)
+        return called > bisect_left(self.requests.internal, called)
 
     def frame(self, seq: int) -> FrameHead | None:
         number = self.replay.find(seq)
@@ -202,17 +202,17 @@ class RecordedScene:
 
     def _list(self) -> None:
         """Fills the catalogue from the lists that the server has sent by now."""
-        called = len(self.book.order)
-        asked_for = self.book.internal[: bisect_left(self.book.internal, called)]
+        called = len(self.requests.order)
+        asked_for = self.requests.internal[: bisect_left(self.requests.internal, called)]
         if self.replay.header.purpose == "tap":  # its client asks for itself, and most often at once
             asked_for = range(min(called, _SEARCHED_REQUESTS))
-        done = [number for number in asked_for if self.book.is_over(number)]
+        done = [number for number in asked_for if self.requests.is_over(number)]
         if len(done) == self._listed:
             return
         self._listed = len(done)
         found: dict[tuple[str, str], list[dict[str, Json]]] = {}
         for number in done[-_SEARCHED_REQUESTS:]:
-            row = self.book.row(number)
+            row = self.requests.row(number)
             kind = _KIND_OF_LIST.get(row.method)
             if kind is None or row.state is not State.COMPLETED:
                 continue

@@ -139,7 +139,7 @@ def _said_by(item: Item, now: float) -> tuple[object, ...]:
 
 
 class RequestTable(ListCanvas):
-    """The requests of one book; call :meth:`refresh_rows` from the screen's timer.
+    """The requests of one session; call :meth:`refresh_rows` from the screen's timer.
 
     ``timers`` is ``live``, ``slow`` (once a second), or ``off`` (drawn only after a change). Children of a row are below it
     while it is expanded. In an order other than *newest*, rows keep their place until a key sorts them again, or while the
@@ -160,9 +160,9 @@ class RequestTable(ListCanvas):
     cursor_in_sight = True
     header = 1
 
-    def __init__(self, book: Rows, *, now: Callable[[], float], id: str | None = None) -> None:
-        self.book = book
-        self.outline = Outline(book)
+    def __init__(self, requests: Rows, *, now: Callable[[], float], id: str | None = None) -> None:
+        self.requests = requests
+        self.outline = Outline(requests)
         super().__init__(self.outline, id=id)
         self.now = now
         self.timers = "live"
@@ -170,7 +170,7 @@ class RequestTable(ListCanvas):
         self.messages = SearchedMessages(lambda _: None)
         self.marks: dict[TypedId, None] = {}
         self.empty = hint("No requests yet. Press {request.new} to call a tool.")
-        self._painter = RowPainter(self, book.logged_at)
+        self._painter = RowPainter(self, requests.logged_at)
         self._sorted_at = self._warm_at = self._drawn_at = 0.0
 
     # -- what is shown ---------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ class RequestTable(ListCanvas):
 
     def resort(self, sort: Sort | None = None) -> bool:
         """Sorts the rows by an order, or again by the current one; returns false if there are too many."""
-        wanted = (sort or self.outline.sort) if self.outline.shown <= self.book.sortable else NEWEST
+        wanted = (sort or self.outline.sort) if self.outline.shown <= self.requests.sortable else NEWEST
         anchor = self.anchored()
         self.outline.update()
         self._put_in_order(wanted)
@@ -361,7 +361,7 @@ class RequestTable(ListCanvas):
         """Returns whether to sort automatically: nobody aims at a row while the cursor is at the top."""
         if self.outline.sort is NEWEST or self.scroll_offset.y or self.now() - self._sorted_at < RESORTED:
             return False
-        return self.cursor_line in {None, 0} and self.outline.shown <= self.book.sortable
+        return self.cursor_line in {None, 0} and self.outline.shown <= self.requests.sortable
 
     def action_newest(self) -> None:
         """Goes to the newest row and follows; sorts again if there is another order."""

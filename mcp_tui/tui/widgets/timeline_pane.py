@@ -232,7 +232,7 @@ class Timeline(ListCanvas):
 
     def _row(self) -> Request | None:
         """Returns the request under the cursor, on the screen or elsewhere."""
-        return None if self._cursor is None else self._outline.book.get(self._cursor[1])
+        return None if self._cursor is None else self._outline.requests.get(self._cursor[1])
 
     def about(self, line: int) -> RequestId:
         return self._found[line].id

@@ -278,8 +278,8 @@ async def test_urls_that_an_error_names_are_asked_for_and_the_call_is_sent_again
         await driven.until(lambda: "https://example.com/2" in driven.text())
         assert methods(tmp_path / "heard").count("tools/call") == 1
         await driven.press("ctrl+s")
-        await driven.until(lambda: driven.session.book.order[-1].state is State.COMPLETED)
-        last = driven.session.book.order[-1]
+        await driven.until(lambda: driven.session.requests.order[-1].state is State.COMPLETED)
+        last = driven.session.requests.order[-1]
         assert last.id != first
         sent = [
             each["params"]["arguments"]

@@ -29,8 +29,8 @@ async def opened(driven: Driven, kind: str, name: str) -> None:
 
 
 async def sent(driven: Driven, method: str) -> tuple[Request, object]:
-    await driven.until(lambda: any(row.method == method for row in driven.session.client.book.order))
-    row = [row for row in driven.session.client.book.order if row.method == method][-1]
+    await driven.until(lambda: any(row.method == method for row in driven.session.client.requests.order))
+    row = [row for row in driven.session.client.requests.order if row.method == method][-1]
     await driven.until(lambda: not row.open)
     params = driven.bench.payloads.params(row)
     assert params is not None
@@ -52,7 +52,9 @@ async def test_a_prompt_is_filled_in_with_what_the_server_completes() -> None:
         assert params == {"name": "visit", "arguments": {"city": "Parma"}}
         assert driven.bench.table.selected is row
         assert all(
-            each.internal for each in driven.session.client.book.order if each.method == "completion/complete"
+            each.internal
+            for each in driven.session.client.requests.order
+            if each.method == "completion/complete"
         )
 
 
@@ -94,7 +96,7 @@ async def test_what_was_called_before_is_recalled() -> None:
         assert "^r Earlier" in driven.text()
         await driven.press("ctrl+r", "ctrl+r", "ctrl+s")
         await driven.until(lambda: driven.top is driven.bench)
-        row = driven.session.client.book.order[-1]
+        row = driven.session.client.requests.order[-1]
         await driven.until(lambda: not row.open)
         assert row.method == "tools/call"
         assert driven.bench.payloads.params(row) == {"name": "echo", "arguments": {"text": "one"}}

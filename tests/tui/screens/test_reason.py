@@ -10,24 +10,24 @@ from mcp_tui.client.client import DEFAULT_REASON
 from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
-from mcp_tui.protocol.requests import Book, Request
+from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.protocol.revisions import REVISIONS, Cancellation, cancellation
 from mcp_tui.tui.screens.cancel_dialogs import TYPED_CHARACTERS, ReasonScreen
 from tests.tui.hostile import PACKED, assert_harmless
-from tests.tui.making import book, cancelled, completed, started
+from tests.tui.making import cancelled, completed, requests, started
 from tests.tui.screens.host import UNANSWERED, Host, look, showing
 from tests.tui.widgets.host import Clock
 
 NOTIFIED = cancellation(REVISIONS["2025-11-25"], "stdio", "tools/call")
 
 
-def only(told: Book) -> Request:
+def only(told: Requests) -> Request:
     (row,) = told.order
     return row
 
 
 def prompt(
-    told: Book,
+    told: Requests,
     clock: Clock,
     *,
     way: Cancellation = NOTIFIED,
@@ -39,7 +39,7 @@ def prompt(
 @pytest.mark.parametrize(("timers", "after"), [("live", "1.9s"), ("slow", "1.0s"), ("off", "1.0s")])
 async def test_its_clock_keeps_to_the_setting(timers: Timers, after: str):
     clock = Clock(1.0)
-    told = book(started())
+    told = requests(started())
     screen = prompt(told, clock)
     host = Host(screen, timers=timers)
     async with host.run_test() as pilot:
@@ -60,14 +60,14 @@ async def test_enter_and_ctrl_c_cancel():
     async with showing() as (host, pilot):
         for keys, answer in (("wrong", "wrong"), ("", DEFAULT_REASON), ("   ", DEFAULT_REASON)):
             for last in ("enter", "ctrl+c"):
-                await host.open(prompt(book(started()), Clock()))
+                await host.open(prompt(requests(started()), Clock()))
                 await pilot.press(*("space" if key == " " else key for key in keys), last)
                 await pilot.pause()
                 assert host.answer == answer
 
 
 async def test_recent_reasons_and_the_way_back_to_what_was_typed():
-    async with showing(prompt(book(started()), Clock(), recent=["newer", "older", "newer", " "])) as (
+    async with showing(prompt(requests(started()), Clock(), recent=["newer", "older", "newer", " "])) as (
         host,
         pilot,
     ):
@@ -81,7 +81,7 @@ async def test_recent_reasons_and_the_way_back_to_what_was_typed():
 
 
 async def test_a_reason_is_one_line_of_visible_text_within_its_length():
-    async with showing(prompt(book(started()), Clock())) as (host, pilot):
+    async with showing(prompt(requests(started()), Clock())) as (host, pilot):
         host.screen.post_message(Paste("a\tb\x1b[2J\u202ec\x07\nsecond line"))
         await pilot.pause()
         await pilot.pause()
@@ -117,7 +117,7 @@ SETTLED: list[tuple[list[ev.Event], str]] = [
 async def test_what_settles_meanwhile_is_said_and_enter_only_closes():
     async with showing() as (host, pilot):
         for events, said in SETTLED:
-            told = book(started())
+            told = requests(started())
             screen = prompt(told, Clock(3.0))
             await host.open(screen)
             await pilot.press("x")
@@ -133,7 +133,7 @@ async def test_what_settles_meanwhile_is_said_and_enter_only_closes():
 
 
 async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
-    told = book(started())
+    told = requests(started())
     screen = prompt(told, Clock(3.0))
     async with showing(screen) as (host, pilot):
         await pilot.press("x")
@@ -148,7 +148,7 @@ async def test_enter_in_the_moment_of_the_answer_sends_nothing_and_says_why():
 
 
 async def test_a_withdrawn_cancel_brings_the_field_back_with_what_was_typed():
-    told = book(started())
+    told = requests(started())
     screen = prompt(told, Clock(3.0))
     async with showing(screen) as (host, pilot):
         await pilot.press("o", "k")
@@ -164,7 +164,7 @@ async def test_a_withdrawn_cancel_brings_the_field_back_with_what_was_typed():
 async def test_hostile_names_and_errors_are_shown_and_not_obeyed():
     async with showing() as (host, pilot):
         for text in PACKED:
-            told = book(started(name=text))
+            told = requests(started(name=text))
             screen = prompt(told, Clock(8.71), way=replace(NOTIFIED, why=text))
             await host.open(screen)
             await pilot.pause()

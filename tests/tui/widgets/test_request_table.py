@@ -8,12 +8,12 @@ from textual.events import MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Requests
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.badges import Badge
 from mcp_tui.view.table_columns import SORTS, TableLine
 from tests.tui.hostile import PAYLOADS, assert_harmless
-from tests.tui.making import book, called, cancelled, completed, late, progress, started
+from tests.tui.making import called, cancelled, completed, late, progress, requests, started
 from tests.tui.painted import widget_text
 from tests.tui.widgets.host import Clock, Host, inside
 from tests.view.test_outline import family
@@ -21,13 +21,13 @@ from tests.view.test_outline import family
 NAME, STATE = (next(sort for sort in SORTS if sort.value == each) for each in ("name", "state"))
 
 
-def table(made: Book | None = None, now: float = 1.0) -> tuple[RequestTable, Clock]:
+def table(made: Requests | None = None, now: float = 1.0) -> tuple[RequestTable, Clock]:
     clock = Clock(now)
-    return RequestTable(made or Book(), now=clock), clock
+    return RequestTable(made or Requests(), now=clock), clock
 
 
-def many(count: int) -> Book:
-    return book(*(started(number) for number in range(1, count + 1)))
+def many(count: int) -> Requests:
+    return requests(*(started(number) for number in range(1, count + 1)))
 
 
 def show_message(shown: RequestTable, *events: ev.Event | Sequence[ev.Event]) -> None:
@@ -39,8 +39,8 @@ def show_message(shown: RequestTable, *events: ev.Event | Sequence[ev.Event]) ->
 
 
 def apply(shown: RequestTable, event: ev.Event) -> None:
-    assert isinstance(shown.book, Book)
-    shown.book.apply(event)
+    assert isinstance(shown.requests, Requests)
+    shown.requests.apply(event)
 
 
 def ids(shown: RequestTable) -> list[str]:
@@ -75,7 +75,7 @@ async def test_whatever_is_in_a_row_its_columns_line_up():
             for name in ("add", LONG, "検索する" * 6, "🦀" * 20):
                 for reason in ("", WHY, "理由" * 40):
                     story = [*started(1, name=name), *cancelled(id=1, reason=reason, settled="")]
-                    shown, _ = table(book(story, *STORY))
+                    shown, _ = table(requests(story, *STORY))
                     await host.put(shown)
                     await pilot.pause()
                     lines = inside(shown)
@@ -87,7 +87,7 @@ async def test_whatever_is_in_a_row_its_columns_line_up():
 
 
 async def test_the_timeout_leaves_a_name_that_is_cut_its_room_once_nothing_runs() -> None:
-    shown, _ = table(book(started(1, name=f"{LONG}_again"), completed(id=1), started(2)))
+    shown, _ = table(requests(started(1, name=f"{LONG}_again"), completed(id=1), started(2)))
     async with Host(shown).run_test(size=(80, 10)) as pilot:
         await pilot.pause()
         assert "Timeout" in inside(shown)[0]
@@ -104,7 +104,7 @@ async def test_a_lost_row_repeats_nothing_that_the_bar_says_until_that_changes()
     lost = [
         (*started(id_), ev.Lost(at=1.0, id=id_, detail=said)) for id_, said in ((1, why), (2, "HTTP 502"))
     ]
-    shown, _ = table(book(*lost))
+    shown, _ = table(requests(*lost))
     async with Host(shown).run_test(size=(120, 10)) as pilot:
         await pilot.pause()
         for told, seen in (
@@ -118,7 +118,7 @@ async def test_a_lost_row_repeats_nothing_that_the_bar_says_until_that_changes()
 
 
 async def test_only_what_moved_is_drawn_again(monkeypatch: pytest.MonkeyPatch):
-    shown, clock = table(book(started(1), started(2), completed(id=2)))
+    shown, clock = table(requests(started(1), started(2), completed(id=2)))
     drawn: list[tuple[Region, ...]] = []
     async with Host(shown).run_test(size=(80, 10)) as pilot:
         await pilot.pause()
@@ -172,7 +172,7 @@ async def test_the_wheel_scrolls_and_leaves_the_cursor():
         await pilot.pause()
         assert ids(shown)[0] != "›30"
         assert not shown.follow
-        assert shown.selected is shown.book.get(30)
+        assert shown.selected is shown.requests.get(30)
         assert shown.line_on_screen is None
         for _ in range(5):
             shown.post_message(MouseScrollUp(shown, 10, 3, 0, -1, 0, False, False, False))
@@ -186,25 +186,25 @@ async def test_the_wheel_scrolls_and_leaves_the_cursor():
 
 
 async def test_a_filter_hides_and_the_cursor_waits():
-    shown, _ = table(book(started(1), started(2), [*started(3), completed(id=3)]))
+    shown, _ = table(requests(started(1), started(2), [*started(3), completed(id=3)]))
     async with Host(shown).run_test(size=(80, 12)) as pilot:
         shown.focus()
-        assert shown.selected is shown.book.get(3)
+        assert shown.selected is shown.requests.get(3)
         shown.refilter("state:flight")
         assert ids(shown) == ["2", "1"]
         assert shown.selected is None
         assert "filter state:flight · 2 of 3" in widget_text(shown)
         await pilot.press("enter", "down")
-        assert shown.selected is shown.book.get(2)
+        assert shown.selected is shown.requests.get(2)
         shown.refilter("")
         assert ids(shown) == ["3", "›2", "1"]
 
 
 async def test_a_row_that_leaves_the_filter_leaves_no_other_under_the_cursor():
-    shown, _ = table(book(started(1), started(2)))
+    shown, _ = table(requests(started(1), started(2)))
     async with Host(shown).run_test(size=(80, 12)):
         shown.refilter("state:flight")
-        assert shown.selected is shown.book.get(2)
+        assert shown.selected is shown.requests.get(2)
         show_message(shown, completed(id=2))
         assert ids(shown) == ["1"]
         assert shown.selected is None
@@ -240,7 +240,7 @@ async def test_hostile_text_is_harmless():
     host = Host(table()[0])
     async with host.run_test(size=(120, 14)) as pilot:
         for text in PAYLOADS.values():
-            told = book(
+            told = requests(
                 [called(1, method=text, name=text)],
                 [*started(2, name=text), progress(3, message=text, id=2)],
                 [*started(3), *cancelled(id=3, reason=text, settled=text)],

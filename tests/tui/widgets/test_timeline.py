@@ -2,38 +2,38 @@ from __future__ import annotations
 
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.requests import Book
+from mcp_tui.protocol.requests import Requests
 from mcp_tui.tui.widgets.timeline_pane import Timeline
 from mcp_tui.view.filters import parse
 from mcp_tui.view.outline import Outline
-from mcp_tui.view.timeline import BookSpans
-from tests.tui.making import book, completed, started
+from mcp_tui.view.timeline import RequestSpans
+from tests.tui.making import completed, requests, started
 from tests.tui.painted import widget_text
 from tests.tui.widgets.host import Clock, Host, inside
 
 
-def made(of: Book, clock: Clock, wanted: str = "") -> Timeline:
+def made(of: Requests, clock: Clock, wanted: str = "") -> Timeline:
     outline = Outline(of)
     outline.refilter(parse(wanted), show_internal=False)
-    return Timeline(BookSpans(of, Frames(), origin=0.0), outline, now=clock)
+    return Timeline(RequestSpans(of, Frames(), origin=0.0), outline, now=clock)
 
 
 def ids(shown: Timeline) -> list[object]:
     return [row.id for row in shown.rows]
 
 
-def calls(count: int, *, every: float = 1.0) -> Book:
+def calls(count: int, *, every: float = 1.0) -> Requests:
     """Calls that come ``every`` seconds and take half a second each."""
     told: list[list[ev.Event]] = []
     for number in range(1, count + 1):
         at = number * every
         told.append([*started(number, at=at), completed(id=number, at=at + 0.5)])
-    return book(*told)
+    return requests(*told)
 
 
 async def test_open_bars_grow_with_the_clock_and_what_is_over_stays():
     clock = Clock(5.0)
-    shown = made(book(started(1, at=1.0), [*started(2, at=2.0), completed(id=2, at=3.0)]), clock)
+    shown = made(requests(started(1, at=1.0), [*started(2, at=2.0), completed(id=2, at=3.0)]), clock)
     async with Host(shown).run_test(size=(80, 12)):
         shown.refresh_spans()
         before = inside(shown)
@@ -48,7 +48,7 @@ async def test_open_bars_grow_with_the_clock_and_what_is_over_stays():
 
 async def test_with_timers_off_the_time_alone_moves_nothing():
     clock = Clock(5.0)
-    shown = made(book(started(1, at=1.0)), clock)
+    shown = made(requests(started(1, at=1.0)), clock)
     shown.timers = "off"
     async with Host(shown).run_test(size=(80, 12)):
         shown.refresh_spans()

@@ -206,8 +206,8 @@ class Calling:
 
     def sum_up(self) -> None:
         """Sums up what was repeated several times, once all of it is over."""
-        book = self._session.client.book
-        rows = [row for id_ in self._counted if (row := book.get(id_)) is not None]
+        requests = self._session.client.requests
+        rows = [row for id_ in self._counted if (row := requests.get(id_)) is not None]
         if rows and self._screen.on_top and not any(row.open for row in rows):
             self._counted = frozenset()
             said = repetitions(rows)

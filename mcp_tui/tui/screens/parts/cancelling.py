@@ -111,7 +111,7 @@ class Cancelling:
         """Returns the request that the person's keys are aimed at; ``None`` if that is something else, or gone."""
         match self._screen.app.guard.aimed:
             case (type(), int() | str() as id_) as key:
-                row = self._session.client.book.get(id_)
+                row = self._session.client.requests.get(id_)
                 return row if row is not None and row_key(row) == key else None
             case _:
                 return None
@@ -120,7 +120,7 @@ class Cancelling:
         """Cancels one request by its id; says so if that came to nothing."""
         client = self._session.client
         outcome = client.cancel(id, Cause.USER, reason)
-        row = client.book.get(id)
+        row = client.requests.get(id)
         if outcome is CancelOutcome.ALREADY_DONE and row is not None:
             self._screen.show_message(safe("Request {} already {} – nothing was sent", id, badge(row).word))
         elif outcome is CancelOutcome.REFUSED:

@@ -180,7 +180,7 @@ class Copying:
 
     def _one_before(self, row: Request) -> Iterable[Request]:
         """Yields the last request before ``row`` of its method and name, if it is among the newest."""
-        newest = islice(reversed(self._scene.book.order), COMPARED)
+        newest = islice(reversed(self._scene.requests.order), COMPARED)
         earlier = (each for each in newest if each.called_at < row.called_at)
         return islice((each for each in earlier if (each.method, each.name) == (row.method, row.name)), 1)
 

@@ -242,10 +242,10 @@ class Messages:
 
     def _row(self, id_: RequestId) -> Request | None:
         """Returns the request that was sent with an id, in its first or a later round."""
-        row = self._scene.book.get(id_)
+        row = self._scene.requests.get(id_)
         if row is not None or type(id_) is not int:
             return row
-        newest = islice(reversed(self._scene.book.order), SEARCHED_ROUNDS)
+        newest = islice(reversed(self._scene.requests.order), SEARCHED_ROUNDS)
         return next((each for each in newest if id_ in each.round_ids), None)
 
     # -- the schema --------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Messages:
         if head.direction == "in":
             row = self.row_of(head)
             return "" if row is None else row.method
-        asked = self._scene.book.server_requests
+        asked = self._scene.requests.server_requests
         until = bisect_left(asked, head.seq, key=lambda each: each.seq)
         before = (asked[number] for number in range(until - 1, max(-1, until - 1 - SEARCHED_ROUNDS), -1))
         id_ = type(head.id), head.id
@@ -345,7 +345,7 @@ class Details:
                 command=command,
                 advice=advice,
                 server_requests=asked_of_us,
-                logged=logged(row, self._scene.book.logged_at, now),
+                logged=logged(row, self._scene.requests.logged_at, now),
             )
             title = safe("{} {}", brief(str(row.id), 40), brief(row.name) or request(row))
             return title, shown, (type(row.id), row.id)
@@ -376,7 +376,7 @@ class Details:
         if entry.kind != "resources":
             return []
         uri = entry.raw.get("uri")
-        for row in islice(reversed(self._scene.book.order), 500):
+        for row in islice(reversed(self._scene.requests.order), 500):
             if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
                 return self._once(("held", row.response_seq), partial(self._content, row))
         return []

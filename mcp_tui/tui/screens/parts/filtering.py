@@ -166,11 +166,11 @@ class FilterLine(Horizontal):
 
     def _log(self, text: str) -> Terms[Event]:
         """Parses a filter of the log, with the fields of the requests that its messages name."""
-        table, book = self._table, self._scene.book
+        table, requests = self._table, self._scene.requests
 
         def request(event: Event) -> Request | None:
             id = about(event)
-            return None if id is None else book.get(id)
+            return None if id is None else requests.get(id)
 
         fields = request_fields(server=table.server, now=self._scene.now, payload=table.messages)
         return list_filters.log(text, request, fields, server=table.server)

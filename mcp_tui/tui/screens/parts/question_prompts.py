@@ -53,7 +53,7 @@ class QuestionPrompts:
     def _expected(self, question: Question) -> bool:
         """Whether it is about a request that the person made, and that is open or may be sent again afterwards."""
         parent = question.inquiry.parent
-        row = None if parent is None else self._session.client.book.get(parent)
+        row = None if parent is None else self._session.client.requests.get(parent)
         return row is not None and (row.open or row.code == URL_REQUIRED) and not row.internal
 
     async def put(self, question: Question) -> None:
@@ -66,7 +66,7 @@ class QuestionPrompts:
             question.shown = False  # another screen opened first: the question is announced there
             return
         parent = question.inquiry.parent
-        row = None if parent is None else session.client.book.get(parent)
+        row = None if parent is None else session.client.requests.get(parent)
         if row is not None:
             question.about = safe("{} {}", row.id, request(row))
 

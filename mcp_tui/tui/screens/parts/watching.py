@@ -189,7 +189,7 @@ class Watching:
         return self._row(self._newest) if row.id in self._earlier else None
 
     def _row(self, id_: RequestId | None) -> Request | None:
-        return None if id_ is None else self._session.client.book.get(id_)
+        return None if id_ is None else self._session.client.requests.get(id_)
 
     def look(self) -> None:
         """Compares the answer of the repeated request with the one before, once it is over."""

@@ -30,8 +30,8 @@ NEAR: Final = 1000
 """Events between two positions up to which the changed rows are listed."""
 
 
-class RecordedBook:
-    """A book that can be moved to any position of a recording, with the interface that views need of a book.
+class RecordedRequests:
+    """The requests of a recording at one position, with the interface of Requests that views need.
 
     ``position`` is the number of events that have happened; ``over`` means that no more will come. ``internal`` also lists
     requests that are called later, ``logged_at`` log messages that come later.
@@ -54,11 +54,11 @@ class RecordedBook:
         self._ended = lru_cache(CACHED)(self._fold_server_request)
 
     @classmethod
-    def whole(cls, recording: Recording) -> RecordedBook:
-        """Returns the book at the end of a recording that was read."""
-        book = cls(recording)
-        book.seek(len(recording.table))
-        return book
+    def whole(cls, recording: Recording) -> RecordedRequests:
+        """Returns the requests at the end of a recording that was read."""
+        requests = cls(recording)
+        requests.seek(len(recording.table))
+        return requests
 
     def seek(self, position: int) -> bool:
         """Moves to a position; returns false if nothing changes."""
@@ -241,14 +241,14 @@ def left_at_end(row: Request, at: float) -> Request:
 class RecordedRows:
     """The requests called by now, oldest first."""
 
-    def __init__(self, book: RecordedBook) -> None:
-        self._book = book
+    def __init__(self, requests: RecordedRequests) -> None:
+        self._requests = requests
 
     def __len__(self) -> int:
-        return bisect_left(self._book.recording.table.first, self._book.position)
+        return bisect_left(self._requests.recording.table.first, self._requests.position)
 
     def __getitem__(self, index: int) -> Request:
-        return self._book.row(range(len(self))[index])
+        return self._requests.row(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Request]:
-        return map(self._book.row, range(len(self)))
+        return map(self._requests.row, range(len(self)))

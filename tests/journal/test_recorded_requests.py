@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from benchmarks.pings import write as write_pings
 from mcp_tui.journal import event_table, records
-from mcp_tui.journal.recorded_book import RecordedBook, left_at_end
+from mcp_tui.journal.recorded_requests import RecordedRequests, left_at_end
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages, transitions
 from mcp_tui.protocol.events import Cause, Kind
-from mcp_tui.protocol.requests import Book, Request, State, fold
+from mcp_tui.protocol.requests import Request, Requests, State, fold
 from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.view.outline import Outline
 from mcp_tui.view.rows import logged
@@ -26,21 +26,21 @@ from tests.journal.making import STEPS, events, recorded_session, write
 from tests.protocol.recorded import agrees_with_its_rows
 
 
-def agree(book: RecordedBook, live: Book) -> None:
-    """What views ask of a book is the same of both."""
+def agree(requests: RecordedRequests, live: Requests) -> None:
+    """What views ask of requests is the same of both."""
     agrees_with_its_rows(live)
     rows = list(live.order)
-    if book.over:  # a recording that ends does not leave anybody watching
-        rows = [left_at_end(row, book.recording.at(book.position)) for row in rows]
-    assert list(book.order) == rows
-    assert len(book.order) == len(rows)
+    if requests.over:  # a recording that ends does not leave anybody watching
+        rows = [left_at_end(row, requests.recording.at(requests.position)) for row in rows]
+    assert list(requests.order) == rows
+    assert len(requests.order) == len(rows)
     for row in rows:
-        assert book.get(row.id) == row
+        assert requests.get(row.id) == row
     in_flight, requested, late = live.counts()
-    assert book.counts() == (in_flight, 0 if book.over else requested, late)
-    assert [*book.cancelled] == [*live.cancelled]
+    assert requests.counts() == (in_flight, 0 if requests.over else requested, late)
+    assert [*requests.cancelled] == [*live.cancelled]
     numbers = range(len(live.order))
-    assert [*map(book.is_over, numbers)] == [*map(live.is_over, numbers)]
+    assert [*map(requests.is_over, numbers)] == [*map(live.is_over, numbers)]
 
 
 @pytest.mark.parametrize(("transport", "revision"), [("stdio", "2025-11-25"), ("http", "2026-07-28")])
@@ -56,14 +56,14 @@ def test_at_every_position_forwards_backwards_and_at_random(
         events = list(session.told)
         positions = list(range(len(events) + 1))
         ways = [*positions, *positions[::-1], *random.Random(seed).choices(positions, k=20)]
-        books = [fold(events[:position]) for position in positions]
-        book = RecordedBook(recording)
+        snapshots = [fold(events[:position]) for position in positions]
+        requests = RecordedRequests(recording)
         for position in ways:
-            version, moved = book.version, book.position != position
-            assert book.seek(position) is moved
-            assert (book.version != version) is moved
-            agree(book, books[position])
-            assert list(book.server_requests) == list(books[position].server_requests)
+            version, moved = requests.version, requests.position != position
+            assert requests.seek(position) is moved
+            assert (requests.version != version) is moved
+            agree(requests, snapshots[position])
+            assert list(requests.server_requests) == list(snapshots[position].server_requests)
 
 
 CALL = (ev.Called(at=0.0, id=1, method="tools/call"), ev.Sent(at=0.1, id=1))
@@ -91,12 +91,12 @@ def late(kind: Kind) -> ev.Event:
 def test_what_is_counted_is_what_the_rows_say_after_each_event(
     told: tuple[ev.Event, ...], tmp_path: Path
 ) -> None:
-    live, told = Book(), CALL + told
-    book = RecordedBook(Recording.read(write(tmp_path / "a.jsonl", *told)))
+    live, told = Requests(), CALL + told
+    requests = RecordedRequests(Recording.read(write(tmp_path / "a.jsonl", *told)))
     for position, event in enumerate(told, 1):
         live.apply(event)
-        book.seek(position)
-        agree(book, live)
+        requests.seek(position)
+        agree(requests, live)
 
 
 @pytest.mark.parametrize("kind", transitions.ASPECTS)
@@ -166,25 +166,25 @@ def test_a_storm_is_not_read_event_by_event(
     events = storm(kind, 2000)
     recording = Recording.read(write(tmp_path / "a.jsonl", *events))
     read = reads(recording, monkeypatch)
-    book = RecordedBook(recording)
-    book.seek(len(recording.table))
+    requests = RecordedRequests(recording)
+    requests.seek(len(recording.table))
     assert len(read) < 400
     (row,) = fold(events).order
-    assert book.order[0] == (left_at_end(row, recording.at(len(events))) if book.over else row)
+    assert requests.order[0] == (left_at_end(row, recording.at(len(events))) if requests.over else row)
 
 
 def test_more_requests_than_are_kept_folded_are_all_there(tmp_path: Path) -> None:
     events: list[ev.Event] = []
     for number in range(1, 3001):
         events += [ev.Called(at=number, id=number, method="ping"), ev.Sent(at=number, id=number)]
-    book = RecordedBook(Recording.read(write(tmp_path / "a.jsonl", *events)))
-    book.seek(len(events))
-    assert [row.id for row in book.order] == list(range(1, 3001))
-    first: Request = book.order[0]
+    requests = RecordedRequests(Recording.read(write(tmp_path / "a.jsonl", *events)))
+    requests.seek(len(events))
+    assert [row.id for row in requests.order] == list(range(1, 3001))
+    first: Request = requests.order[0]
     assert first.state is State.IN_FLIGHT
-    assert [book.order[place].id for place in (-2, -1)] == [2999, 3000]
+    assert [requests.order[place].id for place in (-2, -1)] == [2999, 3000]
     with pytest.raises(IndexError):
-        book.order[3000]
+        requests.order[3000]
 
 
 def test_log_messages_while_a_request_runs_are_counted_live_and_recorded(tmp_path: Path) -> None:
@@ -193,12 +193,12 @@ def test_log_messages_while_a_request_runs_are_counted_live_and_recorded(tmp_pat
     call = [ev.Called(at=0.6, id=1, method="x"), ev.Sent(at=0.7, id=1)]
     told: list[ev.Event] = [logs[0], *call, logs[1], logs[2], ev.Completed(at=4.0, id=1), logs[3]]
     for strict in (True, False):
-        recorded = RecordedBook(Recording.read(write(tmp_path / f"{strict}.jsonl", *told), strict=strict))
+        recorded = RecordedRequests(Recording.read(write(tmp_path / f"{strict}.jsonl", *told), strict=strict))
         for position in range(3, len(told) + 1):
             recorded.seek(position)
             live = fold(told[:position])
             now = told[position - 1].at
-            counts = [logged(book.order[0], book.logged_at, now) for book in (live, recorded)]
+            counts = [logged(requests.order[0], requests.logged_at, now) for requests in (live, recorded)]
             assert counts == [min(2, position - 3)] * 2
 
 
@@ -216,11 +216,11 @@ def test_a_step_reads_no_request_of_the_servers_but_those_that_are_shown(
 ) -> None:
     recording = Recording.read(write(tmp_path / "a.jsonl", *pings(5000)))
     read = reads(recording, monkeypatch)
-    book = RecordedBook(recording)
-    lines = Outline(book)
+    requests = RecordedRequests(recording)
+    lines = Outline(requests)
     end = len(recording.table)
     for position in (end, end - 1, end - 2, end - 1, end, 4001, 4002, 0, end):
-        book.seek(position)
+        requests.seek(position)
         lines.update()
     assert (lines.shown, lines.internal_hidden) == (1, 5000)
     assert not read
@@ -279,16 +279,16 @@ def test_requests_of_the_servers_are_the_same_live_parsed_and_by_the_ends_of_the
         if isinstance(each, ev.ServerRequestReceived)
     ]
     events = [ev.Called(at=0.0, id=1, method="tools/call"), *told, *answers]
-    live = Book(keep=0)
+    live = Requests(keep=0)
     for event in events:
         live.apply(event)
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder, "a.jsonl"), *events)
         for strict in (True, False):
-            book = RecordedBook.whole(Recording.read(path, strict=strict))
-            assert list(book.server_requests) == list(live.server_requests)
+            requests = RecordedRequests.whole(Recording.read(path, strict=strict))
+            assert list(requests.server_requests) == list(live.server_requests)
             for field in ("over", "ended", "places", "kinds", "children"):
-                found, wanted = (getattr(each.server_requests.table, field) for each in (book, live))
+                found, wanted = (getattr(each.server_requests.table, field) for each in (requests, live))
                 if field == "over":  # moments count all events in a recording
                     found, wanted = ([each == NONE for each in moments] for moments in (found, wanted))
                 assert found == wanted
