@@ -167,7 +167,7 @@ def _refuse_words(given: Words) -> None:
         raise Failure("Two URLs. A command connects to one server.")
     if spec is None:
         # Only for a question, or for the words about a mistake.
-        from mcp_tui.cli.manual import elsewhere
+        from mcp_tui.cli.parser import elsewhere
         from mcp_tui.config.files import guess
 
         elsewhere(others)

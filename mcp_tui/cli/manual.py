@@ -5,10 +5,9 @@ Loaded when somebody asks for help, or when the documents and the man page are m
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 
 from mcp_tui.cli.options import COMMANDS
-from mcp_tui.cli.output import Failure, HelpAsked
 
 GROUPS: Final = {
     "use a server": {
@@ -173,7 +172,7 @@ SEE_ALSO: Final = (
     "The specification: https://modelcontextprotocol.io. Documentation: the folder docs of the project."
 )
 
-_ELSEWHERE: Final = {
+ELSEWHERE: Final = {
     "ls": "The lists are tools, resources, templates, and prompts of a server; servers, ps, log, and auth list.",
     "list": "The lists are tools, resources, templates, and prompts of a server; servers, ps, log, and auth list.",
     "list-tools": "Use mcp-tui tools.",
@@ -220,40 +219,3 @@ def checks() -> str:
     """Returns which check somebody needs."""
     lines = (f"  {asked}\n      {check} (needs {needs})" for asked, (check, needs, _) in CHECKS.items())
     return "\n".join(["Which check do I need?", "", *lines, "", "Start with doctor."])
-
-
-def elsewhere(words: list[str]) -> None:
-    """Leads from a word that is no command to what it means; returns if nothing is known about it.
-
-    Raises:
-        HelpAsked, Failure: something is.
-    """
-    word, *topics = words
-    if word == "help":
-        _help(topics)
-    if word == "version":
-        # Seldom asked for.
-        from mcp_tui.cli import version
-
-        raise HelpAsked(version.text())
-    if word in _ELSEWHERE:
-        raise Failure(f"Unknown command {word!r}. {_ELSEWHERE[word]}")
-
-
-def _help(topics: list[str]) -> NoReturn:
-    """Shows the help on a topic.
-
-    Raises:
-        HelpAsked, Failure: always.
-    """
-    # With what parses command lines that are not plain.
-    from mcp_tui.cli.parser import parser
-
-    topic = topics[0] if topics else ""
-    if not topic:
-        raise HelpAsked(overview())
-    if topic == "checks":
-        raise HelpAsked(checks())
-    if topic == "workbench" or topic in COMMANDS:
-        raise HelpAsked(parser(None if topic == "workbench" else topic).format_help().rstrip())
-    raise Failure(f"Unknown help topic {topic!r}. Choose workbench, checks, or a command.")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mcp_tui.cli.manual import examples, overview, usage
+from mcp_tui.cli.manual import ELSEWHERE, checks, examples, overview, usage
 from mcp_tui.cli.options import COMMANDS, MOVED, groups_of, options_of
 from mcp_tui.cli.output import Failure, HelpAsked
 
@@ -71,3 +71,37 @@ def _unrecognised(option: str, known: Sequence[str]) -> str:
     from mcp_tui.config.files import guess
 
     return f"Unknown option {option!r}.{guess(option, known)}"
+
+
+def elsewhere(words: list[str]) -> None:
+    """Leads from a word that is no command to what it means; returns if nothing is known about it.
+
+    Raises:
+        HelpAsked, Failure: something is.
+    """
+    word, *topics = words
+    if word == "help":
+        _help(topics)
+    if word == "version":
+        # Seldom asked for.
+        from mcp_tui.cli import version
+
+        raise HelpAsked(version.text())
+    if word in ELSEWHERE:
+        raise Failure(f"Unknown command {word!r}. {ELSEWHERE[word]}")
+
+
+def _help(topics: list[str]) -> NoReturn:
+    """Shows the help on a topic.
+
+    Raises:
+        HelpAsked, Failure: always.
+    """
+    topic = topics[0] if topics else ""
+    if not topic:
+        raise HelpAsked(overview())
+    if topic == "checks":
+        raise HelpAsked(checks())
+    if topic == "workbench" or topic in COMMANDS:
+        raise HelpAsked(parser(None if topic == "workbench" else topic).format_help().rstrip())
+    raise Failure(f"Unknown help topic {topic!r}. Choose workbench, checks, or a command.")
