@@ -14,7 +14,7 @@ from typing import Final
 from mcp_tui.cli import reports
 from mcp_tui.cli import session as sessions
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.info import cuts, pollution, round_trip, started_after
+from mcp_tui.cli.info import cuts, pollution, recorded_results, round_trip, started_after
 from mcp_tui.cli.output import Exit, dump, out, table, warn
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.probe import probe_for
@@ -40,6 +40,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import State
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
+from mcp_tui.view import costs
 from mcp_tui.view.probe_report import word
 from mcp_tui.view.text import brief, clean
 
@@ -155,7 +156,10 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
                 yield Row(kind, Verdict.FAIL, failed.why or f"{method} {summary(failed.row, client.now())}")
             continue
         pages = len(client.requests.order) - before
-        yield Row(kind, Verdict.PASS, f"{len(entries):,} on {pages:,} page{'s'[: pages != 1]}")
+        said = f"{len(entries):,} on {pages:,} page{'s'[: pages != 1]}"
+        if kind == "tools" and entries:
+            said = f"{said}: {_cost(entries, recorded_results(session))}"
+        yield Row(kind, Verdict.PASS, said)
         tools = entries if kind == "tools" else tools
     broken = lint(tools, any_output=info.revision.modern, cut=cuts(session))
     rules = dict.fromkeys(each.rule for each in broken)
@@ -179,6 +183,16 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
         if noise := pollution(session):
             yield Row("stdout", Verdict.FAIL, noise)
         yield _stderr(client)
+
+
+def _cost(tools: list[dict[str, Json]], results: dict[str, int]) -> str:
+    """Returns what a list of tools costs a model: their definitions, and the largest result that was recorded."""
+    most = max(tools, key=costs.cost)
+    said = f"{costs.total(tools)}; the largest: {brief(str(most.get('name')), 60)} ({costs.costs(costs.cost(most))})"
+    name = max(results, key=lambda each: results[each], default="")
+    return (
+        f"{said}; largest recorded result: {brief(name, 60)} ({costs.costs(results[name])})" if name else said
+    )
 
 
 def _stderr(client: Client) -> Row:

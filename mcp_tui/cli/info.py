@@ -19,9 +19,11 @@ from mcp_tui.client.catalogue import LISTS, ListFailed, every
 from mcp_tui.client.lint import CUT, LINT_RULES, LintFinding, lint
 from mcp_tui.client.parameters import schema_of, usage
 from mcp_tui.client.schemas import written
+from mcp_tui.protocol import units
 from mcp_tui.protocol.events import Connected, Pollution, Violation
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
+from mcp_tui.view import costs
 from mcp_tui.view.text import clean
 
 
@@ -139,14 +141,34 @@ async def _entries(session: HeadlessSession, name: str) -> list[dict[str, Json]]
 
 async def _list(session: HeadlessSession, name: str) -> int:
     entries = await _entries(session, name)
+    sort = session.given.options.sort if name == "tools" else None
+    results = recorded_results(session) if sort is not None else None
+    if sort == "cost":
+        entries.sort(key=costs.cost, reverse=True)
+    elif results is not None:
+        entries.sort(key=lambda entry: results.get(str(entry.get("name")), 0), reverse=True)
     if session.printer.json:
         session.printer.value(entries)
         return 0
     for entry in entries:
-        session.printer.out(_line(name, entry))
+        session.printer.out(_line(name, entry, results))
     if not entries:
         session.printer.say(f"No {name} on this server.")
+    elif name == "tools":
+        many = "1 tool" if len(entries) == 1 else f"{len(entries):,} tools"
+        session.printer.say(f"{many}: {costs.total(entries)}")
     return 0
+
+
+def recorded_results(session: HeadlessSession) -> dict[str, int]:
+    """Returns the bytes of the largest result of each tool, as far as the recorded sessions of this server have one."""
+    # It reads every journal that changed.
+    from mcp_tui.journal import index
+    from mcp_tui.journal.files import journal_folder
+
+    log = session.client.store.log
+    name = next((each.server for each in log if isinstance(each, Connected)), "")
+    return index.largest_results(index.sessions(journal_folder()), name)
 
 
 def cuts(session: HeadlessSession, rules: Container[str] = CUT) -> list[str]:
@@ -192,11 +214,16 @@ def _cases(found: list[LintFinding], seconds: float) -> list[reports.ReportCase]
     return made
 
 
-def _line(name: str, entry: dict[str, Json]) -> str:
+def _line(name: str, entry: dict[str, Json], results: dict[str, int] | None) -> str:
     title = entry.get({"resources": "uri", "templates": "uriTemplate"}.get(name, ""))
     head = str(title or entry.get("name") or "")
     taken = usage(schema_of(name, entry)) if name in ("tools", "prompts") else ""
     head = f"{head} {taken}".rstrip()
     described = entry.get("description") or entry.get("title") or (entry.get("name") if title else "")
     first = str(described or "").strip().partition("\n")[0]
+    if name == "tools":
+        first = f"{costs.costs(costs.cost(entry)):<22}  {first}"
+    if results is not None:
+        known = results.get(str(entry.get("name")))
+        first = f"results {f'up to {units.size(known)}' if known else 'unknown':<14}  {first}"
     return clean(f"{head:<28}  {first}".rstrip())

@@ -65,6 +65,7 @@ EXAMPLES: Final[dict[str | None, dict[str, str]]] = {
     "prompt": {"mcp-tui prompt review 'code=x = 1' --demo": ""},
     "tools": {
         "mcp-tui tools -- python server.py": "",
+        "mcp-tui tools --sort cost --demo": "what costs a model most comes first",
         "mcp-tui tools --strict --junit tools.xml --demo": "where rules are broken",
     },
     "resources": {"mcp-tui resources --demo": ""},

@@ -213,7 +213,12 @@ _CALL_OPTIONS: Final = (
     ),
 )
 _PARAMS: Final = _own(Option("--params", "JSON|@FILE|-", "params of the request as a JSON object"))
-_LINT: Final = _own(Option("--strict", "", "check compatibility: rule by rule, exit 9 if one is broken"))
+_LINT: Final = _own(
+    Option(
+        "--sort", "BY", "the largest first: definitions, or recorded results", choices=("cost", "results")
+    ),
+    Option("--strict", "", "check compatibility: rule by rule, exit 9 if one is broken"),
+)
 _COUNT: Final = _own(Option("--count", "N", "number of round trips (4)", type=whole, default=4))
 
 REPORTS: Final = (
@@ -495,7 +500,9 @@ COMMANDS: Final = {
     ),
     "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _RESULT_OPTIONS, _own(_ARGS))),
     "tools": Spec(
-        "info", "list all tools; --strict checks compatibility with other clients", groups=(_LINT, _REPORTS)
+        "info",
+        "list all tools, and what each costs a model; --strict checks compatibility",
+        groups=(_LINT, _REPORTS),
     ),
     "resources": Spec("info", "list all resources"),
     "templates": Spec("info", "list all resource templates"),

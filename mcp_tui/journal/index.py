@@ -135,9 +135,13 @@ class LoggedViolation(ClientViolation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedCall(LoggedRequest):
-    """A call of a session. ``took`` is the seconds to its answer; ``None`` for one that was not answered in time."""
+    """A call of a session. ``took`` is the seconds to its answer; ``None`` for one that was not answered in time.
+
+    ``size`` is that of its result in bytes, 0 without one.
+    """
 
     took: float | None
+    size: int = 0
     cause: ev.Cause | None = None
     reason: str = ""
     outcomes: tuple[Outcome, ...] = ()
@@ -305,16 +309,23 @@ def _calls(recording: Recording, connections: Mapping[int, ev.Connected]) -> lis
         made = found.get(shared)
         if made is None:
             names = (*on, "method", "name", "internal")
-            made = found[shared] = {**dict(zip(names, shared, strict=True)), "ids": [], "at": [], "took": []}
-        took = _answered_after(recording, first)
+            made = found[shared] = {
+                **dict(zip(names, shared, strict=True)),
+                "ids": [],
+                "at": [],
+                "took": [],
+                "size": [],
+            }
+        took, size = _answer(recording, first)
         made["ids"].append(record.get("id"))
         made["at"].append(round((messages.number(record.get("mono")) or 0.0) - recording.header.mono, 6))
         made["took"].append(None if took is None else round(took, 6))
+        made["size"].append(size)
     return [*found.values()]
 
 
-def _answered_after(recording: Recording, event: int) -> float | None:
-    """Returns what :attr:`~mcp_tui.protocol.requests.Request.answered_after` is for the request of a call."""
+def _answer(recording: Recording, event: int) -> tuple[float | None, int]:
+    """Returns what :attr:`~mcp_tui.protocol.requests.Request.answered_after` is, and the bytes of a result, or 0."""
     table, sent_at = recording.table, None
     while (event := table.after[event]) != NONE:
         code = table.kinds[event]
@@ -323,8 +334,9 @@ def _answered_after(recording: Recording, event: int) -> float | None:
         elif code in _ANSWER_KINDS:
             record = recording.record(event) or {}
             at, own = messages.number(record.get("mono")), record.get("origin") == ev.Origin.CLIENT.value
-            return None if own or at is None or sent_at is None else max(0.0, at - sent_at)
-    return None
+            took = None if own or at is None or sent_at is None else max(0.0, at - sent_at)
+            return took, int(messages.number(record.get("size")) or 0)
+    return None, 0
 
 
 def _connection(connections: Mapping[int, ev.Connected], event: int) -> dict[str, str]:
@@ -395,12 +407,23 @@ def calls(sessions: Iterable[RecordedSession], *, internal: bool = False) -> lis
     for session in sessions:
         for values in session.calls:
             shared = {**values}
-            each = (shared.pop(name) for name in ("ids", "at", "took"))
-            for id, at, took in zip(*each, strict=True) if internal or not values["internal"] else ():
-                made = LoggedCall(session=session, wall=session.wall + at, took=took, id=id, **shared)
+            each = (shared.pop(name) for name in ("ids", "at", "took", "size"))
+            for id, at, took, size in zip(*each, strict=True) if internal or not values["internal"] else ():
+                made = LoggedCall(
+                    session=session, wall=session.wall + at, took=took, size=size, id=id, **shared
+                )
                 # a recorder that took over may have it as well, as :func:`find` says
                 found[session.target, session.mono, type(id), id, at] = made
     return [*found.values()]
+
+
+def largest_results(sessions: Iterable[RecordedSession], server: str) -> dict[str, int]:
+    """Returns the bytes of the largest result of each tool of a server, as far as sessions have one."""
+    found: dict[str, int] = {}
+    for each in calls(sessions):
+        if each.method == "tools/call" and each.server == server and each.size:
+            found[each.name] = max(each.size, found.get(each.name, 0))
+    return found
 
 
 def _logged(session: RecordedSession, values: dict[str, Any]) -> LoggedCancellation:

@@ -15,6 +15,7 @@ from mcp_tui.client.schemas import Schema
 from mcp_tui.client.uri_templates import TemplateError
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
+from mcp_tui.view import costs, durations
 from mcp_tui.view.detail import Section, fact
 from mcp_tui.view.lines import EMPTY, Line, line, texts
 from mcp_tui.view.text import NOTHING, SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
@@ -28,6 +29,9 @@ TITLES: Final = {
 
 VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prompts": "Get"}
 """The verb for an entry of each list of the catalogue."""
+
+COST_CELLS: Final = 7
+"""Cells of the tokens that a tool costs a model."""
 
 HINT_CELLS: Final = 5
 """Cells below which the arguments of an entry are left out in favour of its name."""
@@ -140,6 +144,11 @@ class Entry:
         """The texts that a word of a filter is searched in, one a line, to be compared in any case."""
         return "\n".join(self.searched).casefold()
 
+    @cached_property
+    def cost(self) -> int:
+        """The bytes that a tool costs a model's context, 0 for anything else."""
+        return costs.cost(self.raw) if self.kind == "tools" else 0
+
     def described(self) -> list[Line]:
         """Returns its description and its claims as lines."""
         lines = texts(filter(None, paragraphs(_description(self.raw).strip(), limit=4_000)))
@@ -187,6 +196,13 @@ class Catalogue:
         self.longest = 0
         """Cells of the longest name, 28 at most."""
         self._passes: Callable[[Entry], bool] | None = None
+        self.by_cost = False
+        """Whether the tools that cost a model most come first, in place of the server's order."""
+
+    def sort(self) -> None:
+        """Orders the tools by what they cost a model, or by the server's order again."""
+        self.by_cost = not self.by_cost
+        self._lay_out()
 
     def filter(self, passes: Callable[[Entry], bool] | None) -> None:
         """Shows only the entries that pass, with the titles of their lists; all for ``None``."""
@@ -232,6 +248,8 @@ class Catalogue:
             entries = self.entries.get(kind, [])
             if self._passes is not None:
                 entries = list(filter(self._passes, entries))
+            if self.by_cost:
+                entries = sorted(entries, key=lambda entry: entry.cost, reverse=True)
             if entries or (self.problems.get(kind) and self._passes is None):
                 self._rows[self._number(kind, "", -1)] = kind
             seen = Counter[str]()
@@ -253,14 +271,22 @@ class Catalogue:
             return EMPTY
         if isinstance(row, str):
             problem = self.problems.get(row) or NOTHING
-            count = NOTHING if problem else safe(" {:,}", len(self.entries.get(row, ())))
-            said = safe("  {}", problem) if problem else NOTHING
-            return line((TITLES[row], "title"), (count, "muted"), (said, "error"))
+            count = safe(" {:,}", len(self.entries.get(row, ())))
+            if problem:
+                return line((TITLES[row], "title"), (safe("  {}", problem), "error"))
+            tools = sum(entry.cost for entry in self.entries.get(row, ())) if row == "tools" else 0
+            said = safe("  {}", costs.costs(tools)) if tools else NOTHING
+            if width(TITLES[row]) + width(count) + width(said) > room:
+                said = safe("  ≈ {:,}", costs.tokens(tools))
+            return line((TITLES[row], "title"), (count, "muted"), (said, "muted"))
         if room - 4 - self.longest < HINT_CELLS:
             return line(words("  "), fit(row.label, max(8, room - 2)), key=row)
         # a longer one takes the room of its hint
         name = fit(row.label, max(self.longest, min(width(row.label), room - 2)))
-        return line(words("  "), name, words("  "), (row.hint, "muted"), key=row)
+        spent = NOTHING
+        if row.kind == "tools" and (self.by_cost or room - 4 - self.longest >= COST_CELLS + 2 * HINT_CELLS):
+            spent = safe("{:>{}}  ", safe("≈ {:,}", costs.tokens(row.cost)), COST_CELLS)
+        return line(words("  "), name, words("  "), (spent, "muted"), (row.hint, "muted"), key=row)
 
 
 ICONS: Final = 10
@@ -282,8 +308,8 @@ _SHOWN_SCHEMAS: Final = (
 )
 
 
-def entry_sections(entry: Entry) -> list[Section]:
-    """Returns the detail of an entry."""
+def entry_sections(entry: Entry, results: int = 0) -> list[Section]:
+    """Returns the detail of an entry. ``results`` is the size of the largest known result of a tool, in bytes."""
     raw = entry.raw
     told = [(word, raw[member]) for word, member in _FACTS if isinstance(raw.get(member), str | int)]
     support = as_object(raw.get("execution")).get("taskSupport")
@@ -291,6 +317,10 @@ def entry_sections(entry: Entry) -> list[Section]:
         told.append(("task", support))
     told += [("icon", messages.text(icon)[:300]) for icon in as_list(raw.get("icons"))[:ICONS]]
     facts = [fact(word, brief(str(said), 2000)) for word, said in told]
+    if entry.cost:
+        facts.append(fact("cost", safe("{} of a model's context", costs.costs(entry.cost))))
+    if results:
+        facts.append(fact("size", safe("results up to {} in this session", durations.size(results))))
     made = [Section(brief(TITLES[entry.kind].removesuffix("s")), facts)]
     description = raw.get("description")
     if isinstance(description, str) and description.strip():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -26,7 +27,10 @@ def asked(results: dict[str, Any], *words: str) -> Ran:
 
 def test_arguments_of_branches_and_of_prompts_are_listed_with_optional_ones_in_brackets():
     tools = [{"name": "notify", "inputSchema": {"type": "object", "oneOf": KINDS}}]
-    assert asked({"tools/list": {"tools": tools}}, "tools").out == "notify kind address | kind phone\n"
+    assert (
+        asked({"tools/list": {"tools": tools}}, "tools").out
+        == "notify kind address | kind phone  255 B, ≈ 64 tokens\n"
+    )
     assert asked({"prompts/list": {"prompts": PROMPTS}}, "prompts").out == "review code [language]\n"
 
 
@@ -69,6 +73,27 @@ def test_what_a_list_lacks_is_told_on_stderr(options: tuple[str, ...]):
     assert "tools/list gave the cursor 'again' twice" in ran.err
     assert "skipped 1 of 2 tools that are not objects" in ran.err
     assert not options or json.loads(ran.out) == [{"name": "a"}] * 2
+
+
+def test_tools_show_what_each_costs_a_model_and_are_sorted_by_it_or_by_recorded_results():
+    listed = run("tools", "--demo")
+    assert re.search(r"^echo text  +225 B, ≈ 57 tokens  +Responds", listed.out, re.MULTILINE)
+    assert re.fullmatch(r"14 tools: 4\.\d kB, ≈ 1,\d+ tokens of a model's context\n", listed.err)
+
+    def order(by: str) -> list[str]:
+        names = [line.split()[0] for line in run("tools", "--sort", by, "--demo").out.splitlines()]
+        assert [
+            each["name"] for each in json.loads(run("tools", "--sort", by, "--json", "--demo").out)
+        ] == names
+        return names
+
+    assert order("cost")[0] == "count"
+    assert order("results")[0] == "echo"  # nothing is recorded: the server's order
+    assert run("call", "big", "megabytes=0.1", "--demo").status == Exit.COMPLETED
+    assert order("results")[0] == "big"
+    sized = run("tools", "--sort", "results", "--demo").out.splitlines()
+    assert re.match(r"big \[megabytes\]  +results up to 10\d\.\d kB  +296 B, ≈ 74 tokens  ", sized[0])
+    assert "results unknown" in sized[1]
 
 
 def test_strict_names_each_broken_rule_and_exits_with_9():

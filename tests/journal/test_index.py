@@ -104,8 +104,10 @@ def test_the_index_says_what_the_live_requests_say_however_often_it_looks(
     assert again == index.find(index.sessions(place), internal=True)
     for entry in found:
         assert (entry.row.state, entry.row.late) == (rows[entry.row.id].state, rows[entry.row.id].late)
-    times = {each.id: (each.name, each.took) for each in index.calls(index.sessions(place), internal=True)}
-    assert times == {row.id: (row.name, _rounded(row.answered_after)) for row in rows.values()}
+    calls = index.calls(index.sessions(place), internal=True)
+    assert {each.id: (each.name, each.took, each.size) for each in calls} == {
+        row.id: (row.name, _rounded(row.answered_after), row.response_size) for row in rows.values()
+    }
     store.close()  # without a word, as the system does it for a client that is killed
     _nobody_watches(place, session)
 

@@ -366,3 +366,14 @@ async def test_a_call_that_needs_sampling_says_how_to_turn_it_on() -> None:
         driven.call("ask", what="sampling")
         await driven.until(lambda: "✗ failed" in driven.inside("requests"))
         await driven.until(lambda: "Sampling is off. S turns it on" in driven.inside("detail"))
+
+
+async def test_the_catalogue_is_sorted_by_what_a_tool_costs_a_model_and_back():
+    async with driving(size=(120, 40)) as driven:
+        await driven.press("2", "s")
+        assert "sort cost" in driven.inside("catalogue")
+        tools = driven.inside("catalogue").splitlines()
+        assert [line.split()[1] for line in tools if "≈" in line][1:3] == ["count", "add"]
+        await driven.press("s")
+        tools = driven.inside("catalogue").splitlines()
+        assert [line.split()[1] for line in tools if "≈" in line][1:3] == ["echo", "add"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.view import list_filters
+from mcp_tui.view import costs, list_filters
 from mcp_tui.view.catalogue import ICONS, Catalogue, Entry, entry_sections
 from mcp_tui.view.text import words
 from tests.waiting import HANG
@@ -21,9 +21,49 @@ def catalogue(*names: str) -> Catalogue:
 def test_names_and_arguments_stand_in_columns_where_there_is_room():
     made = catalogue("add", "slow_sql")
     assert [made.line(number, 40).text.rstrip() for number in made.numbers] == [
-        "Tools 2",
+        "Tools 2  189 B, ≈ 48 tokens",
+        "  add          ≈ 23  query",
+        "  slow_sql     ≈ 25  query",
+    ]
+    assert [made.line(number, 24).text.rstrip() for number in made.numbers[:2]] == [
+        "Tools 2  ≈ 48",
         "  add       query",
-        "  slow_sql  query",
+    ]
+
+
+def test_tools_are_sorted_by_what_they_cost_a_model_and_back():
+    made = catalogue("add", "slow_sql", "echo")
+    made.sort()
+    assert [made.line(number, 40).text.split()[0] for number in made.numbers] == [
+        "Tools",
+        "slow_sql",
+        "echo",
+        "add",
+    ]
+    assert "≈ 25" in made.line(made.numbers[1], 24).text
+    made.sort()
+    assert [made.line(number, 40).text.split()[0] for number in made.numbers[1:]] == [
+        "add",
+        "slow_sql",
+        "echo",
+    ]
+
+
+def test_a_tool_costs_what_a_model_is_given_of_it():
+    sent = {"name": "t", "description": "für", "inputSchema": {"type": "object"}}
+    assert costs.cost(sent) == len(
+        '{"name":"t","description":"für","inputSchema":{"type":"object"}}'.encode()
+    )
+    assert costs.cost(sent | {"outputSchema": {"a": "b"}, "annotations": {"title": "x"}}) == costs.cost(sent)
+    assert costs.costs(4001) == "4.0 kB, ≈ 1,001 tokens"
+    deep: Json = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert costs.cost({"name": "\ud800", "inputSchema": deep}) > 0
+    shown = said(Entry("tools", sent), 5000)["Tool"]
+    assert shown[1:] == [
+        "cost  65 B, ≈ 17 tokens of a model's context",
+        "size  results up to 5.0 kB in this session",
     ]
 
 
@@ -137,10 +177,10 @@ def test_names_come_before_mentions():
     ]
 
 
-def said(entry: Entry) -> dict[str, list[str]]:
+def said(entry: Entry, results: int = 0) -> dict[str, list[str]]:
     return {
         str(section.title): ["".join(text for text, _ in each.segments) for each in section.lines]
-        for section in entry_sections(entry)
+        for section in entry_sections(entry, results)
     }
 
 
@@ -161,6 +201,7 @@ def test_a_tool_with_all_that_it_may_say() -> None:
         "title Crawl a site",
         "task  optional",
         'icon  {"src":"https://x.example/i.png","mimeType":"image/png","sizes":["48x48","any"]}',
+        "cost  88 B, ≈ 22 tokens of a model's context",
     ]
     assert shown["Description"] == ["Follows links.", "Slowly."]
     assert shown["Server claims (unverified)"] == ["read-only"]
@@ -184,4 +225,4 @@ def test_a_resource_and_a_prompt() -> None:
 )
 def test_icons_that_are_none_raise_nothing_and_are_bounded(icons: Any) -> None:
     shown = said(Entry("tools", {"name": "t", "icons": icons}))["Tool"]
-    assert len(shown) <= 1 + ICONS
+    assert len(shown) <= 2 + ICONS

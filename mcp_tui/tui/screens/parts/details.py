@@ -333,7 +333,7 @@ class Details:
             key = "frame", head.seq
             return safe("Message {:,}", head.seq), self._once(key, partial(self._frame, head)), key
         if entry is not None and self._screen.beside:
-            shown = [*entry_sections(entry), *self._held(entry)]
+            shown = [*entry_sections(entry, self._largest(entry)), *self._held(entry)]
             return entry.label, shown, (entry.kind, entry.name)
         if row is not None:
             payloads, command, _ = self._payloads.of(row)
@@ -370,6 +370,12 @@ class Details:
             origin=scene.spans.origin,
             revision=scene.facts(scene.now()).revision,
         )
+
+    def _largest(self, entry: Entry) -> int:
+        """Returns the bytes of the largest result of a tool among the newest requests."""
+        newest = islice(reversed(self._scene.requests.order), 500) if entry.kind == "tools" else ()
+        sizes = (row.response_size for row in newest if row.method == "tools/call" and row.name == entry.name)
+        return max(sizes, default=0)
 
     def _held(self, entry: Entry) -> list[Section]:
         """Returns the content of a resource as it was read last, if that is not long ago."""

@@ -112,6 +112,8 @@ class FilterLine(Horizontal):
     def _about(self, name: str) -> list[SafeText]:
         """Returns the texts for the lower border of a list."""
         parts = [self._outcomes() if name == "cancellations" else NOTHING]
+        if name == "catalogue" and self._scene.catalogue.by_cost:
+            parts.append(words("sort cost"))
         if name == "cancellations" and self._cancel_sort is not NEWEST:
             parts.append(safe("sort {}", self._cancel_sort.value))
         if name == "wire" and self._only is not None:
@@ -221,7 +223,7 @@ class FilterLine(Horizontal):
     # -- orders ----------------------------------------------------------------------------------------------
 
     def sort(self) -> None:
-        """Sorts the cancellations, if they have the focus, or the requests by the next order."""
+        """Sorts the cancellations or the catalogue, if one has the focus, or the requests by the next order."""
         screen = self._screen
         if screen.focused is self._lists["cancellations"]:
             self._cancel_sort = after(self._cancel_sort, CANCELLATION_SORTS)
@@ -230,6 +232,13 @@ class FilterLine(Horizontal):
             screen.show_message(
                 safe("cancellations sorted by {}", self._cancel_sort.value), "muted", seconds=3
             )
+            return
+        if screen.focused is self._lists["catalogue"]:
+            catalogue = self._scene.catalogue
+            catalogue.sort()
+            screen.forget()
+            by = words("cost, the largest first") if catalogue.by_cost else words("server's order")
+            screen.show_message(safe("tools sorted by {}", by), "muted", seconds=3)
             return
         wanted = after(self._table.outline.sort, table_columns.SORTS)
         if self._table.resort(wanted):
