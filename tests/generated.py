@@ -80,10 +80,8 @@ def command_page(name: str, text: str) -> str:
     """The page of a command with its usage and its options as they are now."""
     spec = COMMANDS[name]
     groups = [group for group in spec.options() if group not in CONNECTING]
-    more = "\nIt also takes the [options of connecting](../connecting.md#options).\n" if spec.connects else ""
-    return _between(
-        text, BEGIN_OPTIONS, f"```text\n{usage(name)}\n```\n{_options(groups)}{more}", END_OPTIONS
-    )
+    more = ", and the [options of connecting](../connecting.md#options)" if spec.connects else ""
+    return _between(text, BEGIN_OPTIONS, f"`{usage(name)}`{more}\n{_options(groups)}", END_OPTIONS)
 
 
 def index_page(text: str) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from mcp_tui import __version__
 from mcp_tui.cli.grammar import read
+from mcp_tui.cli.manual import EXAMPLES
 from mcp_tui.cli.options import COMMANDS, options_of
 from mcp_tui.cli.version import commit_of
 
@@ -48,6 +49,11 @@ def test_the_man_page_has_every_subcommand_and_option():
         assert [
             each for option in options_of(name) for each in option.names if f"\\fB{each}\\fR" not in plain
         ] == []
+    for title in ("EXAMPLES", "FILES", "ENVIRONMENT", "SEE ALSO", '"EXIT STATUS"'):
+        assert f"\n.SH {title}\n" in plain
+    examples = plain[plain.index(".SH EXAMPLES") : plain.index(".SH FILES")].replace("\\(aq", "'")
+    shown = [line for lines in EXAMPLES.values() for line in lines]
+    assert [line for line in shown if line not in examples.replace("\\(dq", '"')] == []
     if shutil.which("groff") is not None:
         ran = subprocess.run(
             ["groff", "-man", "-ww", "-z"], input=text, capture_output=True, text=True, check=False

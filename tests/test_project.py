@@ -19,6 +19,7 @@ from hatchling.builders.wheel import WheelBuilder
 from packaging.specifiers import SpecifierSet
 
 import mcp_tui
+from mcp_tui.demo.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
@@ -248,6 +249,11 @@ def test_the_readme_names_only_targets_that_make_has():
     named = set(re.findall(r"\bmake ([a-z-]+)", "\n".join([*COMMANDS, *re.findall(r"`([^`\n]+)`", README)])))
     assert {"run", "test", "test-all"} <= named
     assert named - targets == set()
+
+
+def test_the_exercise_of_the_readme_lasts_as_long_as_it_says():
+    (said,) = re.findall(r"works for (\d+) seconds", README)
+    assert TOOLS["stubborn"].offered["inputSchema"]["properties"]["seconds"]["default"] == int(said) >= 20
 
 
 def test_a_page_links_only_to_files_that_exist():

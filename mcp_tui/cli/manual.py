@@ -103,7 +103,10 @@ EXAMPLES: Final[dict[str | None, dict[str, str]]] = {
     "servers": {"mcp-tui servers": ""},
     "completion": {"mcp-tui completion bash": ""},
     "tap": {
-        "mcp-tui tap --max-timeout 600 -- python server.py": "",
+        "mcp-tui tap --max-timeout 600 -- python server.py": "in a client's config file",
+        "mcp-tui tap install my-server --max-timeout 600": "asks first",
+        "mcp-tui tap status": "",
+        "mcp-tui tap uninstall my-server": "",
     },
     "serve": {"mcp-tui call running -- mcp-tui serve": "what an agent gets to see"},
     "ps": {"mcp-tui ps": ""},
@@ -181,7 +184,7 @@ ELSEWHERE: Final = {
     "test": "mcp-tui help checks says which check you need.",
     "sessions": "Use mcp-tui ps for what runs, mcp-tui log --sessions for what was recorded.",
     "kill": "Use mcp-tui cancel SESSION/ID; mcp-tui ps lists what is in flight.",
-    "install": "Use mcp-tui tap, see mcp-tui tap --help.",
+    "install": "Use mcp-tui tap install NAME.",
     "run": "To start a server: mcp-tui -- python server.py",
 }
 """Words that people try, and where what they mean is."""

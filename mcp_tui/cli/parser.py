@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from textwrap import fill
 from typing import NoReturn
 
 from mcp_tui.cli.manual import ELSEWHERE, checks, examples, overview, usage
@@ -34,7 +35,7 @@ def parser(name: str | None) -> argparse.ArgumentParser:
     does = "open the workbench on an MCP server" if name is None else COMMANDS[name].does
     made = _Parser(
         prog=f"mcp-tui {name or ''}".rstrip(),
-        usage=usage(name),
+        usage=fill(usage(name), 73, subsequent_indent=" " * 11),
         description=f"{does[0].upper()}{does[1:]}.",
         epilog=examples(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -258,7 +258,7 @@ async def count(call: Call, *, seconds: float, steps: int) -> None:
 
 @_tool(
     "Ignores a cancel: works to the end and sends its result.",
-    seconds=_seconds(5, "Duration"),
+    seconds=_seconds(20, "Duration"),
 )
 async def stubborn(call: Call, *, seconds: float) -> None:
     """Works to the end. After a cancel it sends no progress, only the result."""

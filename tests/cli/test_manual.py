@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ MADE = {
     " last": "call add a=2 b=3",
     "run.jsonl": "tools --record run.jsonl",
     "tools.lock": "snapshot -o tools.lock",
+    "tap uninstall": "tap install my-server --yes",
 }
 """What the examples take, and how it is made."""
 
@@ -38,6 +40,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files that the examples name."""
     monkeypatch.chdir(tmp_path)
     write_server(tmp_path)
+    server = {"command": sys.executable, "args": [str(tmp_path / "server.py")]}
+    (config := Path.home() / ".cursor" / "mcp.json").parent.mkdir()
+    config.write_text(json.dumps({"mcpServers": {"my-server": server}}))
     return tmp_path
 
 
@@ -46,14 +51,16 @@ async def test_an_example_runs(line: str, folder: Path):
     name, session = line.split()[1], ""
     for needs, made_by in MADE.items():
         if needs in line and name != "snapshot":
-            assert (await running(*made_by.split(), "--demo")).status == Exit.COMPLETED
+            words = made_by.split() if name == "tap" else [*made_by.split(), "--demo"]
+            assert (await running(*words)).status == Exit.COMPLETED
     async with demo_over_http(None) as url:
         call = Command("call", "silent", "--json", "--demo") if name == "cancel" else None
         if call is not None:
             call.until("sent")
             (row,) = json.loads((await running("ps", "--json")).out)
             session, line = row["session"], line.replace("/3", f"/{row['id']}")
-        ran = await running(*words_of(line, url, session))
+        yes = ["--yes"] * (" tap install" in line or " tap uninstall" in line)
+        ran = await running(*words_of(line, url, session), *yes)
     assert "Traceback" not in ran.err
     assert ran.status == (Exit.CANCELLED if "--cancel-after" in line else Exit.COMPLETED), ran
     if call is not None:
