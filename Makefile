@@ -109,6 +109,7 @@ findings-check: ## Run the scripts in findings/: is each surprise of a real pack
 clients: $(DEV_STAMP) ## Compare what clients from the registries exchange with and without a tap
 	$(BIN)/python tests/real/install.py --clients
 	$(BIN)/python -m tests.real.clients $(ARGS)
+	$(BIN)/python -m tests.real.clients.configs $(ARGS)
 
 bench: $(DEV_STAMP) ## Measure speed beside other clients; writes benchmarks/RESULTS.md
 	$(BIN)/python tests/real/install.py --peers

@@ -13,7 +13,7 @@ from mcp_tui import clock
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import options_of
 from mcp_tui.cli.output import Exit, Failure, asked, out, show, table, warn
-from mcp_tui.cli.target import in_force, require_consent
+from mcp_tui.cli.target import NeedsConsent, in_force, require_consent
 from mcp_tui.client.session_store import shown
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
@@ -176,6 +176,9 @@ def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
                 edit = entry.install(program, options(*limits, given.options.name or server.name))
             else:
                 edit = entry.uninstall()
+        except NeedsConsent as error:
+            short = f"needs approval: mcp-tui servers --trust {shlex.quote(server.name)}"
+            yield Row(server, why=str(error) if given.words[1:] else short)
         except NotEditable as error:
             yield Row(server, why=str(error), lines=tuple(error.lines))
         except (ConfigError, Failure) as error:
@@ -204,7 +207,7 @@ def _report(rows: Iterable[Row]) -> None:
     cells = [
         (
             "leave" if each.edit is None else "change",
-            each.server.source.title,
+            each.server.tool,
             each.server.name,
             each.server.around.short(each.server.place),
             each.server.summary if each.edit is not None else each.why.rstrip(".:"),
@@ -270,7 +273,7 @@ def _status(given: Words) -> int:
         (
             each.name,
             "broken tap" if fields["problem"] else "tap" if each.tapped else "no tap",
-            each.source.title,
+            each.tool,
             each.around.short(each.place),
             _in_words(fields) if each.tapped else each.summary or each.problem,
         )
@@ -301,13 +304,14 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
         launched = server.launched() if server.tapped else None
         target = shown(launched) if launched else ""
     last = sessions.get(target)
-    calls = [each.wall for each in index.calls([last])] if last else []
+    calls = [each.wall for each in index.calls([last]) if each.method == "tools/call"] if last else []
     limits = _limits(server) if server.tapped else None
     return {
         "name": server.name,
         "tap": server.tapped,
         "problem": problem or None,
         "tool": server.source.title,
+        "scope": server.scope,
         "file": str(server.file),
         "line": server.line,
         "command": server.command_words or None,
@@ -318,20 +322,34 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
         "client": last.client if last else None,
         "timeout": limits.timeout if limits else None,
         "max_timeout": limits.max_timeout if limits else None,
+        "tools": _tools(server) if limits else None,
         "client_timeout": server.call_limit,
         "client_start_timeout": server.start_limit,
         "unreachable": _unreachable(server, limits) if limits else None,
     }
 
 
-def _limits(server: Definition) -> Limits:
-    """Returns the limits of the tap of a server: those of its command line, else of the settings."""
+def _given(server: Definition) -> tuple[str, tuple[float | None, ...]]:
+    """Returns name, timeout, and max timeout on the command line of a tap."""
     words = ["".join(part for part in each if isinstance(part, str)) for each in server.tap]
     given = split(words[words.index("tap") + 1 :])[1] or {}
-    numbers = (
-        value if isinstance(value := given.get(key), float) else None for key in ("timeout", "max_timeout")
+    values = (given.get("timeout"), given.get("max_timeout"))
+    return str(given.get("name") or server.name), tuple(
+        each if isinstance(each, float) else None for each in values
     )
-    return in_force(told=False).tap.limits_of(str(given.get("name") or server.name), "", *numbers)
+
+
+def _limits(server: Definition, tool: str = "") -> Limits:
+    """Returns the limits of the tap of a server: those of its command line, else of the settings."""
+    name, limits = _given(server)
+    return in_force(told=False).tap.limits_of(name, tool, *limits)
+
+
+def _tools(server: Definition) -> dict[str, dict[str, float | None]]:
+    """Returns the limits of single tools in the settings, which those of the command line override."""
+    of_server = in_force(told=False).tap.servers.get(_given(server)[0])
+    made = {tool: _limits(server, tool) for tool in (of_server.tools if of_server else ())}
+    return {tool: {"timeout": each.timeout, "max_timeout": each.max_timeout} for tool, each in made.items()}
 
 
 def _unreachable(server: Definition, limits: Limits) -> str | None:
@@ -354,12 +372,15 @@ def _unreachable(server: Definition, limits: Limits) -> str | None:
 
 
 def _in_words(fields: dict[str, Any]) -> str:
-    limits = ((name, fields[key]) for name, key in (("timeout", "timeout"), ("max timeout", "max_timeout")))
-    said = [f"{name} {units.limit(value)}" for name, value in limits if value]
+    said = [f"mcp-tui {fields['version'] or 'of an unknown version'}"]
+    for tool, limits in (("", fields), *fields["tools"].items()):
+        for name, value in (("timeout", limits["timeout"]), ("max timeout", limits["max_timeout"])):
+            if value:
+                said.append(f"{tool}{' ' * bool(tool)}{name} {units.limit(value)}")
     if fields["client_timeout"]:
         said.append(f"{fields['tool']}'s own limit {units.limit(fields['client_timeout'])}")
     last = fields["last_call"] or fields["last_session"]
     said.append(
         f"last {'call' if fields['last_call'] else 'session'} {last[:16]}Z" if last else "never started"
     )
-    return ", ".join((f"mcp-tui {fields['version'] or 'of an unknown version'}", *said))
+    return ", ".join(said)

@@ -63,7 +63,7 @@ def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:
     rows: list[list[SafeText]] = []
     for each, state, said in stands:
         shown = each.summary if state in startable else said
-        row = (each.name, state.value, each.source.title, each.around.short(each.place), shown)
+        row = (each.name, state.value, each.tool, each.around.short(each.place), shown)
         rows.append([clean(cell) for cell in row])
     yield from table(rows)
     if any(state is Availability.CONSENT for _, state, _ in stands):
@@ -84,6 +84,7 @@ def _fields(each: Definition, state: Availability, said: str) -> dict[str, objec
         "file": str(each.file),
         "line": each.line,
         "project": each.project,
+        "scope": each.scope,
         "transport": None if launch is None else launch.transport,
         "command": words[0] if words else None,
         "args": words[1:] if words else None,

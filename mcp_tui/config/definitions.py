@@ -166,6 +166,16 @@ class Definition:
         return at(self.file, self.line)
 
     @property
+    def scope(self) -> str:
+        """``user``, ``project``, or ``local``: a project that the person's own file names."""
+        return "project" if self.project else "local" if self.way[:1] == ("projects",) else "user"
+
+    @property
+    def tool(self) -> str:
+        """Its tool, and its scope if the file does not say it."""
+        return f"{self.source.title}{', local' * (self.scope == 'local')}"
+
+    @property
     def ignored(self) -> list[str]:
         """The members that its tool does not obey, although others do."""
         return [name for name in self.source.ignores if name in self.fields]

@@ -177,7 +177,10 @@ CLIENTS: Final = (
         "claude-desktop", "Claude Desktop", templates.literal, ("{config}/Claude/claude_desktop_config.json",),
         ignores=("disabled", "enabled"),
     ),
-    Source("cursor", "Cursor", templates.editor, ("./.cursor/mcp.json", "~/.cursor/mcp.json")),
+    Source(
+        "cursor", "Cursor", templates.editor, ("./.cursor/mcp.json", "~/.cursor/mcp.json"),
+        switches=("disabled", "enabled"),
+    ),
     VSCODE,
     COPILOT,
     Source(

@@ -89,6 +89,15 @@ CLIENT_PACKAGES = (
 
 AGENT_PACKAGES = ("@anthropic-ai/claude-code@2.1.332", "@openai/codex@0.171.0")
 
+CONFIG_PACKAGES = (
+    "@github/copilot@1.0.102",
+    "@google/gemini-cli@0.61.0",
+    "@kilocode/cli@7.7.7",
+    "@qwen-code/qwen-code@0.15.10",
+    "cline@3.0.65",
+    "opencode-ai@1.18.33",
+)
+
 TRIED_FOR = 600  # seconds for one command of an installation
 
 
@@ -350,7 +359,17 @@ AGENTS = tuple(
     )
     for pin in AGENT_PACKAGES
 )
-CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS)
+CLIENT_CONFIGS = (
+    *AGENTS,
+    Part(
+        "client_configs",
+        " ".join(CONFIG_PACKAGES),
+        "agents on npm, for their config files",
+        fill_packages(*CONFIG_PACKAGES),
+        no_npm,
+    ),
+)
+CLIENTS = (MCP1, MCP2, CLIENT_NPM, *_PYTHON_CLIENTS, *CLIENT_CONFIGS)
 """For the tap's comparison and the judge of clients: installed with --clients."""
 PARTS = (MCP1, MCP2, FASTMCP4, NPM_PART, NODE22_PART, *AGENTS)
 

@@ -456,7 +456,10 @@ def _more(name: str) -> str:
 def test_all_servers_of_eight_clients_get_a_tap_and_every_byte_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for name, value in {"HOME": tmp_path, "XDG_CONFIG_HOME": tmp_path / "config"}.items():
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[tap]\ntimeout = 20\n[tap.servers.s1.tools.slow]\nmax-timeout = 5\ntimeout = 7\n")
+    paths = {"HOME": tmp_path, "XDG_CONFIG_HOME": tmp_path / "config", "MCP_TUI_CONFIG": settings}
+    for name, value in paths.items():
         monkeypatch.setenv(name, str(value))
     monkeypatch.chdir(tmp_path)
     files = {tmp_path / name: text.replace("@4@", _more(name)).encode() for name, text in HOMES.items()}
@@ -468,7 +471,14 @@ def test_all_servers_of_eight_clients_get_a_tap_and_every_byte_back(
     assert "Written. 30 entries in 8 files." in done.out
     assert "Codex ends a call after 30s: the tap's max timeout of 60s is not reached" in done.err
     told = json.loads(run("tap", "status", "--json").out)
-    assert [(each["tap"], each["problem"], each["max_timeout"]) for each in told] == [(True, None, 60)] * 30
+    limits = [(each["tap"], each["problem"], each["timeout"], each["max_timeout"]) for each in told]
+    assert limits == [(True, None, 20, 60)] * 30
+    assert told[0]["scope"] == "local"
+    assert next(each["tools"] for each in told if each["name"] == "s1") == {
+        "slow": {"timeout": 7, "max_timeout": 60}
+    }
+    said = run("tap", "status", "--client", "Codex").out
+    assert "timeout 20s, max timeout 60s, Codex's own limit 30s, never started" in said
     assert {each["tool"] for each in told if each["name"] == "files"} == {
         "Claude Code",
         "Codex",

@@ -129,7 +129,7 @@ def _choice(definition: Definition) -> ServerChoice:
     state, said = availability(definition)
     shown = said if state is Availability.PROBLEM else definition.summary
     return ServerChoice(
-        group=clean(f"{definition.source.title}  {definition.around.short(str(definition.file))}"),
+        group=clean(f"{definition.tool}  {definition.around.short(str(definition.file))}"),
         name=brief(definition.name, 80),
         said=brief(shown, 400),
         availability=state,
