@@ -59,10 +59,8 @@ def run(given: Words) -> int:
     """
     chosen = given.options
     does, *names = given.words
-    if given.command or given.url or (names and does == "status"):
-        raise Failure(
-            f"Unexpected argument {(given.command or [given.url, *names])[0]!r}. See mcp-tui tap --help."
-        )
+    if others := [*(given.command or ()), *filter(None, [given.url]), *(names if does == "status" else ())]:
+        raise Failure(f"Unexpected argument {others[0]!r}. See mcp-tui tap --help.")
     for option in options_of("tap"):
         if option.dest not in FITTING_OPTIONS[does] and getattr(chosen, option.dest) != option.default:
             raise Failure(f"{option.names[-1]} does not go with tap {does}.")
@@ -115,9 +113,9 @@ def _servers(given: Words, names: list[str]) -> list[Definition]:
             f"{found.problems[0]}. Put the tap there by hand, in front of the server's command:",
             lines=command_lines(config, place.source.form, [*words]),
         )
-    for problem in found.problems:
-        warn(f"Skipped {problem}.")
     client = _client(given.options.client)
+    for problem in found.problems if client is None else ():
+        warn(f"Skipped {problem}.")
     entries = {
         (each.file.resolve(), each.way): each
         for each in reversed(found.servers)

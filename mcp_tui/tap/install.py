@@ -40,6 +40,15 @@ CONTEXT_CHARACTERS: Final = 60
 """Characters that are shown around a change in a long line."""
 
 
+COPIES_READ: Final = 20
+"""Copies of a file, the newest first, in which is looked how it was before."""
+
+
+def _copies() -> Path:
+    """Returns the folder with the files as they were."""
+    return data_folder() / "backups"
+
+
 class NotEditable(ConfigError):
     """A file cannot be edited safely. ``lines`` are what a person can put there instead."""
 
@@ -92,7 +101,7 @@ class Edit:
         file = self.file.resolve()
         bom = codecs.BOM_UTF8 if self.old.startswith(codecs.BOM_UTF8) else b""
         stamp = clock.utc_stamp(clock.wall()).replace(":", "")
-        kept = data_folder() / "backups" / f"{stamp}-{file.name.lstrip('.')}"
+        kept = _copies() / f"{stamp}-{file.name.lstrip('.')}"
         try:
             if file.exists() and not os.access(file, os.W_OK):
                 raise ConfigError(f"{file}: cannot be written (read-only)")
@@ -285,6 +294,17 @@ class ConfigEntry:
             if count == len(items) and text[: command.key].endswith(made):
                 edit.spans.append((command.key - len(made), command.key, ""))
                 return self._checked(edit, old[count:], has_args=False)
+            if count == len(items) and not self._had_args(
+                old[count]
+            ):  # somebody else has written the file anew
+                without = Edit(
+                    edit.file,
+                    edit.old,
+                    text,
+                    [*edit.spans, self._without(args, items[-1][1] if self._is_block(args) else args.end)],
+                )
+                with suppress(NotEditable):
+                    return self._checked(without, old[count:], has_args=False)
         start, end, instead, between = self._removed(args, items, count)
         edit.spans.append((start, end, instead))
         for each in literals[:count]:
@@ -292,6 +312,29 @@ class ConfigEntry:
         if between.strip(" \t\r\n,-"):  # a comment
             edit.spans.clear()
         return self._checked(edit, old[count:])
+
+    def _had_args(self, command: Json) -> bool:
+        """Whether the entry had a list of arguments before the tap, by the newest copy of the file that has it."""
+        name = f"-{self.server.file.resolve().name.lstrip('.')}"
+        with suppress(OSError):
+            copies = [each for each in _copies().iterdir() if each.name.endswith(name)]
+            for copy in sorted(copies, reverse=True)[:COPIES_READ]:
+                with suppress(ConfigError, LookupError, TypeError):
+                    whole = Document.read(copy).whole
+                    if self._fields(whole, self.command_way)[self.form.command] == command:
+                        return self.form.args in self._fields(whole, self.args_way)
+        return True
+
+    def _without(self, args: Member, end: int) -> tuple[int, int, str]:
+        """Returns the change that removes the member with the arguments, which end at ``end``."""
+        text = self.text
+        if self.document.language is not Language.JSON:
+            behind = text.find("\n", end)
+            return text.rfind("\n", 0, args.key) + 1, behind + 1 or len(text), ""
+        if comma := re.compile(r"\s*,\s*").match(text, args.end):
+            return args.key, comma.end(), ""
+        before = re.search(r",\s*\Z", text[: args.key])
+        return (before.start() if before else args.key), args.end, ""
 
     def _removed(self, args: Member, items: list[tuple[int, int]], count: int) -> tuple[int, int, str, str]:
         """Returns the change that removes the first items of a list, and what stood there."""

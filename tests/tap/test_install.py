@@ -417,6 +417,39 @@ def test_a_program_that_will_be_deleted_is_refused_and_one_that_is_gone_is_named
     assert file.read_text() == FILES["plain"]
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "tapped"),
+    [
+        (
+            "config.toml",
+            '[mcp_servers.a]\ncommand = "x"\n',
+            f'[mcp_servers.a]\ncommand = "{PROGRAM}"\nargs = [\n  "tap",\n  "--",\n  "x",\n]\n',
+        ),
+        (
+            "config.yaml",
+            "extensions:\n  a:\n    cmd: x\n",
+            f"extensions:\n  a:\n    args:\n    - tap\n    - --\n    - x\n    cmd: {PROGRAM}\n",
+        ),
+        (
+            "mcp.json",
+            '{"mcpServers": {"a": {"command": "x"}}}',
+            f'{{"mcpServers": {{"a": {{"command": "{PROGRAM}", "args": ["tap", "--", "x"]}}}}}}',
+        ),
+    ],
+)
+def test_a_file_that_its_client_wrote_anew_gets_no_arguments_that_it_had_not(
+    name: str, before: str, tapped: str, tmp_path: Path
+):
+    file = tmp_path / name
+    file.write_text(before)
+    (server,) = _servers(file, tmp_path)
+    ConfigEntry(server).install(PROGRAM, []).write()
+    file.write_text(tapped)
+    (server,) = _servers(file, tmp_path)
+    ConfigEntry(server).uninstall().write()
+    assert file.read_text() == before
+
+
 HOMES: Final = {
     ".claude.json": (
         '{"projects": {"/a": {"mcpServers": {"l1": {"command": "x"}}}, "/b": {"mcpServers": {"l1": {"command": "y"}}}},\n'
@@ -424,7 +457,7 @@ HOMES: Final = {
     ),
     ".codex/config.toml": '# mine\n[mcp_servers.files]\ncommand = "npx" # here\ntool_timeout_sec = 30\n@4@',
     ".gemini/settings.json": '{\n\t"mcpServers": {"files": {"command": "npx", "args": []}, @4@}\n}\n',
-    ".qwen/settings.json": '{"mcpServers": {@4@}, "x": 1}',
+    ".qwen/settings.json": '{"mcpServers": {"n": {"env": {}, "command": "x"}, @4@}, "x": 1}',
     "config/opencode/opencode.jsonc": '{ // mine\n  "mcp": {@4@,}\n}',
     ".cline/data/settings/cline_mcp_settings.json": '{"mcpServers": {@4@}}\r\n',
     "config/goose/config.yaml": "# mine\nextensions:\n@4@",
@@ -450,7 +483,7 @@ def _more(name: str) -> str:
         ".json": ('"s%d": {"command": "s", "args": ["%d"]}', ", "),
     }
     form, between = next(each for end, each in forms.items() if name.endswith(end))
-    return between.join(form % (number, number) for number in range(4 if "qwen" in name else 3))
+    return between.join(form % (number, number) for number in range(3))
 
 
 def test_all_servers_of_eight_clients_get_a_tap_and_every_byte_back(
