@@ -1,4 +1,4 @@
-"""The badges of rows. States are few; "timed out" and "late, ignored" follow from a state, a cause, and the evidence."""
+"""The badges of rows. States are few; "timed out" and "late" follow from a state, a cause, and the evidence."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Badge:
 QUEUED: Final = Badge(words("queued"), words("◌"), "queued")
 IN_FLIGHT: Final = Badge(words("in flight"), words("▸"), "in-flight")
 OVERDUE: Final = Badge(words("in flight"), words("▸"), "overdue")
-AWAITING_INPUT: Final = Badge(words("awaiting input"), words("▸"), "awaiting-input")
+AWAITING_INPUT: Final = Badge(words("waiting"), words("▸"), "awaiting-input")
 TASK: Final = Badge(words("task"), words("▸"), "in-flight")
-CANCEL_REQUESTED: Final = Badge(words("cancel requested"), words("◔"), "cancel-requested")
+CANCEL_REQUESTED: Final = Badge(words("cancelling"), words("◔"), "cancel-requested")
 CANCELLED: Final = Badge(words("cancelled"), words("⊘"), "cancelled")
-LATE: Final = Badge(words("late, ignored"), words("↯"), "late")
+LATE: Final = Badge(words("late"), words("↯"), "late")
 GOING_ON: Final = Badge(words("progressing"), words("↻"), "overdue")
 QUIET: Final = Badge(words("quiet"), words("⇣"), "late")
-GOING_ON_LOST: Final = Badge(words("progressed, lost"), words("∅"), "overdue")
-CUT_OFF: Final = Badge(words("connection lost"), words("∅"), "overdue")
+GOING_ON_LOST: Final = Badge(words("prog. lost"), words("∅"), "overdue")
+CUT_OFF: Final = Badge(words("conn. lost"), words("∅"), "overdue")
 TIMED_OUT: Final = Badge(words("timed out"), words("◷"), "timed-out")
 COMPLETED: Final = Badge(words("completed"), words("✓"), "completed")
 TOOL_ERROR: Final = Badge(words("tool error"), words("✗"), "failed")
@@ -59,6 +59,9 @@ _SEEN: Final = {
 
 BADGES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Badge))
 """All badges, in the order above."""
+
+ROUND: Final = Badge(words("round"), words("→"), "in-flight")
+"""A further round of a request; it has the style of the request."""
 
 CAUSES: Final = {
     Cause.USER: words("you"),

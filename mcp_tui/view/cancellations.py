@@ -152,15 +152,16 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
         """Measures more lines; returns whether a column needs more cells than before."""
         lines = (line_of(each, origin=0.0, until=evidence.FOREVER) for each in entries)
         return self.grow(
-            (*_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER),
+            (_TIME, _SHORT_TIME, *_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER),
             (line for line in lines if line is not None),
         )
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
         """Returns a line in columns; a narrow one has the signal only until there is an aftermath."""
-        layout = self.fit((*_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH), cells)
-        if layout.cut and cells < _BOTH_CELLS:
-            layout = self.fit((*_CANCELLATION_COLUMNS, _EITHER), cells)
+        layout = self.fit((_TIME, *_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH), cells)
+        if layout.cut:
+            last = (_SIGNAL, _AFTERMATH) if cells >= _BOTH_CELLS else (_EITHER,)
+            layout = self.fit((_SHORT_TIME, *_CANCELLATION_COLUMNS, *last), cells)
         return Line(layout.pieces(shown), key)
 
 
@@ -168,9 +169,9 @@ def _column(cell: Callable[[CancellationLine], StyledPiece], **fields: Any) -> C
     return Column(cell=cell, gap=2, **fields)
 
 
-_SHORT_TIME: Final = _column(lambda shown: (clean(shown.time[:_TIME_CELLS]), "muted"))
+_SHORT_TIME: Final = _column(lambda shown: (clean(shown.time[:_TIME_CELLS]), "muted"), leaves=1)
+_TIME: Final = _column(lambda shown: (shown.time, "muted"), leaves=1)
 _CANCELLATION_COLUMNS: Final = (
-    _column(lambda shown: (shown.time, "muted"), shorter=_SHORT_TIME, leaves=1),
     _column(lambda shown: (shown.id, ""), most=12, usual=2, right=True),
     _column(lambda shown: (shown.request, ""), weight=2, least=10),
     _column(lambda shown: (shown.cause, "muted"), leaves=2),

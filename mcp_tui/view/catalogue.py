@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from mcp_tui.client.parameters import schema_of, usage, variants
@@ -32,6 +33,9 @@ VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prom
 
 COST_CELLS: Final = 7
 """Cells of the tokens that a tool costs a model."""
+
+HINTED_ROWS: Final = 100
+"""Rows whose hints are measured: to word the arguments of very many tools takes long."""
 
 HINT_CELLS: Final = 5
 """Cells below which the arguments of an entry are left out in favour of its name."""
@@ -195,6 +199,8 @@ class Catalogue:
         """Why a list could not be read, by its kind; empty for one that was read."""
         self.longest = 0
         """Cells of the longest name, 28 at most."""
+        self.widest = 0
+        """Cells of a name and the longest hint, of those that are looked at for it."""
         self._passes: Callable[[Entry], bool] | None = None
         self.by_cost = False
         """Whether the tools that cost a model most come first, in place of the server's order."""
@@ -259,6 +265,10 @@ class Catalogue:
         self.numbers = list(self._rows)
         names = (width(row.label) for row in self._rows.values() if isinstance(row, Entry))
         self.longest = min(28, max(names, default=0))
+        entries = (row for row in islice(self._rows.values(), HINTED_ROWS) if isinstance(row, Entry))
+        self.widest = (
+            self.longest + 2 + COST_CELLS + 2 + max((width(entry.hint) for entry in entries), default=0)
+        )
         self.version += 1
 
     def _number(self, kind: str, name: str, again: int) -> int:

@@ -50,15 +50,14 @@ class Column(Generic[Thing]):
         weight: share of the room while columns are cut, at least 1.
         least: cells that the column keeps while it is cut; 0 for a column that is not cut.
         usual: cells that the column has even if its texts are shorter.
+        step: cells by which it grows beyond them, so that few texts move the columns behind it.
         most: cells that the column has at most; 0 for no limit.
         right: aligns the text to the right.
         gap: blank cells before the column.
         spare: the column gets the cells that no column needs; otherwise the heaviest gets them.
         live: the text changes with the time alone.
         sort: the order of rows by this column.
-        shorter: the column to show instead when a line has no room for whole texts; that of the heaviest column first.
         leaves: the order in which columns leave while a line has no room for the least of each, 1 first; 0 for never.
-        running: what the column says matters while a request runs; otherwise it leaves if the heaviest one is cut.
     """
 
     cell: Callable[[Thing], StyledPiece]
@@ -67,15 +66,14 @@ class Column(Generic[Thing]):
     weight: int = 1
     least: int = 0
     usual: int = 0
+    step: int = 1
     most: int = 0
     right: bool = False
     gap: int = 1
     spare: bool = False
     live: bool = False
     sort: Sort | None = None
-    shorter: Column[Thing] | None = None
     leaves: int = 0
-    running: bool = False
 
 
 class ColumnNeed(NamedTuple):
@@ -144,9 +142,8 @@ class ColumnWidths(Generic[Thing]):
     def grow(self, columns: Columns[Thing], things: Iterable[Thing]) -> bool:
         """Measures more things; returns whether a column needs more cells than before."""
         before = dict(self._longest)
-        tails = {column.cell: column.tail for each in columns for column in (each, each.shorter) if column}
         for thing in things:
-            for cell, tail in tails.items():
+            for cell, tail in ((column.cell, column.tail) for column in columns):
                 taken = width(cell(thing)[0]) + (width(tail(thing)) if tail else 0)
                 if taken > self._longest.get(cell, -1):
                     self._longest[cell] = taken
@@ -163,34 +160,17 @@ class ColumnWidths(Generic[Thing]):
 
     def _need(self, column: Column[Thing]) -> ColumnNeed:
         longest = self._longest.get(column.cell, 0)
-        wish = max(column.usual, min(longest, column.most or longest))
+        grown = column.usual + -(-max(0, longest - column.usual) // column.step) * column.step
+        wish = max(column.usual, min(grown, column.most or grown))
         return ColumnNeed(min(column.least or wish, wish), wish, column.weight, column.spare)
 
-    def fit(self, columns: Columns[Thing], cells: int, *, running: bool = True) -> Layout[Thing]:
-        """Lays out columns in a line of so many cells: shorter ones, then fewer, where there is no room for all.
-
-        ``running`` says whether a request runs.
-        """
-        made = self._shortened(columns, cells)
-        if not running and self._heaviest_cut(made):
-            columns = [column for column in columns if not column.running]
-            made = self._shortened(columns, cells)
+    def fit(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
+        """Lays out columns in a line of so many cells: fewer, where there is no room for all."""
+        made = self.layout(columns, cells)
         for column in sorted(columns, key=lambda column: column.leaves):
             if made.squeezed and column.leaves:
                 columns = [each for each in columns if each is not column]
-                made = self._shortened(columns, cells)
-        return made
-
-    def _heaviest_cut(self, made: Layout[Thing]) -> bool:
-        column, cells = max(zip(made.columns, made.widths, strict=True), key=lambda each: each[0].weight)
-        return cells < self._need(column).wish
-
-    def _shortened(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
-        made = self.layout(columns, cells)
-        for column in sorted(columns, key=lambda column: -column.weight):
-            if made.cut and column.shorter is not None:
-                shorter = [column.shorter if each is column else each for each in made.columns]
-                made = self.layout(shorter, cells)
+                made = self.layout(columns, cells)
         return made
 
 

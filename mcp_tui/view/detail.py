@@ -19,6 +19,7 @@ from mcp_tui.protocol.messages import Json, as_object, as_text, read_json
 from mcp_tui.protocol.pixels import pixels
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.server_requests import ServerRequest
+from mcp_tui.protocol.states import KIND_WORDS, Kind
 from mcp_tui.protocol.values import frozen
 from mcp_tui.view import durations
 from mcp_tui.view.badges import CAUSES, badge, outcome_of, server_request_badge
@@ -39,13 +40,12 @@ _ERROR_TITLE: Final = words("Error")
 class Section:
     """A titled block of lines, and below them a page, if there is one; the title may be empty.
 
-    A page that is ``struck`` is drawn struck through; it keeps what is folded, and is laid out by whoever shows it.
+    A page keeps what is folded, and is laid out by whoever shows it.
     """
 
     title: SafeText
     lines: Sequence[Line] = ()
     page: Page | None = None
-    struck: bool = False
 
 
 def sections(
@@ -93,18 +93,11 @@ def params_sections(params: object) -> list[Section]:
     return [Section(words("Request"), texts(compact(params)))]
 
 
-def late_sections(sections: Iterable[Section]) -> list[Section]:
-    """Returns the sections of a late answer, struck through: it can be read, and was not used."""
-    struck = [Section(each.title, [*map(_struck, each.lines)], each.page, struck=True) for each in sections]
-    return [replace(struck[0], title=words("Late, ignored")), *struck[1:]] if struck else []
-
-
-def _struck(shown: Line) -> Line:
-    """Strikes a line through, except for its indentation; muted lines are our own notes and stay as they are."""
-    if all(tone == "muted" for _, tone in shown.segments):
-        return shown
-    said = clean(shown.text.lstrip(" "))
-    return line(clean(" " * (len(shown.text) - len(said))), (said, "struck"), key=shown.key)
+def late_sections(sections: Sequence[Section], kind: Kind) -> list[Section]:
+    """Returns the sections of a late message, named for what it is: an answer was not used."""
+    progress = kind is Kind.PROGRESS
+    title = words("Late progress") if progress else safe("Late {}, not used", KIND_WORDS[kind])
+    return [replace(sections[0], title=title), *sections[1:]]
 
 
 # -- facts -----------------------------------------------------------------------------------------------------

@@ -29,7 +29,17 @@ from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.server_requests import ServerRequest
 from mcp_tui.protocol.states import RequestId, State
-from mcp_tui.view.badges import BADGES, CAUSES, OVERDUE, SERVER_BADGES, badge, badges, server_request_badge
+from mcp_tui.view.badges import (
+    BADGES,
+    CANCEL_REQUESTED,
+    CAUSES,
+    OVERDUE,
+    ROUND,
+    SERVER_BADGES,
+    badge,
+    badges,
+    server_request_badge,
+)
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 Subject = TypeVar("Subject")
@@ -276,10 +286,7 @@ def one_of(
 
     def field(value: str) -> Test[Subject]:
         wanted: set[Meaning] = set()
-        parts, whole = value.split(","), spaced(value.replace(",", ""))
-        if whole in known and all(map(str.strip, parts)):
-            parts = [whole]  # the badge "late, ignored" has a comma of its own
-        for part in parts:
+        for part in value.split(","):
             word = spaced(part)
             starts = [meant for words, meant in known.items() if word and f" {word}" in f" {words}"]
             meant = [known[word]] if alone and word in known else starts
@@ -423,19 +430,17 @@ def state_words(row: Shown, now: float) -> list[str]:
         return [over, server_request_badge(row).word]
     said = [over, json_state(row), *(each.word for each in badges(row, now))]
     if row.state is State.CANCEL_REQUESTED:
-        said.append(row.state.value)
+        said += [row.state.value, CANCEL_REQUESTED.word]
     if row.overdue_until is not None:
         said.append(OVERDUE.style)  # a mark on a state: its word is that of the state
-    return [_spoken(each) for each in said]
+    if row.round_ids:
+        said.append(ROUND.word)
+    return [*map(spaced, said)]
 
 
-def _spoken(text: str) -> str:
-    return spaced(text.replace(",", ""))
-
-
-_ALL: Final = dict.fromkeys((*BADGES, *SERVER_BADGES.values()))
+_ALL: Final = dict.fromkeys((*BADGES, ROUND, *SERVER_BADGES.values()))
 _STATE_WORDS: Final = {
-    _spoken(each): (_spoken(each),)
+    spaced(each): (spaced(each),)
     for each in (
         "open",
         "done",
@@ -444,7 +449,7 @@ _STATE_WORDS: Final = {
         *(each.value for each in State),
     )
 }
-_STATE_NAMES: Final = tuple(dict.fromkeys(["open", "done", *(each.word.partition(",")[0] for each in _ALL)]))
+_STATE_NAMES: Final = tuple(dict.fromkeys(["open", "done", *(each.word for each in _ALL)]))
 
 
 def _outcomes(row: Shown, now: float) -> Iterable[Outcome]:

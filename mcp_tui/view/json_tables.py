@@ -15,7 +15,7 @@ from mcp_tui.view.text import SafeText, brief, fit, join, safe, width, words
 SAMPLED_ITEMS: Final = 200
 """Items of an array that decide whether it is a table, and how wide its columns are."""
 
-WIDEST_COLUMN_CELLS: Final = 120
+WIDEST_COLUMN_CELLS: Final = 240
 """Cells of a column, at most."""
 
 NARROWEST_COLUMN_CELLS: Final = 6

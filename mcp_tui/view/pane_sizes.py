@@ -29,6 +29,14 @@ CATALOGUE_MOST_CELLS: Final = 30
 SIDES_MOST: Final = 45
 """The percentage of the width of what is beside the detail, which keeps the rest."""
 
+ROOMY_CELLS: Final = 160
+"""Cells from which on a screen has room for whole lines in the catalogue and the tabs."""
+
+ROOMY_CATALOGUE_MOST: Final = 27
+ROOMY_TABS_MOST: Final = 33
+ROOMY_SIDES_MOST: Final = 58
+"""The percentages of the width that they, and both, take there."""
+
 
 @fact
 class Shares:
@@ -53,16 +61,20 @@ class Shares:
         return max(min(REQUESTS_LEAST_LINES, most), min(lines, most))
 
     def catalogue_width(self, screen: int, cells: int) -> int:
-        """Returns the cells for the catalogue; ``cells`` are what its longest name needs."""
+        """Returns the cells for the catalogue; ``cells`` are what its longest line needs."""
         if self.catalogue is not None:
             return round(self.catalogue * screen)
-        return min(CATALOGUE_MOST_CELLS, max(CATALOGUE_LEAST_CELLS, cells))
+        most = CATALOGUE_MOST_CELLS if screen < ROOMY_CELLS else ROOMY_CATALOGUE_MOST * screen // 100
+        return min(most, max(CATALOGUE_LEAST_CELLS, cells))
 
     def tabs_width(self, screen: int, catalogue: int = 0) -> int:
         """Returns the cells for the tabs, beside a catalogue of so many that is always shown."""
         least = round(LEAST_SHARE * screen)
         if self.tabs is not None:
             return min(round(self.tabs * screen), screen - catalogue - least)
+        if screen >= ROOMY_CELLS:
+            most = min(ROOMY_TABS_MOST * screen // 100, ROOMY_SIDES_MOST * screen // 100 - catalogue)
+            return max(least, most)
         return max(least, SIDES_MOST * screen // 100 - catalogue)
 
 

@@ -71,10 +71,10 @@ def _used(start: float | None, end: float | None, now: float) -> float:
     return 1.0 if end <= start else (now - start) / (end - start)
 
 
-def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
+def limit(row: Request, *, wide: bool = False) -> SafeText:
     """Returns the next limit: ``60s`` or ``max 10m``; for a finished request, the one that applied.
 
-    With ``wide``, both running limits and the silence: ``60s · max 10m quiet 8s``.
+    With ``wide``, both running limits: ``60s · max 10m``.
     """
     if row.paused_at is not None:
         return words("paused")
@@ -94,7 +94,7 @@ def limit(row: Request, now: float, *, wide: bool = False) -> SafeText:
         shown = safe("max {}", shown)
     elif wide and idle is not None and maximum is not None:
         shown = safe("{} · max {}", shown, durations.limit(maximum_span))
-    return join((shown, silence(row, now)), " ") if wide else shown
+    return shown
 
 
 def silence(row: Request, now: float) -> SafeText:
@@ -168,29 +168,30 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
         return safe("overdue, cancels in {}s", left) if wide else safe("overdue, {}s", left)
     if row.method == LISTEN:
         return words("not acknowledged yet") if wide else words("unacknowledged")
-    far = progress(row, wide=wide)
-    silent = NOTHING if wide else silence(row, now)
-    if not silent:
-        return far
-    # A narrow row has no other place for the silence, so it goes without the bar and the message.
+    silent = silence(row, now)
+    if wide or not silent:
+        return progress(row, silent, wide=wide) or silent
+    # A narrow row has no room for the silence beside the bar and the message.
     percent = _percent(row.progress, row.total)
     if percent is not None:
         return safe("{}% {}", percent, silent)
     return silent if row.progress is None else join((clip(number(row.progress), 5), silent), " ")
 
 
-def progress(row: Request, *, wide: bool = False) -> SafeText:
-    """Returns a bar and per cent if the total is known, otherwise the number and the message, if any."""
-    return NOTHING if row.progress is None else _progress(row.progress, row.total, row.message or "", wide)
+def progress(row: Request, silent: SafeText = NOTHING, *, wide: bool = False) -> SafeText:
+    """Returns a bar and per cent if the total is known, otherwise the number; then the silence and the message, if any."""
+    if row.progress is None:
+        return NOTHING
+    return _progress(row.progress, row.total, silent, row.message or "", wide)
 
 
 @lru_cache(512)  # drawn ten times a second, and told once in a while
-def _progress(done: float, total: float | None, message: str, wide: bool) -> SafeText:
+def _progress(done: float, total: float | None, silent: SafeText, message: str, wide: bool) -> SafeText:
     percent = _percent(done, total)
     if percent is None:
-        return join((number(done), brief(message)), " ")
+        return join((number(done), silent, brief(message)), " ")
     shown = safe("{}{:>3}%", bar(percent / 100), percent)
-    return join((shown, brief(message)), " ") if wide else shown
+    return join((shown, silent, brief(message)), " ") if wide else shown
 
 
 def _percent(done: float | None, total: float | None) -> int | None:
@@ -201,10 +202,10 @@ def _percent(done: float | None, total: float | None) -> int | None:
 
 
 def bar(share: float, cells: int = BAR_CELLS) -> SafeText:
-    """Returns a bar of ``cells`` cells, filled by ``share`` to an eighth of a cell."""
+    """Returns a bar of ``cells`` cells, filled by ``share`` to an eighth of a cell, with a trough for the rest."""
     eighths = int(min(1.0, max(0.0, share)) * cells * 8)
     full, rest = divmod(eighths, 8)
-    return clean(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells))
+    return clean(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells, "░"))
 
 
 def number(value: float) -> SafeText:

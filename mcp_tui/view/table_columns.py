@@ -1,9 +1,10 @@
-"""The columns of the request table: a function that returns each cell, and an entry of :data:`COLUMNS` for each column."""
+"""The columns of the request table: a function that returns each cell, and an entry of :func:`columns` for each column."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mcp_tui.protocol.requests import Request
@@ -15,8 +16,6 @@ from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 LONG_TEXT_CELLS: Final = 104
 """Cells from which on a row uses longer texts."""
-
-_ARROW_OUT: Final = words("→")
 
 
 class TableLine(NamedTuple):
@@ -50,9 +49,7 @@ class TableLine(NamedTuple):
         assert item.row is not None  # it is one or the other
         if item.round_ is None:
             return badges.badge(item.row, self.now)
-        return badges.Badge(
-            safe("round {}", item.round_.number), _ARROW_OUT, badges.badge(item.row, self.now).style
-        )
+        return replace(badges.ROUND, style=badges.badge(item.row, self.now).style)
 
 
 # -- the cells --------------------------------------------------------------------------------------------------
@@ -60,19 +57,6 @@ class TableLine(NamedTuple):
 
 def _state(line: TableLine) -> StyledPiece:
     return line.badge.word, line.badge.style
-
-
-_SHORTER: Final = {
-    badges.AWAITING_INPUT.word: words("waiting"),
-    badges.CANCEL_REQUESTED.word: words("cancelling"),
-    badges.LATE.word: words("late"),
-    badges.GOING_ON_LOST.word: words("prog., lost"),
-    badges.CUT_OFF.word: words("conn. lost"),
-}
-
-
-def _short_state(line: TableLine) -> StyledPiece:
-    return _SHORTER.get(line.badge.word, line.badge.word), line.badge.style
 
 
 def _id(line: TableLine) -> StyledPiece:
@@ -93,7 +77,7 @@ def _request(line: TableLine) -> StyledPiece:
         said = brief(item.server_request.method, 80)
     else:
         assert item.row is not None  # as above
-        said = rows.request(item.row) if item.round_ is None else brief(item.row.method, 80)
+        said = rows.request(item.row) if item.round_ is None else safe("round {}", item.round_.number)
     internal = item.row is not None and item.row.internal
     said = said if item.after is None else safe("  {}", said)
     return said, "muted" if internal else ""
@@ -153,7 +137,7 @@ def _elapsed(line: TableLine) -> StyledPiece:
 
 def _limit(line: TableLine) -> StyledPiece:
     row = line.row
-    return NOTHING if row is None else rows.limit(row, line.now, wide=line.wide), "muted"
+    return NOTHING if row is None else rows.limit(row, wide=line.wide), "muted"
 
 
 def _server(line: TableLine) -> StyledPiece:
@@ -166,27 +150,46 @@ _BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
 _BY_STATE: Final = Sort("state", lambda row, now: badges.BADGES.index(badges.badge(row, now)))
 """As badges are listed: open requests first."""
 
-_STATE: Final = Column(title=words("State"), cell=_short_state, usual=9, most=11, sort=_BY_STATE)
-_REQUEST: Final = Column(
-    title=words("Request"), cell=_name, tail=_children, weight=6, least=22, usual=7, gap=2, sort=BY_NAME
-)
-_INFO: Final = Column(title=words("Result"), cell=_info, weight=3, least=18, usual=6, live=True, spare=True)
 
-COLUMNS: Final[Columns[TableLine]] = (
-    replace(_STATE, cell=_state, usual=16, most=16, shorter=_STATE),
-    Column(title=words("Id"), cell=_id, usual=2, most=12, right=True),
-    replace(_REQUEST, cell=_request, shorter=_REQUEST),
-    replace(_INFO, title=words("Result or progress"), usual=18, shorter=_INFO),
-    Column(title=words("Elapsed"), cell=_elapsed, usual=7, right=True, live=True, sort=_BY_ELAPSED),
-    Column(title=words("Timeout"), cell=_limit, usual=7, most=23, live=True, leaves=2, running=True),
-)
+@lru_cache(8)
+def columns(cells: int, *, servers: bool = False) -> Columns[TableLine]:
+    """Returns the columns of a line of so many cells, with that of the server if there are several.
 
-WITH_SERVER: Final[Columns[TableLine]] = (
-    *COLUMNS[:2],
-    Column(title=words("Server"), cell=_server, usual=6, most=16, leaves=3),
-    *COLUMNS[2:],
-)
-"""The same where several servers have requests in one table."""
+    Their widths depend on that, and hardly on what they show.
+    """
+    wide = cells >= LONG_TEXT_CELLS
+    server = Column(title=words("Server"), cell=_server, usual=6, most=16, leaves=3)
+    return (
+        Column(title=words("State"), cell=_state, usual=11, most=11, sort=_BY_STATE),
+        Column(title=words("Id"), cell=_id, usual=4, most=12, right=True),
+        *([server] if servers else []),
+        Column(
+            title=words("Request"),
+            cell=_request if wide else _name,
+            tail=_children,
+            least=14,
+            usual=28 if wide else 16,
+            step=8,
+            most=max(28, cells * 2 // 5),
+            gap=2,
+            sort=BY_NAME,
+        ),
+        Column(
+            title=words("Result or progress") if wide else words("Result"),
+            cell=_info,
+            least=18,
+            usual=18,
+            most=18,
+            live=True,
+            spare=True,
+        ),
+        Column(title=words("Elapsed"), cell=_elapsed, usual=7, right=True, live=True, sort=_BY_ELAPSED),
+        Column(title=words("Timeout"), cell=_limit, usual=13 if wide else 7, most=23, live=True, leaves=2),
+    )
+
+
+COLUMNS: Final = columns(LONG_TEXT_CELLS)
+"""Those of a wide line."""
 
 SORTS: Final = (NEWEST, *(column.sort for column in reversed(COLUMNS) if column.sort is not None))
 """The orders of rows, in the order in which a key goes through them."""

@@ -383,7 +383,7 @@ _PLAIN_GLYPHS: Final = (
     ("◌▸◔⊘↯↻⇣◷✓✗∅", ".>~-!ovT+x?"),  # states of a request
     ("◂▪", "<*"),  # what the server asks, and a mark
     ("›‹…·–×→←↓↑≤≈▼▲", "><~--x><v^<~v^"),  # furniture
-    ("█▉▊▋▌▍▎▏", "#####   "),  # progress bars: what is less than half a cell is no cell
+    ("█▉▊▋▌▍▎▏░", "#####----"),  # progress bars: what is less than half a cell is no cell
     ("━┿┄▁▂▃▄▅▆▇─│", "=+..:-=+*%-|"),  # the timeline: bars, what came while they ran, and a sparkline
     ("".join(map(chr, range(0x2400, 0x2422))), "?" * 0x22),  # pictures of control characters
 )

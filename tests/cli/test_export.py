@@ -108,7 +108,7 @@ def test_one_request_as_markdown(capfd: Capture):
     session()
     shown = export(capfd, "markdown", "--id", "2")
     head, *_ = shown.splitlines()
-    assert head == "### `tools/call slow_sql`: late, ignored"
+    assert head == "### `tools/call slow_sql`: late"
     assert (
         "`npx everything`, `Everything 1.0`, `stdio`, `2025-11-25`, 2023-11-14T22:13:20.000Z, `mcp-tui 0.1.0`"
         in shown
@@ -133,7 +133,7 @@ def test_one_request_as_an_issue_with_the_command_that_does_the_same(capfd: Capt
     session(target="npx everything --token=s3cr3t-t0ken-0123456789")
     shown = export(capfd, "issue", "--id", "2")
     head, *_ = shown.splitlines()
-    assert head == "### `tools/call slow_sql`: late, ignored"
+    assert head == "### `tools/call slow_sql`: late"
     server = "- server: `Everything 1.0`\n- protocol: `2025-11-25`\n- transport: `stdio`"
     assert f"{server}\n- recorded by mcp-tui: `0.1.0`\n- mcp-tui: `" in shown
     fenced = dict(re.findall(r"```(\w*)\n(.*?)\n```", shown, re.DOTALL))
@@ -169,7 +169,7 @@ def test_cancellations_as_markdown(capfd: Capture):
     assert shown.startswith("### Cancellations: 1\n")
     row = "| `2` | `tools/call slow_sql` | you | `wrong table` | sent | `late result at +412 ms, ignored` |"
     assert row in shown.splitlines()
-    assert "#### `tools/call slow_sql (2)`: late, ignored" in shown
+    assert "#### `tools/call slow_sql (2)`: late" in shown
     keep(TWO, called(1), wall=1_800_000_000.0)
     assert "No cancellations." in export(capfd, "markdown", "--cancellations", which=TWO)
 

@@ -346,9 +346,9 @@ async def story(play: Play, connect: Callable[[], Any]) -> dict[str, Request]:
         "crawl", Limits(timeout=10, max_timeout=None, ask=60), url="https://shop.example/blog"
     )
     play.at(70)
-    rows["awaiting input"] = play.call("drop_table", table="orders")
+    rows["waiting"] = play.call("drop_table", table="orders")
     play.at(70.4)
-    play.ask(rows["awaiting input"], "elicitation/create", FORM)
+    play.ask(rows["waiting"], "elicitation/create", FORM)
     await asyncio.sleep(0)
     play.at(72)
     rows["in flight"] = play.call(
@@ -364,8 +364,8 @@ async def story(play: Play, connect: Callable[[], Any]) -> dict[str, Request]:
 def ending(play: Play, rows: dict[str, Request]) -> None:
     """The last moments of :func:`story`, after the question about what is overdue was put."""
     play.at(77.6)
-    rows["cancel requested"] = play.call("slow_sql", statement="select 1")
+    rows["cancelling"] = play.call("slow_sql", statement="select 1")
     play.at(78.1)
-    play.client.cancel(rows["cancel requested"].id, reason="typed the wrong thing")
+    play.client.cancel(rows["cancelling"].id, reason="typed the wrong thing")
     rows["queued"] = play.call("vacuum")
     play.at(79.35)

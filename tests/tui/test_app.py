@@ -46,7 +46,7 @@ class TestCancelling:
             assert "why   you: slow" in shown
             await driven.press("end")
             sections = {str(section.title) for section in driven.sections}
-            assert "Late, ignored" in sections
+            assert "Late result, not used" in sections
             assert "Result" not in sections
 
     async def test_a_request_that_is_over_says_so_and_nothing_leaves(self) -> None:
@@ -186,7 +186,7 @@ class TestView:
             await driven.press("z", "6")
             assert driven.bench.maximized is None
             assert driven.bench.focused is driven.bench.timeline
-            await driven.until(lambda: "[Timeline]" in driven.text())
+            await driven.until(lambda: " Timeline " in driven.text())
             await driven.press("z", "6")
             assert driven.bench.maximized is None
             assert driven.bench.focused is driven.bench.table

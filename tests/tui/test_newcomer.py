@@ -85,7 +85,7 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
     somebody.sees("Reason")
     somebody.types("wrong table", "wrong table")
     somebody.does("Cancel it")
-    somebody.sees("◔ cancel requested")
+    somebody.sees("◔ cancelling")
     control.wait("cancelled")
     control.release("stubborn")
     somebody.pane("Cancel")

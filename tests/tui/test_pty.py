@@ -32,7 +32,7 @@ def test_keys_typed_ahead_of_the_prompt_are_its_reason(terminals: Callable[..., 
     terminal = terminals("--demo")
     call_silent(terminal)
     terminal.press("cquick\r")
-    terminal.see("cancel requested")
+    terminal.see("cancelling")
     terminal.press("1")
     terminal.see("you: quick")
 

@@ -35,7 +35,7 @@ def test_a_key_cancels_what_a_foreign_client_calls(
         terminal.press("it hangs\r")
         assert client.read()["error"]["message"].startswith("cancelled by a person: it hangs. ")
         control.wait("cancelled", id=7, reason="it hangs")
-        terminal.see("cancel requested")
+        terminal.see("cancelling")
         client.process.kill()
         client.process.wait(HANG)
         terminal.see("The session of other 3 (", "has ended")

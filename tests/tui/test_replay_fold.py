@@ -85,7 +85,7 @@ def looked_at(bench: SessionScreen, now: float) -> tuple[list[dict[str, str]], d
     for row in rows:
         payloads, command, _ = bench.payloads.of(row)
         sections = detail.sections(row, now, payloads, command=command)
-        found[row.id] = [(each.title, each.struck, *wrapped_lines(each, 60)) for each in sections]
+        found[row.id] = [(each.title, *wrapped_lines(each, 60)) for each in sections]
     shown = [{**cells(row, now, wide=True), "warns": str(warns(row, now))} for row in rows]
     return shown, found
 

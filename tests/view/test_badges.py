@@ -14,29 +14,29 @@ END = ev.Settled(at=4.0, id=1)
 PROGRESS = late(Kind.PROGRESS, 0.1, at=2.1)
 STORIES: list[tuple[str, str, list[ev.Event]]] = [
     ("queued", "◌", [called()]),
-    ("awaiting input", "▸", [*started(), ev.InputRequired(at=1.0, id=1, round=1, asks="roots/list")]),
+    ("waiting", "▸", [*started(), ev.InputRequired(at=1.0, id=1, round=1, asks="roots/list")]),
     ("task", "▸", [*started(), ev.TaskCreated(at=0.5, id=1, task_id="t-1", status="working", core=True)]),
     ("in flight", "▸", started()),
     ("in flight", "▸", [*started(), ev.Overdue(at=60.0, id=1, until=70.0)]),
-    ("cancel requested", "◔", [*started(), *cancelled(signal=None)]),
-    ("cancel requested", "◔", [*started(), *cancelled()]),
-    ("cancel requested", "◔", [*started(), *cancelled(), PROGRESS]),
+    ("cancelling", "◔", [*started(), *cancelled(signal=None)]),
+    ("cancelling", "◔", [*started(), *cancelled()]),
+    ("cancelling", "◔", [*started(), *cancelled(), PROGRESS]),
     ("cancelled", "⊘", [*started(), *cancelled(settled="")]),
     ("cancelled", "⊘", [*started(), *cancelled(cause=Cause.SHUTDOWN, settled="")]),
     ("cancelled", "⊘", [*started(), *cancelled(), PROGRESS, END]),
     ("timed out", "◷", [*started(), *cancelled(cause=Cause.TIMEOUT)]),
     ("timed out", "◷", [*started(), *cancelled(cause=Cause.MAX_TIMEOUT, settled="")]),
-    ("late, ignored", "↯", [*started(), *cancelled(), late()]),
-    ("late, ignored", "↯", [*started(), *cancelled(settled=""), late(Kind.ERROR)]),
-    ("late, ignored", "↯", [*started(), *cancelled(cause=Cause.TIMEOUT, settled=""), PROGRESS, late()]),
-    ("late, ignored", "↯", [*started(), *cancelled(), late(Kind.INPUT_REQUIRED)]),
-    ("late, ignored", "↯", [*started(), *cancelled(), late(Kind.TASK)]),
+    ("late", "↯", [*started(), *cancelled(), late()]),
+    ("late", "↯", [*started(), *cancelled(settled=""), late(Kind.ERROR)]),
+    ("late", "↯", [*started(), *cancelled(cause=Cause.TIMEOUT, settled=""), PROGRESS, late()]),
+    ("late", "↯", [*started(), *cancelled(), late(Kind.INPUT_REQUIRED)]),
+    ("late", "↯", [*started(), *cancelled(), late(Kind.TASK)]),
     ("in flight", "▸", [*started(), *cancelled(signal=None), ev.CancelWithdrawn(at=2.1, id=1)]),
     ("completed", "✓", [*started(), completed()]),
     ("tool error", "✗", [*started(), completed(is_error=True)]),
     ("failed", "✗", [*started(), ev.Failed(at=1.0, id=1, message="no b", code=-32602)]),
     ("lost", "∅", [*started(), ev.Lost(at=1.0, id=1, detail="server exited with code 137")]),
-    ("late, ignored", "↯", [*started(), ev.Lost(at=1.0, id=1, detail="stream dropped"), late()]),
+    ("late", "↯", [*started(), ev.Lost(at=1.0, id=1, detail="stream dropped"), late()]),
 ]
 
 
@@ -63,7 +63,7 @@ def test_every_twin_takes_the_place_of_its_glyph():
 
 
 def test_a_line_keeps_its_columns():
-    line = SafeText(f"›◔ cancel requested  {bar(0.37)} 37% ×3 · wrong… {clean(chr(27))} {clean(chr(0x202E))}")
+    line = SafeText(f"›◔ cancelling  {bar(0.37)} 37% ×3 · wrong… {clean(chr(27))} {clean(chr(0x202E))}")
     twin = line.translate(TO_ASCII)
     assert twin.isascii()
     assert len(twin) == width(line)

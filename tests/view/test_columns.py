@@ -1,12 +1,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_tui.protocol import events as ev
 from mcp_tui.view.columns import Column, ColumnNeed, ColumnWidths, allot
+from mcp_tui.view.outline import Item, row_key
+from mcp_tui.view.table_columns import LONG_TEXT_CELLS, TableLine, columns
 from mcp_tui.view.text import SafeText, clean
+from tests.tui.making import cancelled, completed, late, progress, row, started
+
+CHANGES: list[list[ev.Event]] = [
+    [],
+    [progress(3, 4, "a message that is longer than what there is room for in a narrow table")],
+    [ev.InputRequired(at=1.0, id=1, round=1, asks="elicitation/create")],
+    [ev.TaskCreated(at=1.0, id=1, task_id="t", status="working")],
+    cancelled(),
+    [*cancelled(), late()],
+    [*cancelled(settled=""), late()],
+    [completed()],
+    [completed(is_error=True)],
+    [ev.Lost(at=1.0, id=1, detail="the server exited with code 137")],
+]
+
+
+def item(*events: ev.Event) -> Item:
+    made = row([*events])
+    return Item(row_key(made), made)
+
+
+FEW_WORDS = [
+    item(*started(id, limits=limits, name=name), *(replace(each, id=id) for each in change))
+    for id, name in ((1, "echo"), (9999, "price_history"))
+    for limits in (ev.Limits(), ev.Limits(timeout=60.0), ev.Limits(timeout=60.0, max_timeout=600.0))
+    for change in CHANGES
+]
+"""Rows in every state, with ids and names that fit."""
 
 needed = st.lists(
     st.builds(ColumnNeed, least=st.integers(0, 40), wish=st.integers(0, 300), weight=st.integers(1, 9)),
@@ -48,9 +80,33 @@ def test_live_cells_begin_at_the_first_live_column():
     assert (whole, whole[: layout.live_at]) == ("a1 b1 c1", "a1")
 
 
-def test_columns_get_shorter_and_then_leave_where_there_is_no_room():
+@given(st.lists(st.sampled_from(FEW_WORDS), max_size=40), st.sampled_from((78, 98, 138)))
+def test_no_column_of_the_requests_moves_whatever_becomes_of_them(seen: list[Item], cells: int):
+    widths: ColumnWidths[TableLine] = ColumnWidths()
+    shown = columns(cells)
+    widths.grow(shown, [])
+    before = widths.fit(shown, cells)
+    for item in seen:
+        widths.grow(shown, [TableLine(item, 12.5, wide=cells >= LONG_TEXT_CELLS)])
+        assert widths.fit(shown, cells) == before
+    assert not before.squeezed
+
+
+def test_a_long_name_moves_the_columns_once_and_leaves_the_result_its_least():
+    widths: ColumnWidths[TableLine] = ColumnWidths()
+    shown = columns(98)
+    names = ["a", "resources/read_me_first", "resources/read_me_second", "x" * 90]
+    seen: list[list[int]] = []
+    for name in names:
+        widths.grow(shown, [TableLine(item(*started(name=name)), 2.0)])
+        seen.append([*widths.fit(shown, 98).widths])
+    assert seen[1] == seen[2] != seen[0]
+    assert seen[3][3] >= 18
+
+
+def test_columns_leave_in_their_order_where_there_is_no_room():
     columns = (
-        Column(cell=cell("long"), shorter=Column(cell=cell("s")), weight=2),
+        Column(cell=cell("long"), weight=2),
         Column(cell=cell("text"), least=4),
         Column(cell=cell("first"), leaves=1),
         Column(cell=cell("last"), leaves=2),
@@ -63,9 +119,9 @@ def test_columns_get_shorter_and_then_leave_where_there_is_no_room():
     }
     assert shown == {
         24: "long1 text1 first1 last1",
-        20: "s1 tex… first1 last1",
+        20: "long1    text1 last1",
         19: "long1   text1 last1",
         18: "long1  text1 last1",
-        13: "s1 tex… last1",
+        13: "long1   text1",
         12: "long1  text1",
     }

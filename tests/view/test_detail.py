@@ -113,7 +113,7 @@ def test_every_event_of_a_request_has_its_words():
 
 def test_facts_of_a_cancel():
     found = known(started(), cancelled(at=8.5), now=8.72)
-    assert found["badge"] == "◔ cancel requested 0.2s ago · after 8.5s"
+    assert found["badge"] == "◔ cancelling 0.2s ago · after 8.5s"
     assert found["why"] == "you: wrong table"
     assert found["via"] == "notifications/cancelled: sent"
     assert found["limit"] == "timeout 60s, max timeout 10m"
@@ -139,10 +139,12 @@ def titles(found: list[Section]) -> list[str]:
 
 def test_sections_in_their_order():
     made = row(started(), cancelled(), late())
-    payloads = [*late_sections(answer_sections({"content": []})), *params_sections({"name": "slow_sql"})]
+    payloads = [
+        *late_sections(answer_sections({"content": []}), Kind.RESULT),
+        *params_sections({"name": "slow_sql"}),
+    ]
     found = sections(made, 3.0, payloads, command=words("mcp-tui call slow_sql"))
-    assert titles(found) == ["", "Late, ignored", "Request", "About", "History", "Headless"]
-    assert found[1].struck
+    assert titles(found) == ["", "Late result, not used", "Request", "About", "History", "Headless"]
     assert found[-1].lines[0].text == "mcp-tui call slow_sql"
 
 
@@ -224,8 +226,8 @@ def test_a_text_that_is_json_or_markdown_is_shown_as_what_it_is():
     assert lines(table) == ["▾ [ 2 ]", "     a  b", "  ▸  1  x", "  ▸ 22  y"]
     (markdown,) = answer_sections({"content": [{"type": "text", "text": "# Rows\n\n- **one**\n- two"}]})
     assert lines(markdown) == ["Rows", "", "• one", "• two"]
-    (late_table,) = late_sections([table])
-    assert (late_table.title, late_table.struck, late_table.page) == ("Late, ignored", True, table.page)
+    (late_table,) = late_sections([table], Kind.PROGRESS)
+    assert (late_table.title, late_table.page) == ("Late progress", table.page)
 
 
 def test_a_prompt_says_who_says_what():

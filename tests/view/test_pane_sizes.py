@@ -17,13 +17,14 @@ def test_the_requests_are_as_high_as_their_rows_within_bounds(
 
 
 def test_the_catalogue_is_as_wide_as_its_longest_name_within_bounds():
-    assert [Shares().catalogue_width(120, cells) for cells in (0, 28, 90)] == [26, 28, 30]
+    assert [Shares().catalogue_width(140, cells) for cells in (0, 28, 90)] == [26, 28, 30]
+    assert [Shares().catalogue_width(200, cells) for cells in (0, 45, 90)] == [26, 45, 54]
 
 
-@cases(("screen", "catalogue"), [(100, 0), (120, 0), (140, 0), (170, 30), (200, 30), (200, 20)])
-def test_the_detail_has_at_least_55_percent_of_the_width(screen: int, catalogue: int):
+@cases(("screen", "catalogue"), [(100, 0), (120, 0), (140, 0), (159, 30), (200, 54), (200, 20)])
+def test_the_detail_has_most_of_the_width(screen: int, catalogue: int):
     detail = screen - catalogue - Shares().tabs_width(screen, catalogue)
-    assert 100 * detail >= 55 * screen
+    assert 100 * detail >= (55 if screen < 160 else 42) * screen
 
 
 def test_no_border_takes_the_room_of_a_pane():

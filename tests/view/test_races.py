@@ -43,18 +43,18 @@ def test_c17_c81_a_task_that_comes_late_is_named_and_said_to_be_cancelled(grace:
     if grace:
         assert screen(ledger, 5) == "cancelled · sent; became task T · no"
         return
-    assert screen(ledger, 5) == "cancel requested · sent; became task T"
+    assert screen(ledger, 5) == "cancelling · sent; became task T"
     played(ledger, at(5).wrote(2), at(5.1).error(2, -32603, "out of order"))
-    assert screen(ledger, 6) == ("cancel requested · sent, refused: error -32603 out of order; became task T")
+    assert screen(ledger, 6) == ("cancelling · sent, refused: error -32603 out of order; became task T")
 
 
 def test_c80_a_cancel_waits_for_the_task_and_then_names_it() -> None:
     ledger = CORE_STDIO.ledger()
     ledger.call("tools/call", {"name": "slow", "task": {}}, at=0.0)
     played(ledger, at(0).wrote(1), at(1).cancel(1, "no"))
-    assert screen(ledger, 2) == "cancel requested · not sent yet: waiting for the task's id"
+    assert screen(ledger, 2) == "cancelling · not sent yet: waiting for the task's id"
     played(ledger, at(2).result(1, handle(CORE_STDIO)), at(2).wrote(2))
-    assert screen(ledger, 2) == "cancel requested · sent, not confirmed for 0 ms; became task T"
+    assert screen(ledger, 2) == "cancelling · sent, not confirmed for 0 ms; became task T"
     cancelled = {"taskId": "T", "status": "cancelled"}
     played(
         ledger, at(2.1).result(2, cancelled), at(2.1).tick(), at(2.1).wrote(3), at(2.2).result(3, cancelled)

@@ -17,8 +17,8 @@ def info(*events: ev.Event | Sequence[ev.Event], now: float = 2.0, wide: bool = 
 
 
 def test_a_total_draws_a_bar_and_per_cent():
-    assert info(started(), progress(62, 100)) == "██████▏    62%"
-    assert info(started(), progress(30, 100, "parsing"), wide=True) == "███        30% parsing"
+    assert info(started(), progress(62, 100)) == "██████▏░░░ 62%"
+    assert info(started(), progress(30, 100, "parsing"), wide=True) == "███░░░░░░░ 30% parsing"
 
 
 @cases(
@@ -82,8 +82,8 @@ def test_silence_is_told_where_there_is_room():
     assert cells(row(started()), 1.9)["Result"] == ""
     assert cells(row(started()), 8.9)["Result"] == "quiet 8s"
     assert cells(row(started()), 125.0)["Result"] == "quiet 2:05"
-    assert cells(row(started()), 8.9, wide=True)["Timeout"] == "60s · max 10m quiet 8s"
-    assert cells(row(started()), 8.9, wide=True)["Result"] == ""
+    wide = cells(row(started(), progress(1, 4, "orders", at=0.9)), 8.9, wide=True)
+    assert (wide["Timeout"], wide["Result"]) == ("60s · max 10m", "██▌░░░░░░░ 25% quiet 8s orders")
     assert info(started(), progress(62, 100), now=9.5) == "62% quiet 8s"
     assert info(started(), progress(17, message="rows"), now=9.5) == "17 quiet 8s"
     assert info(started(), completed(), now=100.0) == "1.8 kB"
@@ -133,7 +133,7 @@ def test_a_connection_that_ended_soon_after_a_cancel_is_lost():
     ended = ev.Unwatched(at=3.1, id=1, detail="the server exited with code 4", disconnected=True)
     made = cells(row(started(), cancelled(settled="the server exited with code 4"), ended), 9.0)
     assert (made["State"], made["Result"]) == (
-        "connection lost",
+        "conn. lost",
         "the server exited with code 4 (1.1 s after the cancel)",
     )
 
@@ -142,7 +142,7 @@ def test_progress_that_went_on_until_the_connection_ended_is_in_the_state_too():
     on = [late(Kind.PROGRESS, 0.5 * n, at=2 + 0.5 * n) for n in range(1, 4)]
     ended = ev.Unwatched(at=3.6, id=1, detail="the server exited with code 4", disconnected=True)
     made = cells(row(started(), cancelled(), on, ended, ev.Settled(at=3.6, id=1)), 9.0)
-    assert (made["State"], made["Result"]) == ("progressed, lost", "still progressing ×3")
+    assert (made["State"], made["Result"]) == ("prog. lost", "still progressing ×3")
 
 
 def test_outcomes():

@@ -291,7 +291,10 @@ class TabTitles:
         for name, widget in panes.items():
             if widget.display:
                 labels, between = self._labels(name)
-                widget.retitle(join(labels.values(), between) if labels else TABS[name])
+                widget.set_class(bool(labels), "-tabs")
+                title = join(labels.values(), between) if labels else TABS[name]
+                start = title.index(labels[name]) if labels else 0
+                widget.retitle(title, (start, start + len(labels[name])) if labels else None)
 
     def at(self, event: events.Click) -> str:
         """Returns the pane whose tab was clicked in a border; empty for none."""
@@ -307,7 +310,7 @@ class TabTitles:
         return ""
 
     def _labels(self, active: str) -> tuple[dict[str, SafeText], LiteralString]:
-        """Returns the tabs in the place of a pane, the visible one in brackets, and the text between two tabs.
+        """Returns the tabs in the place of a pane, the visible one between blanks, and the text between two tabs.
 
         If there is no room, they get shorter: without counts, closer together, with a short name, then with keys as names.
         """
@@ -338,7 +341,7 @@ class TabTitles:
 
 def _tab(label: SafeText, count: int, *, chosen: bool) -> SafeText:
     if chosen:
-        return safe("[{}]", label)
+        return safe(" {} ", label)
     return safe("{} {:,}", label, count) if count else label
 
 

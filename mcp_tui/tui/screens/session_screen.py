@@ -238,7 +238,7 @@ class SessionScreen(LayoutScreen):
     def needs(self) -> tuple[int, int]:
         border, indent, scrollbar = 2, 2, 1
         lines = self.table.header + max(2, len(self.table.outline))
-        return lines + border, self.scene.catalogue.longest + indent + scrollbar + border
+        return lines + border, self.scene.catalogue.widest + indent + scrollbar + border
 
     def _show_detail(self, now: float) -> None:
         row = self.table.selected

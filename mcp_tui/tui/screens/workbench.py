@@ -65,7 +65,8 @@ class Workbench(SessionScreen):
         session = self.session
         self.payloads.server = str(session.around.whose)
         listed = session.link is Link.CONNECTED
-        empty = words("The server lists nothing.") if listed else words("Not connected.")
+        connecting = words("Connecting …") if session.link is Link.CONNECTING else words("Not connected.")
+        empty = words("The server lists nothing.") if listed else connecting
         if empty != self.catalogue.empty:
             self.catalogue.empty = empty
             self.catalogue.refresh()

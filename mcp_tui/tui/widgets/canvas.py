@@ -128,9 +128,9 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
         lines = [line for each in text.split("\n") for line in wrap(clean(each), cells)]
         return self.say(clean(" " * indent + lines[y])) if y < len(lines) else self.blank()
 
-    def retitle(self, title: SafeText) -> None:
-        """Sets the title in the border."""
-        self.title = title
+    def retitle(self, title: SafeText, chosen: tuple[int, int] | None = None) -> None:
+        """Sets the title in the border; the characters of ``chosen``, the visible tab, are reversed."""
+        self.title, self._chosen = title, chosen
         self.placed()
 
     def placed(self) -> None:
@@ -138,12 +138,14 @@ class Canvas(ScrollView, can_focus=True, inherit_bindings=False):
 
     def caption(self, title: SafeText, subtitle: SafeText) -> None:
         """Sets the texts in the border, neither of them as markup."""
-        if (title, subtitle) != self._captions:
-            self._captions = title, subtitle
-            self.border_title = Content(title)
+        if (title, subtitle, self._chosen) != self._captions:
+            self._captions = title, subtitle, self._chosen
+            shown = Content(title)
+            self.border_title = shown.stylize("bold reverse", *self._chosen) if self._chosen else shown
             self.border_subtitle = Content(subtitle)
 
-    _captions: tuple[SafeText, SafeText] = (NOTHING, NOTHING)
+    _chosen: tuple[int, int] | None = None
+    _captions: tuple[SafeText, SafeText, tuple[int, int] | None] = (NOTHING, NOTHING, None)
 
 
 def marked(widget: Widget, strip: Strip, span: tuple[int, int] | None) -> Strip:

@@ -371,13 +371,8 @@ def wrapped_lines(section: Section, cells: int) -> list[Segments]:
         lines.extend(_wrapped_line(line, cells))
     if section.page is not None:
         section.page.lay_out(cells)
-        shown = (section.page.line(number).segments for number in range(section.page.count))
-        lines.extend(map(_struck, shown) if section.struck else shown)
+        lines.extend(section.page.line(number).segments for number in range(section.page.count))
     return lines
-
-
-def _struck(segments: Segments) -> Segments:
-    return tuple((text, tone if tone == "muted" or not text.strip() else "struck") for text, tone in segments)
 
 
 def _wrapped_line(line: Line, cells: int) -> list[Segments]:

@@ -22,7 +22,7 @@ from mcp_tui.view.keys import REQUESTS, hint, key_of
 from mcp_tui.view.lines import Segments
 from mcp_tui.view.outline import Item, Outline, Rows, row_key
 from mcp_tui.view.rows import counted, empty_state
-from mcp_tui.view.table_columns import COLUMNS, LONG_TEXT_CELLS, WITH_SERVER, TableLine
+from mcp_tui.view.table_columns import LONG_TEXT_CELLS, TableLine, columns
 from mcp_tui.view.text import NOTHING, SafeText, clean, join, safe, words
 
 TENTHS_SECONDS: Final = 10.0
@@ -47,7 +47,6 @@ class RowPainter:
         self._widths: ColumnWidths[TableLine] = ColumnWidths()
         self._measured: set[object] = set()
         self._width = 0
-        self._running = True
         self.server_of: Callable[[RequestId], str] | None = None
         """Returns the name of the server of a request, if there are several."""
         self.loss = ""
@@ -67,19 +66,17 @@ class RowPainter:
         if len(self._measured) > _MEASURED_ROWS:
             self._measured.clear()
         new: list[TableLine] = []
-        running = False
         for item in items:
-            running = running or _has_limit(item)
             known = (item.key, item.children, *_said_by(item, now))
             if known not in self._measured:
                 self._measured.add(known)
                 new.append(self._line(item, now, wide=wide))
-        columns = COLUMNS if self.server_of is None else WITH_SERVER
-        grown = self._widths.grow(columns, new)
-        if not grown and (width, running) == (self._width, self._running) and self._measured:
+        shown = columns(width, servers=self.server_of is not None)
+        grown = self._widths.grow(shown, new)
+        if not grown and width == self._width and self._measured:
             return False
-        self._width, self._running = width, running
-        made = self._widths.fit(columns, width - _GUTTER_CELLS, running=running)
+        self._width = width
+        made = self._widths.fit(shown, width - _GUTTER_CELLS)
         moved = made != self.layout
         if moved:
             self.layout = made
@@ -123,11 +120,6 @@ def _gutter(line: TableLine, *, selected: bool, marked: bool) -> Segments:
     glyph = safe("{}{}", "›" if selected else " ", badge.glyph)
     # one piece where there is no mark: each is drawn by itself
     return ((glyph, badge.style), (words("▪"), "accent")) if marked else ((safe("{} ", glyph), badge.style),)
-
-
-def _has_limit(item: Item) -> bool:
-    row = item.row
-    return row is not None and row.open and (row.limits.timeout, row.limits.max_timeout) != (None, None)
 
 
 def _said_by(item: Item, now: float) -> tuple[object, ...]:
@@ -205,7 +197,6 @@ class RequestTable(ListCanvas):
         """Takes why the connection was lost, as the bar says it; no row repeats that."""
         if loss != self._painter.loss:
             self._painter.loss = loss
-            self._painter.reset()
             self.strips.clear()
             self.settle(self.anchored())
 

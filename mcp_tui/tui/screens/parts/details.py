@@ -124,7 +124,7 @@ class Payloads:
         sections: list[Section] = []
         # the answer before the progress that came with it
         late = sorted(row.late, key=lambda each: each.kind is Kind.PROGRESS)
-        for seq, in_time in ((row.response_seq, True), *((each.seq, False) for each in late)):
+        for seq, kind in ((row.response_seq, None), *((each.seq, each.kind) for each in late)):
             raw = self._read(seq)
             if raw is None:
                 continue
@@ -132,13 +132,13 @@ class Payloads:
                 sections.append(_unread(raw))
                 continue
             message = as_object(said := parsed(raw))
-            error = row.state is State.FAILED if in_time else "error" in message
+            error = row.state is State.FAILED if kind is None else "error" in message
             members = ("error",) if error else ("result", "params")
             body = next((message[name] for name in members if name in message), said)
-            if in_time and row.method == "tools/call" and not error:
+            if kind is None and row.method == "tools/call" and not error:
                 broken = differences(self._scene.catalogue.promised(row.name), body)
-            shown = answer_sections(body, error=error, broken=broken if in_time else ())
-            sections.extend(shown if in_time else detail.late_sections(shown))
+            shown = answer_sections(body, error=error, broken=broken if kind is None else ())
+            sections.extend(shown if kind is None else detail.late_sections(shown, kind))
         params = self.params(row)
         if params is None:
             return sections, NOTHING, broken
