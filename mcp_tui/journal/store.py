@@ -214,6 +214,11 @@ class Store:
             writer.close()
         self._report()
 
+    def abandon(self) -> None:
+        """Leaves the files, and what is not written yet, to another process, which has all that too."""
+        for writer in self.writers:
+            writer.abandon()
+
     def _write(self, record: Record, size: int) -> None:
         self._unwritten.append(record)
         self._unwritten_bytes += size

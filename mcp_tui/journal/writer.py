@@ -213,6 +213,12 @@ class Writer:
             with suppress(OSError):
                 os.close(file)
 
+    def abandon(self) -> None:
+        """Leaves the file to another process, which has it too."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
+
     def _begin_part(self, rotate: int) -> None:
         """Continues in another part. If none can be created, this one grows by as much again."""
         # What is in the buffer belongs to the part so far. If that cannot be written, there is a gap to close there first.

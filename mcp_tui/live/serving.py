@@ -99,6 +99,12 @@ class ControlSocket:
             for link in list(self._reading):
                 self._drop(link)
 
+    def abandon(self) -> None:
+        """Leaves it to another process, which has it too."""
+        self._listening.socket.close()
+        for link in (*self._reading, *(link for waiting in self._waiting.values() for link in waiting)):
+            link.close()
+
     # -- connections -------------------------------------------------------------------------------------------
 
     def _accept(self) -> None:

@@ -110,21 +110,31 @@ class ListeningSocket:
 
     def accept(self) -> socket.socket | None:
         """Accepts a connection of our user; returns ``None`` for any other."""
-        try:
-            link, _ = self.socket.accept()
-        except OSError:
-            return None
-        link.setblocking(False)
-        if _peer(link)[1] in (None, os.getuid()):
-            return link
-        link.close()
-        return None
+        found = accepted(self.socket)
+        return None if found is None else found[0]
 
     def close(self) -> None:
         """Removes the socket."""
         with suppress(OSError):
             self._path.unlink()
         self.socket.close()
+
+
+def accepted(listener: socket.socket) -> tuple[socket.socket, int] | None:
+    """Accepts a connection of our user, which does not block; returns it with its process, 0 if the system does not tell.
+
+    Returns ``None`` for that of another user, and if there is none.
+    """
+    try:
+        link, _ = listener.accept()
+    except OSError:
+        return None
+    link.setblocking(False)
+    pid, uid = _peer(link)
+    if uid in (None, os.getuid()):
+        return link, pid or 0
+    link.close()
+    return None
 
 
 def _peer(link: socket.socket) -> tuple[int | None, int | None]:

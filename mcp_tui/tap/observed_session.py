@@ -89,6 +89,12 @@ class ObservedSession(Onlooker, ABC):
         self.report()
         self.close_socket()
 
+    def abandon(self) -> None:
+        """Leaves everything to another process, which has it too."""
+        self.store.abandon()
+        if self._socket is not None:
+            self._socket.abandon()
+
     def runs_out(self, read_until: float, now: float) -> bool:
         """Whether a limit of a request has: the idle one at the time of what was read last, or the maximum."""
         clocks = [each.row.deadlines() for each in self.ledger.live.values()]

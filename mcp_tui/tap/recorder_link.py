@@ -39,6 +39,8 @@ TRAFFIC_SECONDS = 0.1
 """Seconds that records of the traffic wait: nothing runs next to an answer that comes at once, or a flood that soon ends."""
 AWAKE = 20
 """Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
+SHARED_FAILURES = 2
+"""Shared recorders in a row that may end before they have taken anything."""
 EARLY_SECONDS = 2.0
 """Seconds from the start in which a recorder may have had no time to say that it cannot write."""
 
@@ -150,7 +152,9 @@ class Queue:
     def rewind(self, why: str) -> None:
         """Has all records that are kept sent again, and behind them why."""
         with self._lock:
-            self._waiting.extendleft(reversed(self._sent))
+            # The recorder before may have ended before it had read where the one before that had.
+            kept = (each for each in (*self._sent, *self._waiting) if each[0] != records.REPLACED)
+            self._waiting = deque(kept)
             self._waiting_bytes += self._sent_bytes
             self._sent.clear()
             self._sent_bytes = 0
@@ -198,6 +202,8 @@ class RecorderLink:
         self._unsent: list[bytes | memoryview] = []
         self._stopped = False
         self._replaced = False
+        self._failures = 0
+        """Shared recorders in a row that ended before they had taken anything: what they get here may be why."""
         self._changed = Condition()
         self._lost = False
         """The recorder has ended, and there is no other yet."""
@@ -294,26 +300,31 @@ class RecorderLink:
     # -- another recorder --------------------------------------------------------------------------------------
 
     def _replace(self) -> bool:
-        """Starts another recorder in place of one that has ended, once; returns whether there is one."""
+        """Starts another recorder in place of one that has ended; returns whether there is one.
+
+        One of our own is replaced once. It comes in place of a shared one that fails here, or cannot be kept running.
+        """
         queue, old = self.queue, self._process
         os.close(old.records)
         if queue.closed:
             queue.abandon()
             return False
         why = self._ended(old.pid)
+        self._failures += 1
         if self._replaced:
             warn(f"{why} again. {GONE}")
             queue.abandon()
         else:
             warn(f"{why}. {AWAY}")
-            self._process = RecorderProcess(old.kind, old.session)
+            shared = old.shared and not self._why and self._failures <= SHARED_FAILURES
+            self._process = RecorderProcess(old.kind, old.session, shared=shared)
             widen(self._process.records)
             queue.rewind(why)
             self._begin = {**self._begin, "again": 1}
             checkpoint = (records.CHECKPOINT, monotonic(), 0, self._checkpoint)
             self._unsent = [self._first(), records.packed([checkpoint])]
         with self._changed:
-            self._replaced, self._lost = True, False
+            self._replaced, self._lost = not self._process.shared, False
             self._looks, self._is_stopped, self._ticks, self._due = 0, False, -1, 0.0
             self._why, self._status, self._received = "", None, b""
             self._changed.notify_all()
@@ -322,7 +333,7 @@ class RecorderLink:
     def _ended(self, pid: int) -> str:
         """Returns how a recorder ended."""
         until = monotonic() + 1
-        while self._status is None and monotonic() < until:
+        while pid and self._status is None and monotonic() < until:
             try:
                 done, status = os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:
@@ -357,11 +368,14 @@ class RecorderLink:
             if "taken" in order:
                 data = self._bytes(order.get("size", 0))
                 if data is not None:
+                    self._failures = 0
                     self._checkpoint, self._due = data, order.get("due", 0.0)
                     self.queue.settle(order["taken"])
             elif "warn" in order:
                 self._warned = True
                 warn(order["warn"])
+            elif "recorder" in order:
+                self._process.pid = order["recorder"]
             elif "failed" in order:
                 self._why = order["failed"]
             elif "decided" in order:
@@ -405,7 +419,7 @@ class RecorderLink:
         if not ready(select.POLLIN, self._process.orders, seconds=seconds):
             if seconds == LOOK_SECONDS:
                 self._look()
-            return True
+            return bool(self._process.pid) or self._looks < BUSY_LOOKS
         piece = os.read(self._process.orders, 1 << 18)
         self._received += piece
         self._looks = 0
@@ -413,11 +427,13 @@ class RecorderLink:
 
     def _look(self) -> None:
         """Looks at a recorder that says nothing, and ends it if it was stopped, or does not work although it should."""
-        pid = self._process.pid
+        pid, changed, status = self._process.pid, 0, 0
         try:
-            changed, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            if pid:
+                changed, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
         except ChildProcessError:
-            return
+            if not self._process.shared:
+                return
         if changed and (os.WIFEXITED(status) or os.WIFSIGNALED(status)):
             self._status = status
             return
@@ -428,7 +444,7 @@ class RecorderLink:
         if self._is_stopped:
             if self._looks >= STOPPED_LOOKS:
                 self._end("the recorder was stopped, and is ended")
-        elif self._looks >= SILENT_LOOKS:
+        elif pid and self._looks >= SILENT_LOOKS:
             ticks, self._ticks = self._ticks, _ticks(pid)
             if self._ticks == ticks or self._looks >= BUSY_LOOKS:
                 self._end(f"the recorder did not answer for {self._looks * LOOK_SECONDS:g} s, and is ended")

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import ast
 import os
+import select
 import selectors
 import socket
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, sleep
 from typing import Final, Protocol, cast
 
 from mcp_tui.client.session_store import open_store
@@ -35,7 +36,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MethodFrame, as_object
 from mcp_tui.tap import records, relay
-from mcp_tui.tap.pipes import write
+from mcp_tui.tap.pipes import is_running, ready, write
 from mcp_tui.transport.errors import readable
 
 READ_BYTES: Final = 1 << 20
@@ -65,6 +66,7 @@ class OpenSession(Protocol):
     store: Store
 
     def end(self) -> None: ...
+    def abandon(self) -> None: ...
     def report(self) -> None: ...
     def runs_out(self, read_until: float, now: float) -> bool: ...
     def tick(self, now: float) -> None: ...
@@ -108,14 +110,24 @@ class RecorderLoop:
         begun: Callable[[RecorderLoop, dict[str, Json], float], Recorder],
         *,
         listening: sockets.ListeningSocket | None = None,
-        caught_up: Callable[[], object] = lambda: None,
+        caught_up: Callable[[], object] | None = None,
+        environment: Mapping[str, str] = os.environ,
+        relay: int = 0,
     ) -> None:
         self._records = records
         self._orders = orders
+        self.environment = environment
+        """That of the relay."""
+        self._relay = relay
+        """Its process, if another recorder may have taken the place of this one."""
+        self._unwritten = bytearray()
+        """Orders that the relay has not read."""
+        self.last_work: list[tuple[float, Callable[[], object]]] = []
+        """What remains to be done some seconds after the end."""
         self._begun = begun
         self.listening = listening
         """That of a tap over stdio, open since the start of this process."""
-        self._caught_up: Callable[[], object] | None = caught_up
+        self._caught_up = caught_up
         """Called when all is read for the first time."""
         self._recorder: Recorder | None = None
         self._over = False
@@ -146,47 +158,98 @@ class RecorderLoop:
         self._taken = 0
         """Records since the last report of what another recorder would need."""
         self._taken_bytes = 0
+        self._begun_lines: dict[bytes, int] = {}
         self._changed = False
         self._report_at = 0.0
         self.client = ClientProcess()
         """The process that started the tap, over stdio."""
 
-    def run(self) -> bool:
+    def run(self, *, started: bool = False) -> bool:
         """Works until the relay is gone and everything is written; whether that went well."""
         try:
-            self._selector.register(self._records, selectors.EVENT_READ, self._read)
-            self.call_later(TENDED_SECONDS, self._tend)
-            while not self._over:
-                ready = self._selector.select(self._wait())
-                for key, _ in ready:
-                    key.data()
-                if self._caught_up and self._recorder is not None and not (ready or self._more):
-                    self._caught_up()
-                    self._caught_up = None
-                self._work(monotonic() + SLICE_SECONDS)
-                self._turn()
-                self._look_at_clock()
-                self._report()
-            for each in self._open_sessions:
-                each.end()
-            return True
+            if not started:
+                self.start()
+            while not self.is_over:
+                self.step(self.patience())
+            self.end()
         except Exception as error:  # noqa: BLE001 - the traffic continues after any error
-            what = readable(f"{type(error).__name__} {error}".strip())
-            for each in self._open_sessions:
-                with suppress(Exception):
-                    each.end()
-            self.order({"failed": f"the recorder failed ({what})"})
+            self.fail(error)
             return False
-        finally:
-            self._selector.close()
-            os.close(self._records)
-            os.close(self._orders)
+        for seconds, work in self.last_work:
+            sleep(seconds)
+            work()
+        return True
+
+    def start(self) -> None:
+        """Begins to read."""
+        self._selector.register(self._records, selectors.EVENT_READ, self._read)
+        self.call_later(TENDED_SECONDS, self._tend)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the relay is gone, and all is read."""
+        return self._over
+
+    def step(self, seconds: float | None, slice_seconds: float = SLICE_SECONDS) -> None:
+        """Waits for so many seconds at most, and does what there is to do, or some of it."""
+        found = self._selector.select(seconds)
+        for key, _ in found:
+            key.data()
+        if self._caught_up and self._recorder is not None and not (found or self._more):
+            self._caught_up()
+            self._caught_up = None
+        self._work(monotonic() + slice_seconds)
+        self._turn()
+        self._look_at_clock()
+        self._report()
+
+    def end(self) -> None:
+        """Writes everything, and closes everything."""
+        for each in self._open_sessions:
+            each.end()
+        self._close()
+
+    def fail(self, error: Exception) -> None:
+        """Does the same after an error, as far as that goes, and reports it."""
+        what = readable(f"{type(error).__name__} {error}".strip())
+        for each in self._open_sessions:
+            with suppress(Exception):
+                each.end()
+        self.order({"failed": f"the recorder failed ({what})"})
+        self._close()
+
+    def abandon(self) -> None:
+        """Leaves everything to another process, which has it too."""
+        for each in self._open_sessions:
+            each.abandon()
+        if self._recorder is None and self.listening is not None:
+            self.listening.socket.close()
+        self._unwritten.clear()
+        self._close()
+
+    def fileno(self) -> int:
+        """Returns the descriptor of what this waits for."""
+        return cast("selectors.EpollSelector", self._selector).fileno()
+
+    @property
+    def begun_bytes(self) -> int:
+        """The bytes of the longest line that has begun."""
+        return max(self._begun_lines.values(), default=0)
+
+    def _close(self) -> None:
+        if self._unwritten and not self._relay:  # of many taps, none waits for another one
+            with suppress(OSError):
+                write(self._orders, bytes(self._unwritten))
+        self._selector.close()
+        os.close(self._records)
+        os.close(self._orders)
 
     @property
     def _open_sessions(self) -> Collection[OpenSession]:
         return () if self._recorder is None else self._recorder.open_sessions
 
-    def _wait(self) -> float | None:
+    def patience(self) -> float | None:
+        """Returns the seconds after which there is something to do; ``None`` for not before something comes."""
         if self._more or self._turns or (self._caught_up and self._recorder is not None):
             return 0.0
         # While a pause is asked for, nothing else wakes this up: what is due is decided when it is there.
@@ -210,8 +273,8 @@ class RecorderLoop:
             return
         self._selector.unregister(self._records)
         self._work(float("inf"))
-        if self._recorder is not None and not self._over:
-            self._recorder.killed(monotonic())
+        if self._recorder is not None and not self._over and not (self._relay and is_running(self._relay)):
+            self._recorder.killed(monotonic())  # else the relay has another recorder
         self._over = True
 
     def _work(self, until: float) -> None:
@@ -240,6 +303,9 @@ class RecorderLoop:
             return
         self._taken += 1
         self._taken_bytes += len(data)
+        if kind in records.MOVED:
+            line = data.rfind(b"\n") + 1
+            self._begun_lines[kind] = len(data) - line + (0 if line else self._begun_lines.get(kind, 0))
         self.changed()
         if kind == records.PAUSED:
             if not self.restoring:  # else another recorder has asked for it
@@ -282,8 +348,7 @@ class RecorderLoop:
             if each is not None
         ]
         order: records.Order = {"taken": self._taken, "size": len(data), "due": min(dues, default=0.0)}
-        with suppress(OSError):
-            write(self._orders, _line(order) + data)
+        self._write(_line(order) + data)
         self._taken = self._taken_bytes = 0
         self._changed = False
         self._report_at = monotonic() + REPORT_SECONDS
@@ -312,8 +377,26 @@ class RecorderLoop:
 
     def order(self, order: records.Order) -> None:
         """Gives an order to the relay, which may be gone."""
-        with suppress(OSError):
-            write(self._orders, _line(order))
+        self._write(_line(order))
+
+    def _write(self, data: bytes) -> None:
+        """Writes to the relay as it reads: it may be stopped."""
+        waited = bool(self._unwritten)
+        self._unwritten += data
+        if not waited:
+            self._write_rest()
+            if self._unwritten:
+                self._selector.register(self._orders, selectors.EVENT_WRITE, self._write_rest)
+
+    def _write_rest(self) -> None:
+        try:
+            while self._unwritten and ready(select.POLLOUT, self._orders, seconds=0):
+                write(self._orders, bytes(self._unwritten[: select.PIPE_BUF]))  # as much has room then
+                del self._unwritten[: select.PIPE_BUF]
+        except OSError:
+            self._unwritten.clear()
+        if not self._unwritten and self._orders in self._selector.get_map():
+            self._selector.unregister(self._orders)
 
     def warn(self, text: str) -> None:
         """Says something on stderr in one line."""

@@ -12,6 +12,7 @@ import signal
 import sys
 
 from mcp_tui.stand_ins import spare_modules
+from mcp_tui.tap.recorder_process import SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,15 +23,25 @@ NICE = 5
 
 
 def run() -> None:
-    """Runs a recorder: ``PROGRAM NAME RECORDS ORDERS KIND SESSION``, with the descriptors of two pipes."""
+    """Runs a recorder: ``PROGRAM NAME RECORDS ORDERS KIND SESSION``, with the descriptors of two pipes.
+
+    Or one for many taps: ``PROGRAM NAME SOCKET shared PATH``, with the descriptor of the socket at this path.
+    """
     gc.disable()  # what is imported stays
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     # What ends all processes of a client at once, as a shutdown does, leaves time to write.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
     spare_modules()
+    if sys.argv[3] == SHARED:
+        # Many taps have none of their own.
+        from mcp_tui.tap.shared_recorder import SharedRecorder
+
+        gc.freeze()
+        gc.enable()
+        sys.exit(SharedRecorder(int(sys.argv[2]), sys.argv[4], caught_up=stand_back).run())
+    records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
     # Before most imports, so that whoever looks for running sessions finds this one.
-    listening = _open_socket(session) if kind == "stdio" else None
+    listening = open_socket(session) if kind == "stdio" else None
     from mcp_tui.tap.recorder_loop import RecorderLoop
 
     # One of the two, and before the first client comes.
@@ -43,7 +54,8 @@ def run() -> None:
     sys.exit(not RecorderLoop(records, orders, Recorder, listening=listening, caught_up=stand_back).run())
 
 
-def _open_socket(session: str) -> ListeningSocket | None:
+def open_socket(session: str) -> ListeningSocket | None:
+    """Opens the control socket of a session, unless the settings forbid it; returns ``None`` if there can be none."""
     # What opens a socket, before all else.
     from mcp_tui.config import settings
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         size: int
         due: float  # when the recorder has something to do although no record comes, 0 for never
         warn: str  # a sentence for stderr
+        recorder: int  # the process that records, if many taps share it, or did
         failed: str  # why the recorder ends
         decided: str  # a decision, to come back as a record DECISION before anything of it is done
         about: Json  # the session and the id of the request of which the client is told

@@ -20,7 +20,9 @@ def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
     """Runs a tap and leaves this process as the server left its own."""
     try:
         server = StartedServer(command)
-        recorder = RecorderProcess("stdio")
+        # Spans are sent by threads of their own, and a file that a person names may be anywhere.
+        shared = "record" not in found and "otlp" not in found
+        recorder = RecorderProcess("stdio", shared=shared)
         from mcp_tui.tap.relay import Relay, leave  # while the server starts
 
         relay = Relay(server, recorder, found)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
+from functools import partial
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, Final
 
 from mcp_tui.client.settings import StdioTarget
@@ -53,7 +53,7 @@ class StdioRecorder(ObservedSession):
     def __init__(self, loop: RecorderLoop, begin: dict[str, Json], at: float) -> None:
         chosen = loop.settings()
         command = tuple(map(str, begin["command"]))
-        named_so = {name: value for name, value in os.environ.items() if is_secret_name(name)}
+        named_so = {name: value for name, value in loop.environment.items() if is_secret_name(name)}
         secret = {name: value for name, value in named_so.items() if name not in FOLDERS}
         target = StdioTarget(command=command, env=secret, name=str(begin.get("name") or ""))
         store = loop.open_store(target, chosen, begin, at)
@@ -256,8 +256,7 @@ class StdioRecorder(ObservedSession):
         """Ends a server whose tap was killed, if its guard was killed too and could not."""
         detail, expected = self._server_end.words(at - self._behind, None)
         self._end(detail, expected=expected, at=at)
-        sleep(UNGUARDED_SECONDS)
-        end_group(self._server)
+        self.loop.last_work.append((UNGUARDED_SECONDS, partial(end_group, self._server)))
 
     def _exited(self, code: int, guard_signal: int, at: float) -> None:
         """Notes the exit of the server; ``guard_signal`` is the one that ended its guard before, 0 if none did."""

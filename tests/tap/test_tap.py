@@ -156,6 +156,7 @@ DATA: Final = {
 }
 
 
+@pytest.mark.sends_anything  # bytes, whatever they are
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 def test_every_byte_passes(data: bytes):
     ran = subprocess.run(tap(code=COPY), input=data, capture_output=True, check=False, timeout=HANG)
@@ -535,8 +536,8 @@ def test_nothing_is_left_when_the_client_closes_and_the_server_does_not_read():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes by /proc")
-def test_the_traffic_goes_on_when_the_recorder_ends_and_it_is_started_again_once():
-    with _client(tap(code=COPY)) as client:
+def test_the_traffic_goes_on_when_the_recorder_ends_and_it_is_started_again_once(tmp_path: Path):
+    with _client(tap("--record", str(tmp_path / "r.jsonl"), code=COPY)) as client:
         client.write(id=1, method="ping")
         assert client.read()["id"] == 1
         for said in (AWAY, f"again. {GONE}"):

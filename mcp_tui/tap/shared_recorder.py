@@ -1,0 +1,236 @@
+"""One process with the recorders of many taps over stdio: most of a recorder's memory is its program.
+
+Each tap has a loop of its own (:mod:`mcp_tui.tap.recorder_loop`), and each loop gets a short turn. One that needs much of
+the processor, or gets a long message, continues in a process of its own: this one forks, and both forget what is not theirs.
+An error ends the loop of one tap; its relay starts another one.
+
+The process ends with the last tap. Its socket is in a folder that only its user can enter.
+"""
+
+from __future__ import annotations
+
+import array
+import ast
+import fcntl
+import os
+import resource
+import selectors
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic, process_time
+from typing import Final
+
+from mcp_tui.live.sockets import accepted
+from mcp_tui.tap.recorder_loop import RecorderLoop
+from mcp_tui.tap.recorder_main import open_socket
+from mcp_tui.tap.stdio_recorder import StdioRecorder
+
+HELLO_BYTES: Final = 1 << 18
+FIRST_SECONDS: Final = 10.0
+"""Seconds until the first tap, and that each has for its first words."""
+
+TURN_SECONDS: Final = 0.005
+"""Seconds of parsing in a turn."""
+
+BUSY_SECONDS: Final = 0.1
+BUSY_SHARE: Final = 0.03
+"""A tap has a process of its own once it has used so many seconds of the processor, above this share of the time."""
+
+LONG_BYTES: Final = 1 << 20
+"""Bytes of a line from which on it has one, too."""
+
+
+class SharedRecorder:
+    """Serves the socket ``listener`` at a ``path`` until no tap is left."""
+
+    def __init__(self, listener: int, path: str, caught_up: Callable[[], object]) -> None:
+        self._listener = socket.socket(fileno=listener)
+        self._path = path
+        self._caught_up: Callable[[], object] | None = caught_up
+        self._selector = selectors.DefaultSelector()
+        self._taps: dict[int, _Tap] = {}
+        self._hellos: dict[socket.socket, _Hello] = {}
+        self._later: list[tuple[float, Callable[[], object]]] = []
+        self._until = monotonic() + FIRST_SECONDS
+
+    def run(self) -> int:
+        """Works until no tap is left."""
+        os.chdir("/")
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        while not self._is_over():
+            for key, _ in self._selector.select(self._patience()):
+                key.data()
+            now = monotonic()
+            for each in list(self._taps.values()):
+                if each.due <= now:
+                    self._step(each)
+            self._do_later(now)
+        return 0
+
+    def _is_over(self) -> bool:
+        """Whether no tap is left; none can come any more then."""
+        if self._taps or self._hellos or self._later or monotonic() < self._until:
+            return False
+        if self._path:
+            number = os.open(os.path.dirname(self._path), os.O_RDONLY)  # noqa: PTH120
+            fcntl.flock(number, fcntl.LOCK_EX)
+            with suppress(OSError):
+                os.unlink(self._path)  # noqa: PTH108
+            self._path = ""
+            os.close(number)
+            self._accept()  # who came before that
+        return not self._hellos
+
+    def _patience(self) -> float | None:
+        now = monotonic()
+        dues = [each.due for each in self._taps.values()]
+        dues += [at for at, _ in self._later] + [each.until for each in self._hellos.values()]
+        if not self._taps:
+            dues.append(self._until)
+        due = min(dues, default=float("inf"))
+        return None if due == float("inf") else max(0.0, due - now)
+
+    # -- taps ------------------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        while (found := accepted(self._listener)) is not None:
+            link, pid = found
+            self._hellos[link] = _Hello(pid, monotonic() + FIRST_SECONDS)
+            self._selector.register(link, selectors.EVENT_READ, lambda link=link: self._greet(link))
+
+    def _greet(self, link: socket.socket) -> None:
+        """Reads the first words of a tap, with its pipes."""
+        hello = self._hellos[link]
+        data = b""
+        with suppress(OSError):
+            data, rights, _, _ = link.recvmsg(HELLO_BYTES, socket.CMSG_SPACE(8))
+            for level, kind, numbers in rights:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                    hello.pipes.frombytes(numbers[: len(numbers) // 4 * 4])
+        hello.data += data
+        if data and not data.endswith(b"\n"):
+            return
+        # Whoever is not understood gets no recorder, and the others go on.
+        with suppress(Exception):
+            session, environment = ast.literal_eval(hello.data.decode())
+            if len(hello.pipes) == 2:
+                self._begin(hello, session, environment)
+                hello.pipes = array.array("i")
+        self._forget(link)
+
+    def _forget(self, link: socket.socket) -> None:
+        self._selector.unregister(link)
+        self._hellos.pop(link).close()
+        link.close()
+
+    def _begin(self, hello: _Hello, session: str, environment: dict[bytes, bytes]) -> None:
+        loop = RecorderLoop(
+            hello.pipes[0],
+            hello.pipes[1],
+            StdioRecorder,
+            listening=open_socket(session),
+            caught_up=self._caught_up,
+            environment={os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()},
+            relay=hello.pid,
+        )
+        self._caught_up, self._until = None, 0.0
+        loop.start()
+        loop.order({"recorder": os.getpid()})
+        tap = self._taps[loop.fileno()] = _Tap(loop)
+        self._selector.register(loop.fileno(), selectors.EVENT_READ, lambda: self._step(tap))
+
+    def _step(self, tap: _Tap) -> None:
+        if tap.loop.is_over:
+            return
+        began = process_time()
+        try:
+            tap.loop.step(0.0, TURN_SECONDS)
+            wait = tap.loop.patience()
+        except Exception as error:  # noqa: BLE001 - the others go on
+            self._drop(tap)
+            tap.loop.fail(error)
+            return
+        now = monotonic()
+        tap.due = float("inf") if wait is None else now + wait
+        if tap.loop.is_over:
+            self._drop(tap)
+            with suppress(Exception):
+                tap.loop.end()
+            self._later += [(now + seconds, work) for seconds, work in tap.loop.last_work]
+        elif tap.is_heavy(now, process_time() - began):
+            self._part(tap)
+
+    def _drop(self, tap: _Tap) -> None:
+        number = tap.loop.fileno()
+        self._selector.unregister(number)
+        del self._taps[number]
+
+    def _part(self, tap: _Tap) -> None:
+        """Has a tap continue in a process of its own."""
+        try:
+            is_parent = os.fork() > 0
+        except OSError:  # too many processes: it stays
+            return
+        if is_parent:
+            self._drop(tap)
+            tap.loop.abandon()
+            return
+        code = 1
+        try:
+            self._selector.close()
+            self._listener.close()
+            for link, hello in self._hellos.items():
+                link.close()
+                hello.close()
+            for each in self._taps.values():
+                if each is not tap:
+                    each.loop.abandon()
+            tap.loop.order({"recorder": os.getpid()})
+            code = not tap.loop.run(started=True)
+        finally:
+            os._exit(code)
+
+    def _do_later(self, now: float) -> None:
+        due = [work for at, work in self._later if at <= now]
+        self._later = [each for each in self._later if each[0] > now]
+        for work in due:
+            work()
+        for link in [link for link, each in self._hellos.items() if each.until <= now]:
+            self._forget(link)
+
+
+class _Hello:
+    """What came of the first words of a tap, whose relay has this ``pid``, ``until`` when they must be there."""
+
+    def __init__(self, pid: int, until: float) -> None:
+        self.pid = pid
+        self.until = until
+        self.data = b""
+        self.pipes = array.array("i")
+
+    def close(self) -> None:
+        """Closes the pipes, which nobody else has."""
+        for each in self.pipes:
+            os.close(each)
+
+
+class _Tap:
+    """A tap, and when its loop has something ``due``."""
+
+    def __init__(self, loop: RecorderLoop) -> None:
+        self.loop = loop
+        self.due = 0.0
+        self._used = self._at = 0.0
+
+    def is_heavy(self, now: float, used: float) -> bool:
+        """Whether it needs a process of its own, after a turn that ``used`` so much of the processor."""
+        self._used = max(0.0, self._used - BUSY_SHARE * (now - self._at)) + used
+        self._at = now
+        return self._used > BUSY_SECONDS or self.loop.begun_bytes > LONG_BYTES
