@@ -110,7 +110,7 @@ def test_a_cancel_that_waits_when_the_server_ends_is_told_at_once(connected: Cal
     client.read()  # it has come: nothing of the tap's own can be written now
     with ThreadPoolExecutor() as beside:
         cancelling = beside.submit(_cancelled)
-        assert "error" in client.read()
+        assert client.read()["result"]["isError"]
         client.process.send_signal(signal.SIGUSR1)
         ran = cancelling.result()
     assert (ran.status, "the cancel was not sent: " in ran.err) == (6, True), ran
