@@ -110,8 +110,7 @@ class ListeningSocket:
 
     def accept(self) -> socket.socket | None:
         """Accepts a connection of our user; returns ``None`` for any other."""
-        found = accepted(self.socket)
-        return None if found is None else found[0]
+        return accepted(self.socket)
 
     def close(self) -> None:
         """Removes the socket."""
@@ -120,19 +119,15 @@ class ListeningSocket:
         self.socket.close()
 
 
-def accepted(listener: socket.socket) -> tuple[socket.socket, int] | None:
-    """Accepts a connection of our user, which does not block; returns it with its process, 0 if the system does not tell.
-
-    Returns ``None`` for that of another user, and if there is none.
-    """
+def accepted(listener: socket.socket) -> socket.socket | None:
+    """Accepts a connection of our user, which does not block; returns ``None`` for any other, and if there is none."""
     try:
         link, _ = listener.accept()
     except OSError:
         return None
     link.setblocking(False)
-    pid, uid = _peer(link)
-    if uid in (None, os.getuid()):
-        return link, pid or 0
+    if _peer(link)[1] in (None, os.getuid()):
+        return link
     link.close()
     return None
 

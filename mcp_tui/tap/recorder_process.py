@@ -81,7 +81,7 @@ class RecorderProcess:
                 listener.close()
                 link.connect(address)
             # What is secret in the environment of the server is not recorded, and the recorder has another environment.
-            hello = repr((self.session, dict(os.environb))).encode() + b"\n"
+            hello = repr((self.session, os.getpid(), dict(os.environb))).encode() + b"\n"
             pipes = b"".join(each.to_bytes(4, sys.byteorder) for each in (its_records, its_orders))
             sent = link.sendmsg([hello], [(SOL_SOCKET, SCM_RIGHTS, pipes)])
             link.sendall(hello[sent:])

@@ -100,9 +100,8 @@ class SharedRecorder:
     # -- taps ------------------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        while (found := accepted(self._listener)) is not None:
-            link, pid = found
-            self._hellos[link] = _Hello(pid, monotonic() + FIRST_SECONDS)
+        while (link := accepted(self._listener)) is not None:
+            self._hellos[link] = _Hello(monotonic() + FIRST_SECONDS)
             self._selector.register(link, selectors.EVENT_READ, lambda link=link: self._greet(link))
 
     def _greet(self, link: socket.socket) -> None:
@@ -119,9 +118,9 @@ class SharedRecorder:
             return
         # Whoever is not understood gets no recorder, and the others go on.
         with suppress(Exception):
-            session, environment = ast.literal_eval(hello.data.decode())
+            session, relay, environment = ast.literal_eval(hello.data.decode())
             if len(hello.pipes) == 2:
-                self._begin(hello, session, environment)
+                self._begin(hello, session, relay, environment)
                 hello.pipes = array.array("i")
         self._forget(link)
 
@@ -130,7 +129,7 @@ class SharedRecorder:
         self._hellos.pop(link).close()
         link.close()
 
-    def _begin(self, hello: _Hello, session: str, environment: dict[bytes, bytes]) -> None:
+    def _begin(self, hello: _Hello, session: str, relay: int, environment: dict[bytes, bytes]) -> None:
         loop = RecorderLoop(
             hello.pipes[0],
             hello.pipes[1],
@@ -138,7 +137,7 @@ class SharedRecorder:
             listening=open_socket(session),
             caught_up=self._caught_up,
             environment={os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()},
-            relay=hello.pid,
+            relay=relay,
         )
         self._caught_up, self._until = None, 0.0
         loop.start()
@@ -207,10 +206,9 @@ class SharedRecorder:
 
 
 class _Hello:
-    """What came of the first words of a tap, whose relay has this ``pid``, ``until`` when they must be there."""
+    """What came of the first words of a tap, and ``until`` when they must be there."""
 
-    def __init__(self, pid: int, until: float) -> None:
-        self.pid = pid
+    def __init__(self, until: float) -> None:
         self.until = until
         self.data = b""
         self.pipes = array.array("i")
