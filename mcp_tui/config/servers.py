@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Set
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -77,7 +78,7 @@ def discover(
             continue
         try:
             document = read(place.path)
-            off = _off_in_claude_code(place, around, read) if place.source is CLAUDE_CODE else set[str]()
+            off = _off_elsewhere(place, around, read)
             defined = list(
                 read_place(
                     place, around, document, surely=config is not None, off=off, all_projects=all_projects
@@ -262,10 +263,16 @@ def _defined(
             yield replace(each, problem="definition is not an object")
 
 
-def _off_in_claude_code(place: Place, around: Surroundings, read: Callable[[Path], Document]) -> set[str]:
-    """Returns the servers of a file that Claude Code's own files disable in the working directory."""
-    folders = (around.cwd, *around.cwd.parents)
+def _off_elsewhere(place: Place, around: Surroundings, read: Callable[[Path], Document]) -> set[str]:
+    """Returns the servers of a file that other files of Claude Code (in the working directory) or Copilot disable."""
     found: set[str] = set()
+    if place.source is COPILOT:
+        with suppress(ConfigError):
+            state = as_object(read(around.expanded("{COPILOT_HOME:~/.copilot}/settings.json")).whole)
+            found.update(texts_in(state.get("disabledMcpServers")))
+    if place.source is not CLAUDE_CODE:
+        return found
+    folders = (around.cwd, *around.cwd.parents)
     mine = (each.path for each in places(around) if each.source is CLAUDE_CODE and each.folder is None)
     settings = (
         folder / ".claude" / name for folder in folders for name in ("settings.json", "settings.local.json")

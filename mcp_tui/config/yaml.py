@@ -37,6 +37,7 @@ def parse_yaml(text: str, path: Path) -> tuple[Json, dict[Way, Member]]:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     library: Any = YAML(typ="safe", pure=True)
+    library.composer.warn_double_anchors = False
     try:
         root = library.compose(text)
     except MarkedYAMLError as error:
@@ -59,7 +60,8 @@ def _value(node: Any, way: Way, found: dict[Way, Member]) -> Json:
     if len(found) > _MOST_VALUES:
         raise OverflowError
     start, end = node.start_mark.index, node.end_mark.index
-    found.setdefault(way, Member(start, start, end))
+    if way:
+        found.setdefault(way, Member(start, start, end))
     if node.id == "mapping":
         made: dict[str, Json] = {}
         for key, value in cast("list[tuple[Any, Any]]", node.value):

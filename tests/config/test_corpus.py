@@ -267,6 +267,35 @@ def test_a_named_argument_of_a_server_json_without_a_value_is_a_flag(
     assert target.command == ("npx", "-y", "thing", *command)
 
 
+def test_goose_starts_with_its_keys_and_lists_no_part_of_itself(tmp_path: Path):
+    machine = Machine("goose", tmp_path)
+    assert [each.name for each in machine.found.servers] == ["fetch", "tracker"]
+    fetch = machine.stdio("fetch")
+    assert (fetch.command, fetch.env) == (
+        ("uvx", "mcp-server-fetch", "--port=8080"),
+        {"LOG": "debug", "TOKEN": "s3cret"},
+    )
+    assert machine.http("tracker").headers == {"Authorization": "Bearer x"}
+    assert availability(machine.named("tracker")) == (Availability.DISABLED, "disabled in goose")
+
+
+def test_continue_has_a_list_of_servers(tmp_path: Path):
+    machine = Machine("continue", tmp_path)
+    assert machine.stdio("sqlite").command == ("npx", "-y", "mcp-sqlite", "/home/ada/db.sqlite")
+    assert (machine.named("sqlite").start_limit, machine.named("sqlite").line) == (20, 5)
+    assert machine.http("tracker").url == "https://tracker.example/mcp"
+
+
+def test_opencode_has_one_list_and_names_what_only_it_knows(tmp_path: Path):
+    machine = Machine("opencode", tmp_path)
+    files = machine.stdio("files")
+    assert (files.command, files.env) == (("npx", "-y", "files-server", "/home/ada"), {"TOKEN": "s3cret"})
+    assert machine.named("files").call_limit == 8
+    assert machine.named("off").disabled
+    assert machine.problem("remote").startswith("only opencode knows {file:~/.token}")
+    assert machine.problem("text") == "command is not a list of words"
+
+
 # -- broken ones -------------------------------------------------------------------------------------------------
 
 BROKEN = {
@@ -282,6 +311,9 @@ BROKEN = {
     "cline": (1, None, "not a JSON object"),
     "inspector": (5, 3, "not valid JSON (extra data)"),
     "registry": (2, None, "not UTF-8"),
+    "goose": (3, 4, "not valid YAML (expected ',' or '}', but got ':')"),
+    "continue": (1, None, "mcpServers is not a list or an object"),
+    "opencode": (3, 27, "not valid JSON (expecting ',' delimiter)"),
 }
 
 

@@ -292,6 +292,9 @@ def test_copilot_reads_one_of_a_project_s_two_files(tmp_path: Path):
     assert [each.shadowed for each in discover(around).servers] == [""]
     file = write(tmp_path / ".mcp.json", b={"command": "x"})
     assert [(each.name, each.shadowed) for each in discover(around).servers] == [("b", ""), ("a", str(file))]
+    own = write(tmp_path / "home" / ".copilot" / "mcp-config.json", off={"command": "x"}, on={"command": "x"})
+    own.with_name("settings.json").write_text('{"disabledMcpServers": ["off"]}')
+    assert [each.disabled for each in discover(around).servers if each.file == own] == [True, False]
 
 
 def test_what_claude_code_s_own_files_disable_is_disabled(tmp_path: Path):

@@ -141,10 +141,11 @@ def targets(folder: Path) -> Iterator[Target]:
     """All of them; files are written to ``folder``."""
     around = Surroundings({}, folder, folder, "linux")
     sources = list(dict.fromkeys(place.source for place in places(around)))
-    file, toml_file, recording = folder / "mcp.json", folder / "config.toml", folder / "session.jsonl"
+    file, toml_file, yaml_file = folder / "mcp.json", folder / "config.toml", folder / "config.yaml"
+    recording = folder / "session.jsonl"
 
     def servers(data: bytes) -> None:
-        named = toml_file if data[:1] in b"[#" else file
+        named = toml_file if data[:1] in b"[#" else yaml_file if data[:1].isalpha() else file
         named.write_bytes(data)
         document = Document.read(named)
         for source in (PLAIN_FILE, sources[len(data) % len(sources)]):

@@ -157,7 +157,7 @@ def test_a_tap_leaves_every_byte_as_it_was(name: str, tmp_path: Path):
 
 
 def test_a_tap_leaves_every_byte_of_the_files_of_each_tool(tmp_path: Path):
-    sources = [each for end in ("json", "toml") for each in CORPUS.rglob(f"*.{end}")]
+    sources = [each for end in ("json", "jsonc", "toml", "yaml") for each in CORPUS.rglob(f"*.{end}")]
     for number, source in enumerate(each for each in sources if "broken" not in each.parts):
         file = tmp_path / str(number) / source.name.replace("dot-", ".", 1)
         file.parent.mkdir()
