@@ -21,7 +21,7 @@ from mcp_tui.config.files import ConfigError, guess
 from mcp_tui.config.programs import tap_problem, tap_version
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sharing import Sharing, sharing
-from mcp_tui.config.sources import CLIENTS, REGISTRY, Source, Surroundings, place_of
+from mcp_tui.config.sources import CLIENTS, PLAIN_FILE, REGISTRY, Source, Surroundings, place_of
 from mcp_tui.config.tap_words import split
 from mcp_tui.journal import index
 from mcp_tui.journal.files import journal_folder
@@ -113,36 +113,38 @@ def _servers(given: Words, names: list[str]) -> list[Definition]:
             f"{found.problems[0]}. Put the tap there by hand, in front of the server's command:",
             lines=command_lines(config, place.source.form, [*words]),
         )
-    client = _client(given.options.client)
-    for problem in found.problems if client is None else ():
+    clients = _clients(given.options.client)
+    for problem in () if given.options.client else found.problems:
         warn(f"Skipped {problem}.")
     entries = {
         (each.file.resolve(), each.way): each
         for each in reversed(found.servers)
-        if each.source is not REGISTRY and client in (None, each.source)
+        if each.source in clients or each.source is PLAIN_FILE
     }
     servers = list(reversed(entries.values()))
     for name in names:
         if not any(each.name == name for each in servers):
             find(name, config)  # says which there are
-            raise Failure(f"No server {name!r} in the files of {client.title if client else 'any client'}.")
+            raise Failure(f"No server {name!r} in the files of {', '.join(each.title for each in clients)}.")
     if not servers and not found.problems:
         warn("No servers in the config files. Use --config FILE.")
     return [each for each in servers if not names or each.name in names]
 
 
-def _client(name: str | None) -> Source | None:
+def _clients(name: str | None) -> list[Source]:
+    """Returns the client of this name or id, or those whose name or id begins so; all without a name."""
+    known = [each for each in CLIENTS if each is not REGISTRY]
     if name is None:
-        return None
-    by_name = {
-        word: each for each in CLIENTS if each is not REGISTRY for word in (each.title.lower(), each.id)
-    }
-    if found := by_name.get(name.lower()):
+        return known
+    named = {each.id: (each.id, each.title.lower()) for each in known}
+    word = name.lower()
+    exact = [each for each in known if word in named[each.id]]
+    if found := exact or [
+        each for each in known if word and any(map(str.startswith, named[each.id], (word, word)))
+    ]:
         return found
-    known = [each.id for each in CLIENTS if each is not REGISTRY]
-    raise Failure(
-        f"Unknown client {name!r}.{guess(name.lower(), by_name) or ' Choose from: ' + ', '.join(known) + '.'}"
-    )
+    close = guess(word, (each for names in named.values() for each in names))
+    raise Failure(f"Unknown client {name!r}.{close or ' Choose from: ' + ', '.join(named) + '.'}")
 
 
 # -- changes -----------------------------------------------------------------------------------------------------
@@ -261,10 +263,8 @@ def _status(given: Words) -> int:
     found = discover(config=config, all_projects=True)
     if config is not None and found.problems:
         raise Failure(found.problems[0])
-    client = _client(given.options.client)
-    servers = [
-        each for each in found.servers if each.source is not REGISTRY and client in (None, each.source)
-    ]
+    clients = _clients(given.options.client)
+    servers = [each for each in found.servers if each.source in clients or each.source is PLAIN_FILE]
     sessions = _sessions() if any(each.tapped for each in servers) else {}
     told = [_fields(each, sessions) for each in servers]
     rows = [

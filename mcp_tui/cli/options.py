@@ -425,7 +425,11 @@ _PS: Final = _own(
 _TAP_CONFIG: Final = OptionGroup(
     "in the config files of clients (tap install, uninstall, status)",
     Option("--all", "", "every server of every client"),
-    Option("--client", "NAME", "every server of this client, such as codex; with names, only its servers"),
+    Option(
+        "--client",
+        "NAME",
+        "every server of this client, such as codex or claude; with names, only its servers",
+    ),
     Option("--config", "FILE", "look at this file only"),
     Option("--yes", "", "write without asking (for scripts)"),
     Option("--json", "", "print the status as JSON"),

@@ -510,6 +510,8 @@ def test_all_servers_of_eight_clients_get_a_tap_and_every_byte_back(
     assert next(each["tools"] for each in told if each["name"] == "s1") == {
         "slow": {"timeout": 7, "max_timeout": 60}
     }
+    assert len(json.loads(run("tap", "status", "--client", "claude", "--json").out)) == 6
+    assert "Unknown client 'codx'. Did you mean 'codex'?" in run("tap", "install", "--client", "codx").err
     said = run("tap", "status", "--client", "Codex").out
     assert "timeout 20s, max timeout 60s, Codex's own limit 30s, never started" in said
     assert {each["tool"] for each in told if each["name"] == "files"} == {
