@@ -36,7 +36,7 @@ from mcp_tui.live.running import ancestors, sessions
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import META_SERVER_INFO
-from mcp_tui.protocol.states import TypedId
+from mcp_tui.protocol.states import RequestId, TypedId
 from mcp_tui.view.badges import badge
 from mcp_tui.view.detail import facts, history
 from mcp_tui.view.durations import elapsed
@@ -109,7 +109,8 @@ class _ServeConversation(Conversation):
         """Answers a request, or begins the call that it is. Raises `DemoRefusal`."""
         params = frames.params_of(frame)
         method: str = frame["method"]
-        self._asked.append((type(frame["id"]), frame["id"]))
+        asked: RequestId = frame["id"]
+        self._asked.append((type(asked), asked))
         if method == "tools/call":
             tool = self._tools.get(str(params.get("name")))
             if tool is None:
