@@ -54,12 +54,16 @@ _WORST: Final = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERV
 
 @frozen
 class Row:
-    """One line of the page. ``sentence`` may quote the server; ``seconds`` is what finding it took."""
+    """One line of the page. ``sentence`` may quote the server; ``seconds`` is what finding it took.
+
+    ``figures`` are those of the sentence, for programs.
+    """
 
     name: str
     verdict: Verdict
     sentence: str
     seconds: float = 0.0
+    figures: tuple[tuple[str, int], ...] = ()
 
 
 def run(_name: str, given: Words) -> int:
@@ -157,9 +161,14 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
             continue
         pages = len(client.requests.order) - before
         said = f"{len(entries):,} on {pages:,} page{'s'[: pages != 1]}"
+        figures: dict[str, int] = {}
         if kind == "tools" and entries:
-            said = f"{said}: {_cost(entries, recorded_results(session))}"
-        yield Row(kind, Verdict.PASS, said)
+            results = recorded_results(session)
+            said = f"{said}: {_cost(entries, results)}"
+            spent = sum(map(costs.cost, entries))
+            figures = {"count": len(entries), "bytes": spent, "tokens_estimated": costs.tokens(spent)}
+            figures |= {"largest_result": max(results.values())} if results else {}
+        yield Row(kind, Verdict.PASS, said, figures=tuple(figures.items()))
         tools = entries if kind == "tools" else tools
     broken = lint(tools, any_output=info.revision.modern, cut=cuts(session))
     rules = dict.fromkeys(each.rule for each in broken)
@@ -272,7 +281,13 @@ def _print(info: ServerInfo, rows: list[Row], *, sound: bool, as_json: bool) -> 
     server = _named(info)
     if as_json:
         checks = [
-            {"check": each.name, "verdict": each.verdict.value, "sentence": each.sentence} for each in rows
+            {
+                "check": each.name,
+                "verdict": each.verdict.value,
+                "sentence": each.sentence,
+                **dict(each.figures),
+            }
+            for each in rows
         ]
         about = {"server": server, "transport": info.transport, "revision": info.revision.name}
         out(dump({**about, "holds": sound, "checks": checks}, indent=2))

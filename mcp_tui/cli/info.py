@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from itertools import groupby
+from typing import Final
 
 from mcp_tui.cli import reports
 from mcp_tui.cli import session as sessions
@@ -25,6 +26,12 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.view import costs
 from mcp_tui.view.text import clean
+
+HEAD_CHARACTERS: Final = 48
+"""Characters of a name and its arguments up to which all descriptions begin in the same column."""
+
+_URIS: Final = {"resources": "uri", "templates": "uriTemplate"}
+"""The members that are shown in place of names."""
 
 
 def run(name: str, given: Words) -> int:
@@ -150,8 +157,8 @@ async def _list(session: HeadlessSession, name: str) -> int:
     if session.printer.json:
         session.printer.value(entries)
         return 0
-    for entry in entries:
-        session.printer.out(_line(name, entry, results))
+    for line in _lines(name, entries, results):
+        session.printer.out(line)
     if not entries:
         session.printer.say(f"No {name} on this server.")
     elif name == "tools":
@@ -214,16 +221,22 @@ def _cases(found: list[LintFinding], seconds: float) -> list[reports.ReportCase]
     return made
 
 
-def _line(name: str, entry: dict[str, Json], results: dict[str, int] | None) -> str:
-    title = entry.get({"resources": "uri", "templates": "uriTemplate"}.get(name, ""))
-    head = str(title or entry.get("name") or "")
-    taken = usage(schema_of(name, entry)) if name in ("tools", "prompts") else ""
-    head = f"{head} {taken}".rstrip()
-    described = entry.get("description") or entry.get("title") or (entry.get("name") if title else "")
-    first = str(described or "").strip().partition("\n")[0]
-    if name == "tools":
-        first = f"{costs.costs(costs.cost(entry)):<22}  {first}"
-    if results is not None:
-        known = results.get(str(entry.get("name")))
-        first = f"results {f'up to {units.size(known)}' if known else 'unknown':<14}  {first}"
-    return clean(f"{head:<28}  {first}".rstrip())
+def _lines(name: str, entries: list[dict[str, Json]], results: dict[str, int] | None) -> Iterator[str]:
+    """Yields a line for each entry: its name and arguments, what a tool costs, and the start of its description."""
+    heads = [_head(name, entry) for entry in entries]
+    room = max(28, *(len(head) for head in heads if len(head) <= HEAD_CHARACTERS), 0)
+    for entry, head in zip(entries, heads, strict=True):
+        other = entry.get("name") if entry.get(_URIS.get(name, "")) else ""
+        described = entry.get("description") or entry.get("title") or other
+        first = str(described or "").strip().partition("\n")[0]
+        if name == "tools":
+            first = f"{costs.costs(costs.cost(entry)):<22}  {first}"
+        if results is not None:
+            known = results.get(str(entry.get("name")))
+            first = f"results {f'up to {units.size(known)}' if known else 'unknown':<14}  {first}"
+        yield clean(f"{head:<{room}}  {first}".rstrip())
+
+
+def _head(name: str, entry: dict[str, Json]) -> str:
+    head = str(entry.get(_URIS.get(name, "")) or entry.get("name") or "")
+    return f"{head} {usage(schema_of(name, entry))}".rstrip() if name in ("tools", "prompts") else head

@@ -42,6 +42,7 @@ def test_each_thing_that_is_wrong_with_a_server_is_told_on_one_page():
         "cancel": "not observable",
         "exit": "pass",
     }
+    assert {"count": 1, "bytes": 46, "tokens_estimated": 12}.items() <= made["checks"][3].items()
     cost = "46 B, ≈ 12 tokens"
     assert said["tools"] == f"1 on 1 page: {cost} of a model's context; the largest: a b ({cost})"
     assert said["lint"].startswith("broken: L-01 a tool has a name")

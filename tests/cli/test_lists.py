@@ -96,6 +96,13 @@ def test_tools_show_what_each_costs_a_model_and_are_sorted_by_it_or_by_recorded_
     assert "results unknown" in sized[1]
 
 
+def test_costs_are_in_one_column_behind_names_and_arguments_of_any_length():
+    long = {"properties": {"a_long_name_of_an_argument": TEXT}, "required": ["a_long_name_of_an_argument"]}
+    tools = [{"name": "a", "description": "A"}, {"name": "notify", "inputSchema": long}]
+    one, other = asked({"tools/list": {"tools": tools}}, "tools").out.splitlines()
+    assert one.index(" B, ≈") - 2 == other.index("1") == len("notify a_long_name_of_an_argument  ")
+
+
 def test_strict_names_each_broken_rule_and_exits_with_9():
     sound = {"name": "a", "description": "A", "inputSchema": {"type": "object"}}
     page = {"tools": [sound, {**sound, "name": "b\x1b c"}, 5]}
