@@ -216,11 +216,10 @@ def _report(rows: Iterable[Row]) -> None:
     ]
     for line in table([[clean(cell) for cell in row] for row in cells]):
         out(line)
-    for each in rows:
-        if each.edit is not None and each.why:
-            warn(
-                f"{each.server.file} {each.why}: others get a path of this machine with it, and cannot start the server."
-            )
+    for file, shared in {
+        each.server.file: each.why for each in rows if each.edit is not None and each.why
+    }.items():
+        warn(f"{file} {shared}: others get a path of this machine with it, and cannot start the server.")
 
 
 def _write(changes: list[Row], edits: Iterable[Edit], what: str) -> int:
