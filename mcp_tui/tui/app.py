@@ -582,6 +582,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
 
     def action_redraw(self) -> None:
         """Draws the whole screen anew: of a frame only the cells that changed are written, so other writing stays."""
+        if forget := getattr(self._driver, "forget", None):
+            forget()
         self.refresh()
 
     # -- the way out -----------------------------------------------------------------------------------------
@@ -594,24 +596,23 @@ class WorkbenchApp(Host, inherit_bindings=False):
         if not stopped:
             self.notify("This terminal cannot suspend mcp-tui.", severity="warning", markup=False)
 
-    async def action_quit(self, ask: bool = False) -> None:
-        """Quits; confirms if requests are in flight or if ``ask``. A second time it quits at once."""
+    async def action_quit(self) -> None:
+        """Quits; confirms if requests are in flight. A second time it quits at once."""
         # Behind the first frame.
         from mcp_tui.tui.screens.dialog import ConfirmScreen
         from mcp_tui.view.rows import listed, plural
 
         running = [(server, server.calls) for server in self.servers.all if server.calls]
         asked = self._asks_to_quit is not None and self._asks_to_quit in self.screen_stack
-        if (not running and not ask) or asked or self._leaving:
+        if not running or asked or self._leaving:
             self.leave(0, patience=QUIT_SECONDS if asked else None)
             return
 
-        title = words("Quit mcp-tui?")
-        if running:
-            title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
+        title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
         lines = [join((line, each.around.whose), "  · ") for each, rows in running for line in listed(rows)]
-        yes = "Cancel and quit" if running else "Quit"
-        screen = self._asks_to_quit = ConfirmScreen(title, lines, yes=yes, no="Stay", interrupt=True)
+        screen = self._asks_to_quit = ConfirmScreen(
+            title, lines, yes="Cancel and quit", no="Stay", interrupt=True
+        )
         await self.open_over(screen, lambda yes: self.leave(0) if yes else None)
 
     def leave(self, status: int, patience: float | None = None) -> None:

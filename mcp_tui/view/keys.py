@@ -158,7 +158,7 @@ def all_shown(names: Iterable[str]) -> SafeText:
 # fmt: off
 EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
     Key("app.palette", "ctrl+p", "palette", "Palette", "find and run any command", footer=13, hidden=True, priority=True),
-    Key("app.keys", "f1", "app.help", "Keys", "show the keys that work here", hidden=True, priority=True),
+    Key("app.keys", "f1,ctrl+underscore", "app.help", "Keys", "show the keys that work here", hidden=True, priority=True),
     Key("app.interrupt", "ctrl+c", "quit", "Cancel, copy or quit", "copy selected text; else cancel the selected request, or close the dialog; else quit", hidden=True),
     Key("app.redraw", "ctrl+l", "redraw", "Redraw", "draw the whole screen again, over what others wrote on it"),
     Key("app.suspend", "ctrl+z", "suspend", "Suspend", "suspend (fg resumes); in a text field: undo"),
@@ -169,36 +169,36 @@ EVERYWHERE: Final = Scope("everywhere", "Everywhere", keys=(
 _PANES: Final = ("view.pane-1", "view.pane-2", "view.pane-3", "view.pane-4", "view.pane-5", "view.pane-6")
 
 WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), keys=(
-    Key("request.cancel", "c", "cancel", "Cancel", "cancel the selected request, with a reason", footer=1, priority=True, acts=True),
-    Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel the selected request now, with the default reason", footer=2, wide=True, priority=True, acts=True),
-    Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests that the filter shows, with a reason", footer=3, wide=True, priority=True, acts=True),
-    Key("request.new", "n", "new", "New", "call a tool", footer=4, priority=True, acts=True),
-    Key("request.again", "r", "again", "Again", "repeat the request, with a new id", footer=5, priority=True, acts=True),
-    Key("request.repeat", "R", "repeat", "Repeat n times", "repeat the request several times at once and sum up: median, worst, failures, late", priority=True, acts=True),
-    Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", footer=6, priority=True, acts=True),
+    Key("request.cancel", "c", "cancel", "Cancel", "cancel the selected request, with a reason", title="Cancel the request", footer=1, priority=True, acts=True),
+    Key("request.cancel-now", "C", "cancel_now", "Cancel now", "cancel the selected request now, with the default reason", title="Cancel the request now", footer=2, wide=True, priority=True, acts=True),
+    Key("request.cancel-all", "X", "cancel_all", "Cancel all", "cancel all running requests that the filter shows, with a reason", title="Cancel all running requests", footer=3, wide=True, priority=True, acts=True),
+    Key("request.new", "n", "new", "New", "call a tool", title="Call a tool", footer=4, priority=True, acts=True),
+    Key("request.again", "r", "again", "Again", "repeat the request, with a new id", title="Repeat", footer=5, priority=True, acts=True),
+    Key("request.repeat", "R", "repeat", "Repeat n times", "repeat the request several times at once and sum up: median, worst, failures, late", title="Repeat several times", priority=True, acts=True),
+    Key("request.edit", "e", "edit", "Edit", "edit the arguments of the selected call, and send it again", title="Edit the arguments and send again", footer=6, priority=True, acts=True),
     Key("request.saved", "b", "saved", "Saved calls", "saved calls: call one, or save the selected one", priority=True, acts=True),
-    Key("watch.pin", "W", "pin", "Repeat on change", "with --watch: repeat the selected request after each change of the server's files", priority=True, acts=True),
-    Key("request.extend", "+", "extend", "+30s", "extend the timeout of the request by 30 seconds", acts=True),
-    Key("question.answer", "a", "answer", "Answer", "answer the server's question", footer=6, priority=True, acts=True),
-    Key("view.filter", "/", "filter", "Filter", "filter the focused list: state:late -name:poll id:7 /text/ words", footer=7, priority=True),
-    Key("view.follow", "F", "follow", "Follow", "follow newest request on/off", footer=8, wide=True),
-    Key("view.newest", "g", "newest", "Newest", "go to the newest request"),
-    Key("view.oldest", "G", "oldest", "Oldest", "go to the oldest request"),
-    Key("view.internal", "o", "internal", "Own requests", "show/hide internal requests"),
-    Key("view.sort", "s", "sort", "Sort", "change sort order"),
-    Key("view.unfold", "u", "unfold", "Expand", "expand/collapse related messages (rounds, polls, server requests)"),
+    Key("watch.pin", "W", "pin", "Repeat on change", "with --watch: repeat the selected request after each change of the server's files", title="Repeat the request after each change", priority=True, acts=True),
+    Key("request.extend", "+", "extend", "+30s", "extend the timeout of the request by 30 seconds", title="Extend timeout by 30 s", acts=True),
+    Key("question.answer", "a", "answer", "Answer", "answer the server's question", title="Answer the server's question", footer=6, priority=True, acts=True),
+    Key("view.filter", "/", "filter", "Filter", "filter the focused list: state:late -name:poll id:7 /text/ words", title="Filter the list", footer=7, priority=True),
+    Key("view.follow", "F", "follow", "Follow", "follow newest request on/off", title="Follow the newest request on/off", footer=8, wide=True),
+    Key("view.newest", "g", "newest", "Newest", "go to the newest request", title="Go to the newest request"),
+    Key("view.oldest", "G", "oldest", "Oldest", "go to the oldest request", title="Go to the oldest request"),
+    Key("view.internal", "o", "internal", "Own requests", "show/hide internal requests", title="Show or hide internal requests"),
+    Key("view.sort", "s", "sort", "Sort", "change sort order", title="Change the sort order"),
+    Key("view.unfold", "u", "unfold", "Expand", "expand/collapse related messages (rounds, polls, server requests)", title="Expand or collapse related messages"),
     Key("view.open", "right", "unfold('open')", "Expand it", "in the requests: expand the request", hidden=True),
     Key("view.close", "left", "unfold('close')", "Collapse it", "in the requests: collapse the request", hidden=True),
-    Key("request.mark", "space,m", "mark", "Mark", "mark/unmark; cancel, repeat, and export then apply to all marked"),
-    Key("request.mark-all", "M", "mark_all", "Mark all", "mark all requests that the filter shows, or clear all marks"),
-    Key("request.compare", "d", "compare", "Compare", "compare two marked requests, or the selected one with the previous call of the same tool"),
-    Key("request.export", "E", "export", "Export", "export marked or selected requests to a file (JSON lines or Markdown)"),
-    Key("wire.request", "t", "wire_of", "Messages", "wire: only selected request on/off"),
-    Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", footer=9, wide=True),
-    Key("request.copy", "y", "copy", "Copy", "copy the result, a command line, JSON-RPC, or an issue block; without secrets", footer=10, wide=True),
-    Key("request.copy-again", "Y", "copy_again", "Copy same", "copy the same kind as last time (at first the result)"),
-    Key("request.save", "w", "save", "Save", "save request and answer to a file"),
-    Key("view.pager", "p", "pager", "Pager", "read the answer, or what Detail shows, in $PAGER; without secrets"),
+    Key("request.mark", "space,m", "mark", "Mark", "mark/unmark; cancel, repeat, and export then apply to all marked", title="Mark the request"),
+    Key("request.mark-all", "M", "mark_all", "Mark all", "mark all requests that the filter shows, or clear all marks", title="Mark all requests"),
+    Key("request.compare", "d", "compare", "Compare", "compare two marked requests, or the selected one with the previous call of the same tool", title="Compare two requests"),
+    Key("request.export", "E", "export", "Export", "export marked or selected requests to a file (JSON lines or Markdown)", title="Export requests to a file"),
+    Key("wire.request", "t", "wire_of", "Messages", "wire: only selected request on/off", title="Show only the messages of the request"),
+    Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", title="Zoom the pane", footer=9, wide=True),
+    Key("request.copy", "y", "copy", "Copy", "copy the result, a command line, JSON-RPC, or an issue block; without secrets", title="Copy the result, a command, or an issue", footer=10, wide=True),
+    Key("request.copy-again", "Y", "copy_again", "Copy same", "copy the same kind as last time (at first the result)", title="Copy the same kind again"),
+    Key("request.save", "w", "save", "Save", "save request and answer to a file", title="Save request and answer to a file"),
+    Key("view.pager", "p", "pager", "Pager", "read the answer, or what Detail shows, in $PAGER; without secrets", title="Read the answer in the pager"),
     Key("view.pane-0", "0", "pane('requests')", "Pane", "go to the table of requests", title="Requests", footer=11, priority=True, others=_PANES),
     Key("view.pane-1", "1", "pane('detail')", "Detail", "show the detail", priority=True),
     Key("view.pane-2", "2", "pane('catalogue')", "Catalogue", "show the catalogue: tools, resources, and prompts", priority=True),
@@ -206,19 +206,19 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("view.pane-4", "4", "pane('log')", "Log", "show the log: stderr, log messages, protocol violations", priority=True),
     Key("view.pane-5", "5", "pane('wire')", "Wire", "show the wire: every message", priority=True),
     Key("view.pane-6", "6", "pane('timeline')", "Timeline", "show the timeline: requests as bars on one time axis", priority=True),
-    Key("timeline.in", "i", "timeline(1)", "Zoom in", "timeline: zoom in"),
-    Key("timeline.out", "I", "timeline(-1)", "Zoom out", "timeline: zoom out"),
+    Key("timeline.in", "i", "timeline(1)", "Zoom in", "timeline: zoom in", title="Zoom in on the timeline"),
+    Key("timeline.out", "I", "timeline(-1)", "Zoom out", "timeline: zoom out", title="Zoom out of the timeline"),
     Key("view.sides-wider", ")", "size('beside', 1)", "Wider pane", "widen the focused pane (from the requests: the detail)"),
     Key("view.sides-narrower", "(", "size('beside', -1)", "Narrower pane", "narrow the focused pane"),
     Key("view.lower-higher", "=", "size('lower', 1)", "Taller lower panes", "make the panes below the requests taller"),
     Key("view.lower-lower", "-", "size('lower', -1)", "Shorter lower panes", "make the panes below the requests shorter"),
-    Key("server.menu", "S", "server", "Reconnect", "server: reconnect, stop, protocol version, sampling, timeouts, roots, environment", footer=1, priority=True, acts=True),
+    Key("server.menu", "S", "server", "Reconnect", "server: reconnect, stop, protocol version, sampling, timeouts, roots, environment", title="Reconnect or set up the server", footer=1, priority=True, acts=True),
     Key("server.sign-in", "L", "sign_in", "Sign in", "sign in to the server", footer=5, priority=True, acts=True),
-    Key("server.list", "v", "app.servers", "Servers", "servers: switch, add, close", priority=True, acts=True),
+    Key("server.list", "v", "app.servers", "Servers", "servers: switch, add, close", title="Switch, add, or close servers", priority=True, acts=True),
     Key("server.next", "ctrl+n", "app.next_server", "Next server", "next server", priority=True, acts=True),
-    Key("server.probe", "P", "probe", "Probe", "run the cancellation probe", priority=True, acts=True),
+    Key("server.probe", "P", "probe", "Probe", "run the cancellation probe", title="Run the cancellation probe", priority=True, acts=True),
     Key("app.help", "?", "app.help", "Help", "these keys", footer=14, priority=True),
-    Key("app.leave", "q", "app.quit(True)", "Quit", "quit (asks first)", footer=15, priority=True),
+    Key("app.leave", "q", "app.quit", "Quit", "quit (confirms if requests are running)", footer=15, priority=True),
     Key("app.interrupt", "ctrl+c", "interrupt", "Cancel, copy or quit", "copy selected text; else cancel the selected request; else quit", hidden=True),
     Key("app.back", "escape", "back", "Back", "close / back", hidden=True),
 ))
@@ -227,13 +227,13 @@ RECORDED: Final = (
     Key("replay.play", "space", "play", "Play", "play/pause", footer=-6),
     Key("replay.next", ".,right", "step(1)", "Step", "next event (the arrow: in the requests only)", footer=-5),
     Key("replay.previous", "comma,left", "step(-1)", "Step back", "previous event"),
-    Key("replay.next-cancellation", "]", "cancellation(1)", "Cancelled", "go to the next cancellation", footer=-4),
-    Key("replay.previous-cancellation", "[", "cancellation(-1)", "Previous cancelled", "go to the previous cancellation"),
-    Key("replay.start", "{", "start", "Ends", "go to the start of the recording", title="Start", footer=-3, wide=True, others=("replay.end",)),
-    Key("replay.end", "}", "end", "End", "go to the end of the recording"),
-    Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", footer=-2, wide=True),
-    Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast"),
-    Key("replay.find", "f", "find", "Find", "find a text in events and messages", footer=-1, priority=True),
+    Key("replay.next-cancellation", "n,]", "cancellation(1)", "Cancelled", "go to the next cancellation", title="Go to the next cancellation", footer=-4),
+    Key("replay.previous-cancellation", "N,[", "cancellation(-1)", "Previous cancelled", "go to the previous cancellation", title="Go to the previous cancellation"),
+    Key("replay.start", "b,{", "start", "Ends", "go to the start of the recording", title="Go to the start of the recording", footer=-3, wide=True, others=("replay.end",)),
+    Key("replay.end", "e,}", "end", "End", "go to the end of the recording", title="Go to the end of the recording"),
+    Key("replay.faster", ">", "speed(1)", "Faster", "play twice as fast", title="Play faster", footer=-2, wide=True),
+    Key("replay.slower", "<", "speed(-1)", "Slower", "play half as fast", title="Play slower"),
+    Key("replay.find", "f", "find", "Find", "find a text in events and messages", title="Find in the recording", footer=-1, priority=True),
     Key("replay.find-next", "down", "find_on(1)", "Next match", "while finding: next match, as enter does", hidden=True),
     Key("replay.find-previous", "up", "find_on(-1)", "Previous match", "while finding: previous match", hidden=True),
 )
@@ -244,6 +244,10 @@ _OF_RECORDED: Final = frozenset(name for each in RECORDED for name in each.keys.
 
 STEPPING: Final = frozenset({"view.open", "view.close"})
 """Ids of keys of the workbench that recordings do not have: their arrows step."""
+
+
+_REPLACED: Final = {key.id for key in WORKBENCH.keys if _OF_RECORDED.issuperset(key.keys.split(","))}
+"""Ids of keys of the workbench that mean something else there."""
 
 
 def _as_here(key: Key) -> Key:
@@ -257,7 +261,7 @@ def _as_here(key: Key) -> Key:
 RECORDING: Final = Scope(
     "recording",
     "A recording",
-    (*RECORDED, *(_as_here(key) for key in WORKBENCH.keys if key.id not in STEPPING)),
+    (*RECORDED, *(_as_here(key) for key in WORKBENCH.keys if key.id not in STEPPING | _REPLACED)),
     within=("everywhere",),
 )
 
@@ -340,7 +344,7 @@ PAGE: Final = Scope("page", "A page of a result", within=("result",), keys=(
 TYPING: Final = (
     Key("", "enter", "app.simulate_key('enter')", "Done", "", footer=1),
     Key("app.back", "escape", "app.simulate_key('escape')", "Clear", "", footer=2),
-    Key("app.keys", "f1", "app.help", "Help", "", footer=14),
+    Key("app.keys", "f1,ctrl+underscore", "app.help", "Help", "", footer=14),
     Key("app.quit", "ctrl+q", "app.quit", "Quit", "", footer=15),
 )
 """The footer while a filter, or a text to find, is typed: all other characters belong to the text."""

@@ -82,7 +82,7 @@ def packet(driven: Driven, keys: str) -> None:
 @pytest.mark.slow
 async def test_keys_in_one_packet_open_and_close_the_palette_as_often_as_they_say():
     async with driving() as driven:
-        for keys in ("ctrl+p f1 ctrl+p", "ctrl+p pagedown enter escape", "f1 ctrl+p f1", "q ctrl+p f1 q"):
+        for keys in ("ctrl+p f1 ctrl+p", "ctrl+p pagedown enter escape", "f1 ctrl+p f1", "v ctrl+p f1 v"):
             packet(driven, keys)
             await driven.pilot.pause()
             await driven.until(lambda: driven.top.is_mounted)

@@ -17,13 +17,17 @@ def boxed(driven: Driven) -> list[str]:
     return [line[box.x : box.right].strip() for line in driven.text().splitlines()[box.y : box.bottom]]
 
 
-async def test_quit_dialog_without_requests_is_one_line_of_keys() -> None:
+async def test_q_quits_when_nothing_runs_and_asks_otherwise() -> None:
     async with driving() as driven:
+        await driven.in_flight("silent")
         await driven.press("q")
         assert isinstance(driven.top, ConfirmScreen)
-        assert "Quit mcp-tui?" in driven.text()
-        assert [line for line in boxed(driven) if line] == ["y Quit   n Stay"]
-        assert driven.top.query_one("#dialog").outer_size.height <= 5
+        assert "Quit? 1 request in flight" in driven.text()
+        assert boxed(driven)[-1] == "y Cancel and quit   n Stay"
+        await driven.press("n", "C")
+        await driven.until(lambda: not driven.session.calls)
+        await driven.press("q")
+        await driven.until(lambda: driven.app.return_code == 0)
 
 
 @pytest.mark.parametrize("size", [(80, 24), *slow((110, 30), (140, 40))])

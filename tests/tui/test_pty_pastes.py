@@ -120,7 +120,6 @@ def test_nothing_in_a_paste_acts_in_the_workbench(terminals: Callable[..., Termi
         Shown((), "No requests yet", "nqXcCSvPbR?\r\x11", leave=""),
         Shown(("\x10",), "╭─ Commands", "\r", field=True),
         Shown(("?",), "What the table shows", "qp"),
-        Shown(("q",), "Quit mcp-tui?", "yn\r"),
         Shown(("v",), "1 server", "qax\r"),
         Shown(("S",), "Reconnect", "q\r"),
         Shown(("P",), "╭─ Probe", "\rrwy"),

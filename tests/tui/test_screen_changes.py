@@ -32,7 +32,7 @@ class Twins:
         self.cells = Cells()
 
     def draw(self, text: str) -> str:
-        written = self.cells.changes(text, HEIGHT)
+        written = self.cells.changes(text, (WIDTH, HEIGHT))
         pyte.Stream(self.whole).feed(text)
         pyte.Stream(self.lean).feed(written)
         return written
@@ -90,18 +90,16 @@ def test_a_cursor_that_moves_alone_is_written(twins: Twins) -> None:
     assert twins.draw(frame((2, 1, "row 2", RED), cursor="\x1b[2;3H")) == "\x1b[2;3H"
 
 
-def test_a_frame_of_the_whole_screen_is_written_whole(twins: Twins) -> None:
+def test_a_frame_of_the_whole_screen_is_written_whole_after_others_wrote_or_a_resize(twins: Twins) -> None:
     whole = frame(*((y, 1, f"line {y}", PLAIN) for y in range(1, HEIGHT + 1)))
     twins.draw(whole)
-    pyte.Stream(twins.lean).feed("\x1b[2;2Hothers wrote here")
-    pyte.Stream(twins.whole).feed("\x1b[2;2Hothers wrote here")
+    assert "line 2" not in twins.draw(whole)
+    for each in (twins.lean, twins.whole):
+        pyte.Stream(each).feed("\x1b[2;2Hothers wrote here")
+    twins.cells.forget()
     assert "line 2" in twins.draw(whole)
     assert twins.agree()
-
-
-def test_what_was_forgotten_is_written_again(twins: Twins) -> None:
-    twins.cells.forget()
-    assert "row 2" in twins.draw(frame((2, 1, "row 2", RED)))
+    assert "line 2" in twins.cells.changes(whole, (WIDTH + 1, HEIGHT))
 
 
 @pytest.mark.parametrize("odd", ["ab😀", "\x1b]8;id=1;https://x\x1b\\row\x1b]8;;\x1b\\"])

@@ -6,12 +6,11 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar, Final, LiteralString
 
 from rich.console import RenderableType
 from rich.segment import Segment
-from rich.style import Style
 from textual import getters
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
@@ -44,20 +43,12 @@ Piece = SafeText | tuple[SafeText, str]
 """Text, alone or with a style in Textual's notation (``bold $warning``)."""
 
 
-@lru_cache(2048)
-def _dimmed(style: Style | None, color: Color) -> Style | None:
-    return next(iter(BackgroundScreen.process_segments([Segment(" ", style)], color))).style
-
-
 class ScreenBeneath(BackgroundScreen):
-    """What lies beneath a dialog. The color of each style is blended once: a key waits while a frame is drawn."""
+    """What lies beneath a dialog, as it is: to dim it would write the whole screen again, which takes 45 kB."""
 
     @classmethod
-    def process_segments(cls, segments: Iterable[Segment], color: Color) -> Iterable[Segment]:
-        return [
-            segment if segment.control else Segment(segment.text, _dimmed(segment.style, color))
-            for segment in segments
-        ]
+    def process_segments(cls, segments: Iterable[Segment], color: Color) -> Iterable[Segment]:  # noqa: ARG003
+        return segments
 
 
 class Dialog(ModalScreen[ScreenResultType]):

@@ -109,6 +109,7 @@ class ProbeScreen(ModalScreen[None]):
         """Show the newest state."""
         if not self.is_mounted:
             return
+        self.set_class(not self.running and not self.findings, "-before")
         self.list.retitle(self._title())
         self.list.refresh_source()
         idle = set[str]()

@@ -194,9 +194,13 @@ class TerminalDriver(LinuxDriver):
         if self._output is None:
             return
         if is_frame(data):
-            data = self._cells.changes(data, self._host.size.height)
+            data = self._cells.changes(data, self._host.size)
         if data and not self._output.put(data, frame=not self._modes):
             self._cells.forget()
+
+    def forget(self) -> None:
+        """Has the next frame written whole, over what others wrote on the screen."""
+        self._cells.forget()
 
     def retitle(self, title: str) -> None:
         """Sets the title of the window until the terminal is given back, which then shows the one from before."""

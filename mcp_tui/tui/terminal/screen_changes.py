@@ -50,19 +50,19 @@ class Cells:
         self._codes: dict[str, str] = {}
         self._cursor = ""
 
+    _size: tuple[int, int] = 0, 0
+
     def forget(self) -> None:
         """Forgets the cells: others wrote there, or a frame was not written."""
         self.__init__()
 
-    def changes(self, frame: str, height: int) -> str:
-        """Returns the text to write in place of a frame on a terminal of ``height`` rows; empty if nothing changes.
-
-        A frame of the whole screen is written whole, so that it repairs what others wrote there.
-        """
+    def changes(self, frame: str, size: tuple[int, int]) -> str:
+        """Returns the text to write in place of a frame on a terminal of a ``size``; empty if nothing changes."""
         _, *parts = _MOVE.split(frame)
         *pieces, (y, x, _) = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-        if len(pieces) == height or len(self._styles) > _MOST_STYLES:
+        if size != self._size or len(self._styles) > _MOST_STYLES:
             self.forget()
+            self._size = size
         written = _Writing(self._codes)
         for row, column, piece in pieces:
             self._put(int(row), int(column) - 1, piece.rstrip("\n"), written)
