@@ -591,8 +591,9 @@ class Probe:
             return
         if noise := self.server.noise:
             told = tuple(EvidenceItem("a line on stdout", None, each.frame) for each in noise[:3])
-            lines = "1 line" if len(noise) == 1 else f"{len(noise)} lines"
-            self._found(Finding("P-32", Verdict.FAIL, f"{lines} on stdout were not messages", told))
+            one = "1 line on stdout was not a message"
+            said = one if len(noise) == 1 else f"{len(noise)} lines on stdout were not messages"
+            self._found(Finding("P-32", Verdict.FAIL, said, told))
         else:
             read = EvidenceItem(f"stdout was read on {len(self._made)} connections")
             self._found(Finding("P-32", Verdict.PASS, "every line on stdout was a message", (read,)))
