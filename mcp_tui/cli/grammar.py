@@ -69,6 +69,8 @@ def _joined(head: Sequence[str]) -> list[str]:
             words[-1] += f"={word}"
         elif words and (counted := words[-1].partition("="))[0] in COUNTING and counted[2].isdecimal():
             words[-1] += f" {word}"
+        elif word == "--once":
+            words.append("--once=")  # its value is optional, so the next word is none
         elif words and words[-1] in FILTERING and len(word) > 2 and word[0] == "-" != word[1]:
             words[-1] += f"={word}"
         else:

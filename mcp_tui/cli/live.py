@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import CONNECTING
 from mcp_tui.cli.output import Exit, Failure, dump, out, show, table, warn
-from mcp_tui.live.control import InFlight, Problem, Summary
-from mcp_tui.live.running import Running, RunningClient, Unknown, by_client, cancel, clients_named, sessions
+from mcp_tui.live.control import CancelAnswer, InFlight, Problem, Summary
+from mcp_tui.live.running import (
+    Running,
+    RunningClient,
+    Unknown,
+    allow,
+    by_client,
+    cancel,
+    clients_named,
+    sessions,
+)
 from mcp_tui.live.sockets import find
 from mcp_tui.protocol.units import number
 from mcp_tui.view import durations
@@ -228,8 +237,28 @@ def socket_of(start: str) -> tuple[str, Path]:
 def _cancel(given: Words) -> int:
     if len(given.words) != 1 or "/" not in given.words[0]:
         raise Failure("Name one request as SESSION/ID. mcp-tui ps lists them.")
-    out(cancel_request(given.words[0], given.options.reason or ""))
+    if given.options.allow and given.options.reason is not None:
+        raise Failure("Use either --allow or --reason: nothing is cancelled by --allow.")
+    out((_allow if given.options.allow else cancel_request)(given.words[0], given.options.reason or ""))
     return Exit.COMPLETED
+
+
+def _allow(named: str, _: str) -> str:
+    """Lets one call through that is equal to the refused one SESSION/ID; returns what was done, as a sentence."""
+    start, _, id_ = named.partition("/")
+    wanted, exact = _wanted(id_)
+    name, path = socket_of(start)
+    came = allow(name, path, wanted, exact=exact)
+    if isinstance(came, CancelAnswer) and came.allowed:
+        request = f"{name}/{brief(id_, 200)}"
+        return f"The next call equal to {request} is sent to the server. Have the client send it again."
+    if isinstance(came, CancelAnswer):
+        why = (
+            f"Session {name} has no request {id_!r}" if came.unknown else came.refused or "it was not refused"
+        )
+        raise Failure(f"Not allowed: {why}.")
+    why = f"{name} has ended." if came is None else f"{name} {came.why}"
+    raise Failure(f"Session {why}", Exit.USAGE if came is None else Exit.TIMED_OUT)
 
 
 def cancel_request(named: str, reason: str) -> str:

@@ -406,6 +406,11 @@ _MOCK: Final = _own(
 TAP: Final = _own(
     Option("--timeout", "S", "idle timeout of each request; progress resets it (none)", type=number),
     Option("--max-timeout", "S", "max timeout of each request; nothing resets it (none)", type=number),
+    Option(
+        "--once",
+        "[=TOOL,…]",
+        "send no call again whose outcome is unknown to the client (of these tools, or all unsafe ones)",
+    ),
     *_RECORD_OPTIONS,
     _OTLP,
     Option("--name", "N", "name of the server, in ps and in the journal"),
@@ -434,7 +439,10 @@ _TAP_CONFIG: Final = OptionGroup(
     Option("--yes", "", "write without asking (for scripts)"),
     Option("--json", "", "print the status as JSON"),
 )
-_CANCEL_OPTIONS: Final = _own(Option("--reason", "TEXT", "reason, for the server and the client"))
+_CANCEL_OPTIONS: Final = _own(
+    Option("--reason", "TEXT", "reason, for the server and the client"),
+    Option("--allow", "", "let one call through that is equal to this one, which tap --once refused"),
+)
 
 
 class Spec(NamedTuple):

@@ -16,10 +16,12 @@ OPTIONS = {
     "--client-key": "other",
     "--allow-origin": "other",
     "--allow-host": "other",
+    "--once": "list",
     "--keep-secrets": "switch",
     "--insecure": "switch",
 }
-"""The options of a tap, each with the kind of its value. Those with a ``number`` or a ``text`` are read here."""
+"""The options of a tap, each with the kind of its value. Those with a ``number``, a ``text``, or a ``list`` are read here;
+a list stands behind ``=``, or is empty."""
 
 RESERVED = frozenset(("install", "uninstall", "status"))
 """Programs that a tap starts only behind ``--``."""
@@ -45,7 +47,7 @@ def split(words: list[str]) -> tuple[int, dict[str, float | str] | None]:
             kind = OPTIONS.get(name)
             if kind is None:
                 return words.index("--") + 1 if "--" in words else len(words), None
-            if kind != "switch" and not equals:
+            if kind not in ("switch", "list") and not equals:
                 at += 1
                 value = words[at] if at < len(words) and words[at][:1] != "-" else None
             made = _made(kind, value)
@@ -60,7 +62,7 @@ def split(words: list[str]) -> tuple[int, dict[str, float | str] | None]:
 
 def _made(kind: str, value: str | None) -> float | str | None:
     """Returns the value of an option; ``None`` if it is wrong, or not read here."""
-    if kind == "text" or value is None:
+    if kind in ("text", "list") or value is None:
         return value
     try:
         number = float(value) if kind == "number" else -1.0

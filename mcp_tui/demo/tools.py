@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import field
+from itertools import count as count_up
 from typing import Any, Final
 
 from mcp_tui.demo import frames
@@ -96,13 +97,19 @@ def _tool(
     *,
     output: Object | None = None,
     destroys: bool = False,
+    repeats: bool = True,
     task: bool = False,
     **arguments: Object,
 ) -> Callable[[Run], Run]:
-    """Declares a coroutine as the tool of its name. Arguments without a default are required."""
+    """Declares a coroutine as the tool of its name. Arguments without a default are required.
+
+    ``destroys``, and not ``repeats``: it is not safe to call it twice.
+    """
     required = [name for name, schema in arguments.items() if "default" not in schema]
     schema: Object = {"type": "object", "properties": arguments, "additionalProperties": False}
     hints = {"readOnlyHint": False, "destructiveHint": True} if destroys else {"readOnlyHint": True}
+    if not repeats:
+        hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False}
 
     def declare(run: Run) -> Run:
         offered: Object = {
@@ -307,6 +314,22 @@ async def chatty(call: Call, *, seconds: float) -> None:
 async def silent(call: Call) -> None:
     """Never answers. Over HTTP it ends when the client closes the stream."""
     await call.channel.gone.wait()
+
+
+_letters: Final = count_up(1)
+
+
+@_tool(
+    "Sends a letter, cancelled or not, and says how many it has sent. To see what happens to a call that is sent again.",
+    repeats=False,
+    to={"type": "string", "description": "Whom to send it to", "default": "Ada"},
+    seconds=_seconds(3, "Duration"),
+)
+async def send(call: Call, *, to: str, seconds: float) -> None:
+    """Counts how often it ran."""
+    number = next(_letters)
+    await call.sleep_until(call.now() + seconds)
+    call.answer(f"letter {number} sent to {to}")
 
 
 @_tool(

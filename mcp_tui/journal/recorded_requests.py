@@ -17,7 +17,7 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.client_violations import REPEAT, ClientViolation
-from mcp_tui.protocol.descriptions import repeat_words
+from mcp_tui.protocol.descriptions import guard_words, repeat_words
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request, State, called, evolve, evolve_run
 from mcp_tui.protocol.server_requests import ServerRequest, ServerRequests
@@ -149,17 +149,18 @@ class RecordedRequests:
     def _repeat(self, found: ev.Repeat) -> ClientViolation:
         row = self.get(found.id)
         first = None if found.session else self.get(found.repeat_of)
+        held = guard_words(row.guard) if row is not None and row.held and row.guard is not None else ""
         answered = found.first_after is not None or (first is not None and evidence.is_answered(first))
         return ClientViolation(
             at=found.at,
             rule=REPEAT,
-            detail=repeat_words(found),
+            detail=f"{repeat_words(found)}; {held}" if held else repeat_words(found),
             id=found.id,
             method="" if row is None else row.method,
             name="" if row is None else row.name,
             repeat_of=found.repeat_of,
             first_outcome=found.first_outcome,
-            ran_twice=answered and row is not None and evidence.is_answered(row),
+            ran_twice=answered and not held and row is not None and evidence.is_answered(row),
         )
 
     def is_over(self, place: int) -> bool:

@@ -58,6 +58,13 @@ class CancelRequest(NamedTuple):
     exact: bool
 
 
+class AllowRequest(NamedTuple):
+    """Asks the guard of a tap to let one call through that is equal to a refused one: a :class:`CancelAnswer`."""
+
+    id: int | str
+    exact: bool
+
+
 class ShareRequest(NamedTuple):
     """Asks for a connection that is shared (:mod:`mcp_tui.live.shared_connection`); in an old form, if ``is_old``."""
 
@@ -79,7 +86,14 @@ def cancel_line(id: int | str, reason: str, *, exact: bool) -> dict[str, Any]:
     }
 
 
-def read_request(line: bytes | bytearray) -> ListRequest | CancelRequest | ShareRequest | None:
+def allow_line(id: int | str, *, exact: bool) -> dict[str, Any]:
+    """Returns what an :class:`AllowRequest` is read from."""
+    return {"ask": "allow", "version": VERSION, "id": id, "exact": exact}
+
+
+def read_request(
+    line: bytes | bytearray,
+) -> ListRequest | CancelRequest | AllowRequest | ShareRequest | None:
     """Returns what is asked; ``None`` if this version does not know it."""
     try:
         asked = _object(line)
@@ -93,6 +107,8 @@ def read_request(line: bytes | bytearray) -> ListRequest | CancelRequest | Share
             case "cancel":
                 reason = "" if asked.get("reason") is None else _text(asked["reason"])
                 return CancelRequest(_id(asked["id"]), reason[:REASON_CHARACTERS], asked.get("exact") is True)
+            case "allow":
+                return AllowRequest(_id(asked["id"]), asked.get("exact") is True)
             case _:
                 return None
     except UNREADABLE:
@@ -155,6 +171,7 @@ class CancelAnswer(NamedTuple):
 
     ``signal`` left; ``unsent`` says that none left, or that it was refused; ``over`` is the state of a request that was
     over; ``refused`` is why nothing was done; ``unknown``: there is none. ``already``: it was being cancelled before.
+    ``allowed``: it was not to be cancelled, and a call that is equal to it passes now.
     """
 
     signal: str = ""
@@ -163,6 +180,7 @@ class CancelAnswer(NamedTuple):
     refused: str = ""
     unknown: bool = False
     already: bool = False
+    allowed: bool = False
 
     def line(self) -> dict[str, Any]:
         """Returns what it is read from."""
@@ -235,6 +253,8 @@ def _cancel_answer(members: dict[str, Any]) -> CancelAnswer:
     if "unknown" in members:
         return CancelAnswer(unknown=True)
     made = CancelAnswer(already=members.get("already") is True)
+    if members.get("allowed") is True:
+        return made._replace(allowed=True)
     if "refused" in members:
         return made._replace(refused=_text(members["refused"]) or "no reason given")
     if "over" in members:

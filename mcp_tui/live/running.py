@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mcp_tui.journal.client_process import named_so
 from mcp_tui.live import control
@@ -136,7 +136,15 @@ def cancel(
 
     ``exact``: a text is the id, and not the number that it reads like.
     """
-    wanted = control.cancel_line(id, reason, exact=exact)
+    return _asked(name, path, control.cancel_line(id, reason, exact=exact))
+
+
+def allow(name: str, path: Path, id: int | str, *, exact: bool = True) -> CancelAnswer | Unknown | None:
+    """Has the guard of a tap let a call through that is equal to a refused one; returns what came of it, as of a cancel."""
+    return _asked(name, path, control.allow_line(id, exact=exact))
+
+
+def _asked(name: str, path: Path, wanted: dict[str, Any]) -> CancelAnswer | Unknown | None:
     for answer in ask({name: path}, wanted, ANSWER_SECONDS).values():
         read = control.read_cancel(answer.line) if answer.whole else Problem.SILENT
         return _unknown(name, read, answer) if isinstance(read, Problem) else read

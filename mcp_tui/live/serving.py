@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from mcp_tui import __version__
 from mcp_tui.journal.client_process import ClientProcess, client_process
 from mcp_tui.live import control
-from mcp_tui.live.control import CancelAnswer, CancelRequest, InFlight, ListRequest, ShareRequest, Summary
+from mcp_tui.live.control import (
+    NOT_KNOWN,
+    AllowRequest,
+    CancelAnswer,
+    CancelRequest,
+    InFlight,
+    ListRequest,
+    ShareRequest,
+    Summary,
+)
 from mcp_tui.live.sockets import ANSWER_SECONDS, QUESTION_BYTES, ListeningSocket, answer, question
 from mcp_tui.protocol import evidence
 from mcp_tui.protocol.events import Cause, Connected, Event, RequestEvent, RequestId, Signal
@@ -59,7 +68,7 @@ class ControlSocket:
 
     ``summary`` returns what is in flight there, and ``cancel`` cancels a request for a person. ``certain`` calls when it is
     certain which requests were answered. ``share`` gets a connection that wants to call on that of the session.
-    ``listening`` is the socket, if it is open already.
+    ``allow`` has the guard of a tap let a call through. ``listening`` is the socket, if it is open already.
 
     Raises:
         OSError: there can be none.
@@ -74,9 +83,11 @@ class ControlSocket:
         cancel: Callable[[RequestId, str], CancelOutcome],
         certain: Callable[[Callable[[], object]], object] = lambda call: call(),
         share: Callable[[socket.socket], object] | None = None,
+        allow: Callable[[Request], CancelAnswer] = lambda _: NOT_KNOWN,
         listening: ListeningSocket | None = None,
     ) -> None:
         self._loop = loop
+        self._allow = allow
         self._ledger = ledger
         self._summary = summary
         self._cancel = cancel
@@ -135,6 +146,9 @@ class ControlSocket:
                 answer(link, control.summary_line(self._summary()))
             case CancelRequest() as asked:
                 self._cancel_for(link, asked)
+            case AllowRequest(id, exact):
+                row = _named(self._ledger, id, exact=exact, over=True)
+                answer(link, (row if isinstance(row, CancelAnswer) else self._allow(row)).line())
             case ShareRequest(is_old=True) if self._share is not None:
                 answer(link, control.NOT_SHARED.line())
             case ShareRequest() if self._share is not None:
@@ -207,14 +221,19 @@ class ControlSocket:
             answer(link, came._replace(already=again).line())
 
 
-def _named(ledger: Ledger, wanted: RequestId, *, exact: bool) -> Request | CancelAnswer:
-    """Returns the request that is meant: one in flight, or one whose cancel is not over; otherwise the answer."""
+def _named(ledger: Ledger, wanted: RequestId, *, exact: bool, over: bool = False) -> Request | CancelAnswer:
+    """Returns the request that is meant: one in flight, or one whose cancel is not over; otherwise the answer.
+
+    ``over``: the newest with this id is meant, which may be over.
+    """
     ids: list[RequestId] = [wanted]
     if isinstance(wanted, str) and not exact:
         # A negative number is one, too; "07" is not 7.
         with suppress(ValueError):
             ids += [number] if str(number := int(wanted)) == wanted else []
     rows = [row for id_ in ids if (row := ledger.requests.get(id_)) is not None]
+    if over and rows:
+        return max(rows, key=lambda row: row.called_at)
     live = [row for row in rows if row.open]
     if len(live) > 1:
         return CancelAnswer(refused=f"{wanted} names two requests, number:{wanted} and text:{wanted}")

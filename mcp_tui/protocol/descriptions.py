@@ -168,6 +168,20 @@ def repeat_words(event: ev.Repeat) -> str:
 _STILL_RUNNING: Final = ("running", "still_progressing")
 
 
+def guard_words(event: ev.Guarded) -> str:
+    """Returns what the guard of a tap did in words: ``not sent, got the answer to 2``."""
+    return _GUARD_WORDS.get(event.how, "{}").format(_cut(str(event.other), 40))
+
+
+_GUARD_WORDS: Final = {
+    "sent": "guarded: an equal call is not sent while the outcome is unknown",
+    "waits": "not sent, waits for the answer to {}",
+    "given": "not sent, got the answer to {}",
+    "refused": "not sent, because the outcome of {} is unknown",
+    "passed_on": "its answer went to {}",
+}
+
+
 def _late(event: ev.Late) -> str:
     code = "" if event.code is None else str(event.code)
     bytes_ = size(event.size) if event.size else ""
@@ -272,6 +286,7 @@ _DESCRIPTION_TABLE: Final = (
     Description(ev.Called, "queued", HERE, "queued"),
     Description(ev.Repeat, repeat_words, HERE, "warning", headless=True,
                 json="repeat id repeat_of first_outcome first_after session?"),
+    Description(ev.Guarded, guard_words, HERE),
     Description(ev.Sent, "sent", OUT, json="sent id"),
     Description(ev.Progress, _progress, IN, headless=True, repeats=True, json="progress id progress total message"),
     Description(ev.Completed, lambda e: _join("result", size(e.size) if e.size else ""), IN, "success"),

@@ -65,6 +65,18 @@ class Repeat(RequestEvent):
 
 
 @fact
+class Guarded(RequestEvent):
+    """The guard of a tap (``tap --once``) did not send a repeat, or gave the answer to a call to another one: ``other``.
+
+    ``how`` is ``waits`` (for the answer to the other one), ``given`` (that answer), ``refused``, or, of the first call,
+    ``passed_on``. ``sent`` is a call that it guards.
+    """
+
+    how: str
+    other: RequestId | None = None
+
+
+@fact
 class Sent(RequestEvent):
     """The last byte of the request was handed to the operating system; its clocks run from here."""
 

@@ -62,6 +62,8 @@ UNSENT: Final = "cancelled before it was sent"
 
 _UNSENT: Final = frozenset({State.QUEUED, State.CANCEL_REQUESTED, State.CANCELLED})
 
+GIVEN_UP: Final = "given up without a cancel (--once)"
+
 OWN_PREFIX: Final = "mcp-tui-"
 OWN_ID: Final = OWN_PREFIX + "{}"
 """The id of a request that a tap sends itself, beside those of the client that it listens to."""
@@ -612,6 +614,11 @@ class Ledger(Core):
         """Ends a cancelled request without a signal."""
         self.emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
         self.settle(row, detail, at)
+
+    def give_up(self, row: Request, at: float) -> None:
+        """Stops waiting for a cancelled request without telling the server: the guard of a tap waits for its answer."""
+        self._signal_queued.pop(row.id, None)
+        self.settle_unsignalled(row, UNSENT if row.held else GIVEN_UP, at)
 
     def lose(self, row: Request, detail: str, at: float) -> None:
         """Ends a request to which no answer can come any more."""

@@ -312,11 +312,14 @@ class Observer:
         self.ledger.emit(ev.CancelRequested(at=at, id=row.id, cause=Cause.CLIENT, reason=reason))
         self.ledger.deadlines.arm(Timer.LIMIT, row.id, None)
 
-    def answer_for(self, row: Request, cause: Cause, reason: str, *, records: bool) -> dict[str, Json] | None:
+    def answer_for(
+        self, row: Request, cause: Cause, reason: str, *, records: bool, goes_on: bool = False
+    ) -> dict[str, Json] | None:
         """Returns what a client is answered for a request that the tap ended; ``None`` if it waits for nothing.
 
         It says what a reader must know who would send the call again. ``records``: there is a journal or a recording. A call
         gets the result of a tool that failed, which reaches the model: a JSON-RPC error makes some clients send it again.
+        ``goes_on``: the server is not told, and a guard waits for its answer.
         """
         own = str(row.id).startswith(OWN_PREFIX)
         if row.round_sent_at is None or row.round_answered or row.task_id or own:
@@ -333,7 +336,12 @@ class Observer:
             f"The server may still be running the {what}",
             f"If its answer comes, it is {'kept in the recording of mcp-tui' if is_kept else 'not kept'}",
         ]
-        if is_call:
+        if goes_on:
+            said[1:] = [
+                "The call was not cancelled, and the server may still be running it",
+                "Send the same call again to get its answer: it is not run twice",
+            ]
+        elif is_call:
             said.append("Sending the call again may do it twice")
         data: dict[str, Json] = {"cause": cause.value, "mayStillBeRunning": True, "answerIsKept": is_kept}
         id_, message = self.on_wire(row.wire_id), ". ".join(said) + "."

@@ -38,6 +38,8 @@ RUNNING: Final = "running"
 LOST: Final = "lost"
 """The outcome of a first call whose connection or server ended."""
 
+_ENCODED: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
 _SAFE: Final = ("readOnlyHint", "idempotentHint")
 
 
@@ -54,7 +56,7 @@ def identity(method: str, params: Json) -> bytes | None:
         return None
     try:
         told = [fields.get("name"), *([_plain(fields["arguments"])] if "arguments" in fields else ())]
-        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        text = _ENCODED(told)
     except (ValueError, RecursionError, TypeError):
         return None
     # hashlib would load OpenSSL into each recorder.
@@ -92,6 +94,8 @@ _REFUSED: Final = ("connection refused", "the connection was refused")
 
 def is_known(row: Request) -> bool:
     """Whether a client knows the outcome of a call: it got an answer, or the server refused to take the call."""
+    if row.guard is not None and row.guard.how in ("refused", "passed_on"):
+        return row.guard.how == "passed_on"  # what a refused repeat got was no answer of the server
     match row.state:
         case State.COMPLETED | State.TASK | State.AWAITING_INPUT:
             return True
@@ -114,7 +118,7 @@ def first_outcome(row: Request, now: float) -> str:
     late = evidence.late_answer(row)
     if late is not None:
         return evidence.LATE_BY_KIND[late.kind].value
-    if row.open:
+    if row.open or (row.guard is not None and row.signal is ev.Signal.NONE):  # given up without a cancel
         return RUNNING
     return LOST if row.cancel_at is None else evidence.outcome(row, now).value
 

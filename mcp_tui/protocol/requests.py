@@ -103,6 +103,7 @@ class Request:
     # more than one message
     parent: ev.RequestId | None = None
     repeat: ev.Repeat | None = None
+    guard: ev.Guarded | None = None
     round_ids: tuple[ev.RequestId, ...] = ()
     round_sent_at: float | None = None
     round_answered: bool = False
@@ -185,6 +186,11 @@ class Request:
     def listening(self) -> bool:
         """Whether it is the client's own subscription, which does not count as a request in flight."""
         return self.internal and self.method == LISTEN
+
+    @property
+    def held(self) -> bool:
+        """Whether the guard of a tap did not send it to the server."""
+        return self.guard is not None and self.guard.how in ("waits", "given", "refused")
 
     @property
     def cancel_is_internal(self) -> bool:
@@ -345,6 +351,8 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.rejection = row.rejection or event
         case ev.Repeat():
             row.repeat = event
+        case ev.Guarded():
+            row.guard = event
         case ev.Settled():
             row.settled, row.settled_at = event.detail, event.at
         case ev.Duplicate():

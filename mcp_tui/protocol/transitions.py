@@ -31,7 +31,11 @@ _NOTED_EVENTS: dict[type[ev.RequestEvent], State | None] = {
     ev.Delivered: None,
 }
 
-_BREACHES: dict[type[ev.RequestEvent], State | None] = {ev.CancelledByServer: None, ev.Dropped: None}
+_BREACHES: dict[type[ev.RequestEvent], State | None] = {
+    ev.CancelledByServer: None,
+    ev.Dropped: None,
+    ev.Guarded: None,
+}
 
 _ENDING_EVENTS: dict[type[ev.RequestEvent], State | None] = {
     ev.Failed: State.FAILED,
@@ -91,8 +95,8 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         **_NOTED_EVENTS,
         **_BREACHES,
     },  # sent after all: it could not be taken back in time
-    State.COMPLETED: {ev.Duplicate: None},
-    State.FAILED: {ev.Duplicate: None},
+    State.COMPLETED: {ev.Duplicate: None, ev.Guarded: None},
+    State.FAILED: {ev.Duplicate: None, ev.Guarded: None},
     State.LOST: {**_NOTED_EVENTS, **_BREACHES},
 }
 

@@ -27,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import h11
 
@@ -46,8 +46,12 @@ from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.base import Challenge, spawn
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, fields_of
 from mcp_tui.transport.http_client import TOKEN, HttpClient
-from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, media_type
+from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding, is_never_connected, media_type
 from mcp_tui.transport.targets import HttpTarget
+
+if TYPE_CHECKING:
+    from mcp_tui.tap.once import Call
+    from mcp_tui.tap.once_http import HttpGuard
 
 ADDRESS: Final = "127.0.0.1"
 """Nobody else than this machine is listened to."""
@@ -59,6 +63,9 @@ WAITING_BYTES: Final = 1 << 20
 """Bytes from the client that may wait for the server; then no more are read."""
 
 UPSTREAM_CONNECT_SECONDS: Final = 30.0
+
+ASKED_BYTES: Final = 128 * 1024 * 1024
+"""Bytes of a request up to which the guard looks at it; a longer one passes."""
 
 AGAIN_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a request that can be sent again with a new token."""
@@ -137,7 +144,7 @@ class ClientConnection(asyncio.Protocol):
         self.tap.record(records.CLIENT_LEFT, number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
-            exchange.close()
+            exchange.left()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -265,6 +272,19 @@ class ProxiedExchange:
         self._signed_in = tap.addresses.signs_in(self.method, head.target, headers)
         self.address = tap.addresses.of(head.target, signed_in=self._signed_in)
         named = headers.get("mcp-session-id", "")
+        target = head.target.decode("latin-1")
+        self.session = target if tap.guard is not None and target in tap.guard.streams else named
+        """What the session is called that its messages belong to, as far as that is known here."""
+        self.client = ""
+        """The client that an ``initialize`` of it names."""
+        self.calls: list[Call] = []
+        """Its guarded calls."""
+        self.owed = 0
+        """The answers that the guard has to give."""
+        self.forwards = False
+        """Something of it is sent to the server."""
+        self._status = 0
+        self._connected = True
         self._answers = tap.withheld_in.get(named or head.target.decode("latin-1"))
         """What is withheld in its session, which it may ask for again."""
         self.withheld = self._answers if self.method == "GET" else None
@@ -286,7 +306,12 @@ class ProxiedExchange:
         self._put(
             records.REQUEST, as_head(b"%d %b %b" % (connection.number, head.method, head.target), given)
         )
-        self.task = tap.spawn(self._run(), f"{self.method} {self.address.host}")
+        self._answered = asyncio.Event()
+        # What a body is, is known once all of it has come.
+        held = tap.guard is not None and self.method == "POST" and "content-encoding" not in headers
+        self._is_looked_at = held and self._has_body
+        run = self._run_guarded() if self._is_looked_at else self._run()
+        self.task = tap.spawn(run, f"{self.method} {self.address.host}")
 
     def _put(self, kind: bytes, data: bytes = b"") -> None:
         self.tap.record(kind, data, self.number)
@@ -311,7 +336,7 @@ class ProxiedExchange:
                 self._passed = None
         self._pieces.append(data)
         self._waiting += len(data)
-        if self._waiting > WAITING_BYTES:
+        if self._waiting > (ASKED_BYTES if self._is_looked_at else WAITING_BYTES):
             self._connection.pace(paused=True)
         self._arrived.set()
 
@@ -320,6 +345,62 @@ class ProxiedExchange:
         self._put(records.REQUEST_END)
         self._complete = True
         self._arrived.set()
+
+    # -- the guard of --once -----------------------------------------------------------------------------------
+
+    async def _run_guarded(self) -> None:
+        """Runs it as the guard decides: with its body, with a part of it, or not before that lets it go."""
+        guard = self.tap.guard
+        assert guard is not None
+        try:
+            while not self._complete and self._waiting <= ASKED_BYTES:
+                self._arrived.clear()
+                await self._arrived.wait()
+            self._is_looked_at = False
+            whole = b"".join(self._pieces)
+            body = guard.asked(self, whole) if self._complete else whole
+            if not body and not self.owed:  # a cancel of what was never sent
+                self._connection.respond(202, [], b"", b"text/plain")
+                guard.accept(self)
+            elif not body and self.session in guard.streams:
+                self._connection.respond(202, [], b"Accepted", b"text/plain")
+                guard.accept(self)
+            else:
+                await self._hold(whole, body)
+        finally:
+            if not self.forwards:
+                guard.over(self, 0, "", connected=False)
+                self._finish("")
+
+    async def _hold(self, whole: bytes, body: bytes) -> None:
+        if not body:
+            self._answered.clear()
+            while self.owed and not self.forwards:
+                await self._answered.wait()
+                self._answered.clear()
+            if not self.forwards:
+                return
+            body = whole
+        self.forwards = True
+        if body != whole:
+            self.headers = [
+                (name, value) for name, value in self.headers if name.lower() != b"content-length"
+            ]
+            self.headers.append((b"Content-Length", b"%d" % len(body)))
+            self.answer(b"", last=False)
+        if body is not whole or self._complete:
+            self._pieces, self._waiting = deque([body]), len(body)
+        await self._run()
+
+    def release(self) -> None:
+        """Sends it to the server after all: that did not take the call that it waited for."""
+        self.owed -= 1
+        self.forwards = True
+        self._answered.set()
+
+    def settle(self) -> None:
+        """Looks whether all that is owed was given."""
+        self._answered.set()
 
     async def _body(self) -> AsyncGenerator[bytes]:
         while self._pieces or not self._complete:
@@ -336,7 +417,8 @@ class ProxiedExchange:
     # -- to the server, and back -------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        client, why = self.tap.client, ""
+        client, why, guard = self.tap.client, "", self.tap.guard
+        self.forwards = True
         try:
             body: Any = self._body() if self._has_body else None
             send = partial(
@@ -356,13 +438,19 @@ class ProxiedExchange:
                 await self._pass(response)
         except EXPECTED as error:
             why = client.failure_text(error)
+            self._connected = not is_never_connected(error)
             if self.listens and not self._begun:
                 self._connection.refuse(502, f"{why[:1].upper()}{why[1:]}.")
         finally:
-            if self.listens:
-                self._connection.close()
-            del self.tap.exchanges[self.number]
-            self._put(records.EXCHANGE_END, why.encode())
+            if guard is not None:
+                guard.over(self, self._status, why, connected=self._connected)
+            self._finish(why)
+
+    def _finish(self, why: str) -> None:
+        if self.listens:
+            self._connection.close()
+        del self.tap.exchanges[self.number]
+        self._put(records.EXCHANGE_END, why.encode())
 
     async def _pass(self, response: Any) -> None:
         moved = self._signed_in and response.status_code in (307, 308)
@@ -379,6 +467,8 @@ class ProxiedExchange:
         # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client
         # has.
         self._put(records.RESPONSE, as_head(b"%d" % response.status_code, response.headers.raw))
+        self._status, guard = response.status_code, self.tap.guard
+        reader = None if guard is None else guard.began(self, response.headers)
         encoding = foreign_encoding(response.headers)
         streams = media_type(response.headers) == EVENT_STREAM_TYPE and (not encoding or encoding in WRAPPED)
         converted = self._pipe is not None and (encoding or not streams)
@@ -396,12 +486,21 @@ class ProxiedExchange:
         async for data in response.aiter_raw():
             await self.tap.free.wait()
             self._put(records.FROM_SERVER, data)
+            if guard is not None and reader is not None:
+                guard.passing(self, reader, data)
             if self.listens and not converted:
                 self._connection.send(data if self._pipe is None else self._pipe.feed(data))
                 await self._connection.drain()
             elif answers:
                 answer.append(data)
         await self.tap.free.wait()
+        while self.owed > 0 and self.listens:  # other members of a batch
+            self._connection.send(
+                self._pipe.feed(as_event(b"".join(answer))) if answer and self._pipe else b""
+            )
+            answer.clear()
+            self._answered.clear()
+            await self._answered.wait()
         if self.listens and self._pipe is not None:
             self._connection.send(self._pipe.feed(as_event(b"".join(answer))) if answer else b"")
             self._connection.send(self._pipe.close())
@@ -413,15 +512,23 @@ class ProxiedExchange:
         name, data, _ = fields_of(event)
         if name != b"endpoint":
             return event
-        return with_data(event, self.tap.addresses.through_tap(data, signed_in=self._signed_in))
+        target = self.tap.addresses.through_tap(data, signed_in=self._signed_in)
+        if self.tap.guard is not None:
+            self.session = target.decode("latin-1")
+            self.tap.guard.streams[self.session] = self
+        return with_data(event, target)
 
     # -- what the tap does -------------------------------------------------------------------------------------
 
-    def answer(self, message: bytes, *, last: bool) -> None:
-        """Answers a request of the exchange in the server's place; the ``last`` one ends the response."""
+    def answer(self, message: bytes, *, last: bool, kind: bytes = records.OWN_TO_CLIENT) -> None:
+        """Answers a request of the exchange, in the server's place.
+
+        The ``last`` message ends the response; an empty one only begins it.
+        """
         if not self.listens:
             return
-        self._put(records.OWN_TO_CLIENT, message)
+        if message:
+            self._put(kind, message)
         connection = self._connection
         if not self._begun and last:
             connection.respond(200, [], message, JSON_TYPE.encode())
@@ -431,6 +538,8 @@ class ProxiedExchange:
             if self._pipe is None:
                 self._begun, self._pipe = True, EventPipe(lambda: self.withheld)
                 connection.begin(200, [(b"Content-Type", EVENT_STREAM_TYPE.encode())])
+            if not message:
+                return
             said = self._pipe.say(message, last=last)
             if said is None:
                 connection.close()
@@ -439,6 +548,11 @@ class ProxiedExchange:
             if last:
                 connection.send(self._pipe.close())
                 connection.end()
+
+    def left(self) -> None:
+        """Closes the connection to the server, because the client has closed its own, unless the guard waits there."""
+        if self.tap.guard is None or not self.tap.guard.left(self):
+            self.close()
 
     def close(self) -> None:
         """Closes the connection to the server."""
@@ -481,6 +595,13 @@ class HttpTap:
         self.withheld_in: dict[str, WithheldAnswers] = {}
         """The same by ``Mcp-Session-Id``, or the target of HTTP+SSE: for streams that are resumed, and new requests."""
         self._pause_limit: asyncio.TimerHandle | None = None
+        self.guard: HttpGuard | None = None
+        if "once" in begin:
+            # Only with that option.
+            from mcp_tui.tap.once_http import HttpGuard
+            from mcp_tui.tap.once_stdio import made
+
+            self.guard = HttpGuard(self, *made(begin, [target.url, sorted(begin.items())]))
 
     def report_refusal(self, why: str) -> None:
         """Says once on stderr why a request was refused: few clients show the body of a 403."""
@@ -532,6 +653,10 @@ class HttpTap:
             self._withhold(order["session"], order)
         if "post" in order:
             self._post(order["post"], order)
+        if self.guard is not None and "allow" in order:
+            self.guard.allow(order["allow"], order.get("named", ""))
+        if self.guard is not None and "tell" in order and "about" in order:
+            self.guard.ended_by_tap(order["about"][1], order.get("exchange", 0), order.get("named", ""))
         exchange = self.exchanges.get(order.get("exchange", 0))
         if exchange is not None and "close" in order:
             exchange.close()
@@ -560,6 +685,13 @@ class HttpTap:
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in order.get("headers", ())
         ]
         target, body = order.get("target", "").encode("latin-1"), order.get("body", "")
+        given = {name.lower(): value.decode("latin-1") for name, value in headers}
+        named = given.get(b"mcp-session-id", "")
+        session = (
+            order.get("target", "") if self.guard and order.get("target", "") in self.guard.streams else named
+        )
+        if self.guard is not None and not self.guard.cancelled_by_tap(body, session):
+            return
         signed_in = self.addresses.is_endpoint(target)
         exchange = self.client.request(
             "POST",
@@ -636,6 +768,8 @@ class HttpTap:
             task.cancel()
         if self.tasks:
             await asyncio.wait(self.tasks)
+        if self.guard is not None:
+            self.guard.close()
         await self.client.close()
 
     def finish(self) -> None:

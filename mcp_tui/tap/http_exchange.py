@@ -345,6 +345,14 @@ class Record(Exchange):
         """Whether ``why`` is that the server takes no connection from the client."""
         return self.connection is not None and not self._status and why.startswith(REFUSED)
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether the guard of the tap waits for the answer when the client has left."""
+        session = self.session
+        rows = [] if session is None else [session.ledger.current(each) for each in self.wires]
+        guards = [row.guard for row in rows if row is not None and row.guard is not None]
+        return session is not None and not session.is_modern and any(each.how == "sent" for each in guards)
+
     def client_left(self, at: float) -> None:
         """Notes that the client closed its connection, which ends the exchange."""
         self._client_left = True

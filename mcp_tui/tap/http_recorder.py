@@ -66,14 +66,16 @@ class HttpRecorder:
                 self._sessions.last.pop(number, None)
                 left = [each for each in self._records.values() if each.listens and each.connection == number]
                 for each in left:
-                    del self._records[each.number]
+                    if not each.is_guarded:  # else its answer is waited for
+                        del self._records[each.number]
                     each.client_left(at)
+            case records.GUARD | records.GUARD_ANSWER:
+                self._in_session(number, lambda session: session.by_guard(kind, at, data))
             case records.DECISION:
                 self._of_number(messages.read_json(data)[0], lambda session: session.decided(at, data))
             case records.OWN_TO_CLIENT:
-                record = self._records.get(number)
-                if record is not None and record.session is not None:
-                    record.session.answered_by_tap(messages.parse(data), at, data, number)
+                frame = messages.parse(data)
+                self._in_session(number, lambda session: session.answered_by_tap(frame, at, data, number))
             case records.SENT if self.loop.restoring:
                 self._has_left_before(number, at, data)
             case records.SECRETS:
@@ -100,6 +102,11 @@ class HttpRecorder:
         self._stopping = [each for each in self._stopping if not (each.over or each.close_streams(at))]
 
     # -- another recorder --------------------------------------------------------------------------------------
+
+    def _in_session(self, number: int, call: Callable[[TappedSession], object]) -> None:
+        record = self._records.get(number)
+        if record is not None and record.session is not None:
+            call(record.session)
 
     def _of_number(self, number: object, call: Callable[[TappedSession], object]) -> None:
         for each in self.open_sessions:

@@ -103,6 +103,11 @@ class TappedSession(ObservedSession):
         self.over = False
 
     @property
+    def guard_session(self) -> str:
+        """Its id, or its target over HTTP+SSE; nothing if it has none."""
+        return self.target.decode("latin-1") if self.ledger.negotiated.transport == "sse" else self.id
+
+    @property
     def is_modern(self) -> bool | None:
         """Whether it speaks a revision without handshake; ``None`` before that is known."""
         revision = self.ledger.negotiated.revision
@@ -265,13 +270,6 @@ class TappedSession(ObservedSession):
         """POSTs it. The client was told already, so what the server answers from now on is late."""
         self.ledger.signal_leaving(id)
         self._post(message, str(message["method"]), id=None, cancels=id)
-
-    def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
-        """Sends the cancel of a request that the tap ends: a notification, or the close of its stream."""
-        super().signal(id, signal, message)
-        if message is None:
-            self.release(id)
-            self.ledger.signalled(id, signal, at=monotonic())
 
     def release(self, id: RequestId) -> None:
         """Closes the connection to the server that a request has for itself."""

@@ -11,11 +11,11 @@ from typing import Any, Final
 from mcp_tui.config.settings import TapSettings
 from mcp_tui.journal.records import Direction
 from mcp_tui.journal.store import Store
-from mcp_tui.live.control import Summary
+from mcp_tui.live.control import CancelAnswer, Summary
 from mcp_tui.live.serving import ControlSocket, summary
 from mcp_tui.live.sockets import ListeningSocket
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol import messages
+from mcp_tui.protocol import evidence, messages
 from mcp_tui.protocol.events import Cause, RequestId, Signal
 from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.ledger import OWN_ID, OWN_PREFIX, CancelOutcome, Ledger
@@ -141,6 +141,7 @@ class ObservedSession(Onlooker, ABC):
                 summary=self._summary,
                 cancel=self._cancel,
                 certain=self.loop.certain,
+                allow=self._allow,
                 listening=listening,
             )
 
@@ -182,7 +183,8 @@ class ObservedSession(Onlooker, ABC):
                 row = self.ledger.row(id_)
                 if not self.loop.restoring:
                     self._decide(row, event.at, cause, reason)
-                message = self.observer.answer_for(row, cause, reason, records=self.store.is_written)
+                goes_on, kept = self._goes_on(row, cause), self.store.is_written
+                message = self.observer.answer_for(row, cause, reason, records=kept, goes_on=goes_on)
                 if message is not None:
                     self.answer_client(row, message)
             case ev.Connected():
@@ -193,6 +195,57 @@ class ObservedSession(Onlooker, ABC):
                 pass
         if self._socket is not None:
             self._socket.event(event)
+
+    def _allow(self, row: Request) -> CancelAnswer:
+        """Has the guard let the next call through that is equal to a refused one."""
+        if row.guard is None or row.guard.how != "refused":
+            return CancelAnswer(refused="it was not refused by tap --once")
+        self.loop.report({"allow": self.observer.on_wire(row.wire_id), "named": self.guard_session})
+        self.event(
+            ev.Note(at=monotonic(), text=f"a person lets one call through that is equal to {row.id!r}")
+        )
+        return CancelAnswer(allowed=True)
+
+    @property
+    def guard_session(self) -> str:
+        """The name of the session for the guard."""
+        return ""
+
+    # -- the guard of --once -----------------------------------------------------------------------------------
+
+    @staticmethod
+    def _goes_on(row: Request, cause: Cause | None) -> bool:
+        """Whether a call is given up without a cancel: the server never had it, or a limit of the tap ends a guarded one."""
+        return row.held or (row.guard is not None and cause in evidence.TIMEOUTS)
+
+    def by_guard(self, kind: bytes, at: float, data: bytes) -> None:
+        """Notes what the guard decided about a call, or an answer that it gave."""
+        if kind == records.GUARD:
+            self._decided_by_guard(at, data)
+        else:
+            self._answered_by_guard(at, data)
+
+    def _decided_by_guard(self, at: float, data: bytes) -> None:
+        about: Any = messages.read_json(data)
+        row = self.on_wire(about["id"])
+        if row is None:
+            return
+        here = about.get("here", True) and messages.is_request_id(about["of"])
+        first = self.ledger.named(about["of"]) if here else None
+        self.ledger.emit(ev.Guarded(at=at, id=row.id, how=about["how"], other=about["of"]))
+        if about["how"] == "given" and first is not None and first is not row:
+            self.ledger.emit(ev.Guarded(at=at, id=first.id, how="passed_on", other=row.id))
+        self.ledger.perform()
+        self.checkpoint.add(row.id, records.GUARD, at, data)
+
+    def _answered_by_guard(self, at: float, data: bytes) -> None:
+        raw = data.rstrip(b"\n")
+        frame = messages.parse(raw)
+        seq = self.frame("in", raw, frame, at=at, own=True)
+        self.checkpoint.begin()
+        self.observer.received(frame, at=at, seq=seq)
+        self.ledger.perform()
+        self.checkpoint.taken(records.GUARD_ANSWER, at, raw, frame)
 
     # -- another recorder --------------------------------------------------------------------------------------
 
@@ -261,8 +314,14 @@ class ObservedSession(Onlooker, ABC):
         """Sends a request of the tap's own, whose answer is not for the client."""
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
-        """Sends the cancel of a request that the tap ends."""
-        if message is not None:
+        """Sends the cancel of a request that the tap ends, unless it goes on."""
+        row = self.ledger.current(id)
+        if row is not None and self._goes_on(row, row.cause):
+            self.ledger.give_up(row, monotonic())
+        elif message is None:
+            self.release(id)
+            self.ledger.signalled(id, signal, at=monotonic())
+        else:
             params = {**as_object(message["params"]), "requestId": self.observer.on_wire(id)}
             self.notify(id, {**message, "params": params})
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         tell: str
         keep: Json
         token: Json
+        allow: Json  # let a repeat through that is equal to the refused one of this id
         end_line: str  # end the line that the server began, of which this much has passed
         # Over HTTP:
         session: int  # whose answers are withheld
@@ -92,6 +93,10 @@ TAP_SIGNAL = b"t"
 """The number of a signal by which the tap ends the server."""
 EXIT = b"x"
 """The exit code, empty if nobody knows it; its number is the signal that ended the guard before."""
+GUARD = b"G"
+"""What the guard decided about a call, as JSON."""
+GUARD_ANSWER = b"A"
+"""An answer that the guard has given to a client in the server's place."""
 DECISION = b"D"
 """A decision of the recorder, before anything of it is done."""
 CHECKPOINT = b"P"
@@ -134,7 +139,7 @@ OF_EITHER = (*MESSAGES, SMALL_FROM_CLIENT, SMALL_FROM_SERVER)
 """The kinds with messages."""
 MOVED = (*MESSAGES, FROM_STDERR)
 """The kinds with bytes of the traffic, which may be dropped."""
-TRAFFIC = (*MOVED, REQUEST, REQUEST_END, RESPONSE, EXCHANGE_END, SENT, CLIENT_LEFT)
+TRAFFIC = (*MOVED, REQUEST, REQUEST_END, RESPONSE, EXCHANGE_END, SENT, CLIENT_LEFT, GUARD, GUARD_ANSWER)
 """The kinds that follow from the traffic, and may reach the recorder a little later."""
 
 

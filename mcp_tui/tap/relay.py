@@ -41,7 +41,11 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
+    from mcp_tui.tap.once_stdio import StdioGuard
     from mcp_tui.tap.records import Order
+
+_OF_ONE_RUN = ("at", "client", "pid", "path")
+"""What is not the same each time that a client starts a tap."""
 
 STDERR = 2
 SWITCH = 0.0001
@@ -112,6 +116,11 @@ class ByteStream:
         self.withheld = WithheldAnswers()
         self.answers = answers
         """What is withheld of the answers to the requests of this direction."""
+        self.guard: StdioGuard | None = None
+        self.other: ByteStream | None = None
+        """The other direction."""
+        self._lines: list[bytes] = []
+        """The beginning of a line that the guard has not seen yet."""
         self._asked: list[bytes] = []
         self._server = server
         """Its process id."""
@@ -130,13 +139,15 @@ class ByteStream:
                 self.queue.put(self.kind, data)
                 if self.answers is not None:
                     self._look_at_requests(data)
+                    data = self._guarded(data)
                 self._move(data)
             self.moved += 1
             # Only now: to wake a thread takes 70 µs on a busy machine, and the bytes need not wait for that.
             if self.queue.asleep:
                 self.queue.wake()
         with self._lock:
-            self._write(b"".join(self._pieces))
+            self._write(b"".join((*self._pieces, *self._lines)))
+            self._over()
             self.ended = True
             self.queue.put(records.STREAM_END, self.kind, number=not self.broken and is_running(self._server))
             self._turn.notify_all()
@@ -145,6 +156,27 @@ class ByteStream:
             end(self.source)
         if self.sink != STDERR:  # on which the tap itself may have something to say
             end(self.sink)
+
+    def _guarded(self, data: bytes) -> bytes:
+        """Returns what is sent of the lines that end here. What begins waits, since nobody knows yet what it is."""
+        guard = self.guard
+        if guard is None:
+            return data
+        passed = [
+            line if len(line) > SIFTED_BYTES else guard.asked(line) for line in lines(self._lines, data)
+        ]
+        return b"".join(passed)
+
+    def _over(self) -> None:
+        """Has the guard tell the client what can come no more, while it can be told."""
+        if self.guard is None:
+            return
+        if self.answers is not None:
+            self.guard.input_over()
+            return
+        for kind, line in self.guard.over("the server ended, or closed its output, in the call"):
+            self.queue.put(kind, line)
+            self._write(line)
 
     def _move(self, data: bytes) -> None:
         if self._waiting:
@@ -160,13 +192,27 @@ class ByteStream:
             self._hand_on(data)
 
     def _hand_on(self, data: bytes) -> None:
-        if not (self.withheld or self._pieces):
+        guard = None if self.answers is not None else self.guard
+        if not (self.withheld or self._pieces or (guard is not None and guard.looks)):
             self._write(data)
             return
         for line in lines(self._pieces, data):
             passed = line if len(line) > SIFTED_BYTES else self.withheld.sift(line)
+            told = (
+                () if guard is None else guard.answered(line, passes=bool(passed), crossing=self._crosses())
+            )
             if passed:
                 self._write(passed)
+            for kind, own in told:
+                self.queue.put(kind, own)
+                self._write(own)
+            if self.broken and guard is not None:
+                guard.undelivered()
+
+    def _crosses(self) -> bool:
+        """Whether the client has sent something that nobody has read yet."""
+        up = self.other
+        return up is not None and (not up.reading or bool(ready(select.POLLIN, up.source, seconds=0)))
 
     def _look_at_requests(self, data: bytes) -> None:
         if not self.answers:
@@ -211,12 +257,12 @@ class ByteStream:
         self._turn.notify_all()
         self._lock.release()
 
-    def say(self, line: bytes) -> None:
+    def say(self, line: bytes, kind: bytes = b"") -> None:
         """Writes a message of the tap's own. Records that, or that it cannot be written."""
         with self:
             self.broken |= is_closed(self.sink)
             if not (self.ended or self.broken):
-                self.queue.put(self.kind.upper(), line)
+                self.queue.put(kind or self.kind.upper(), line)
                 self._write(line)
             if self.ended or self.broken:
                 self.queue.put(records.UNWRITTEN, self.kind + line)
@@ -281,6 +327,8 @@ class Relay:
         queue = recorder.queue
         down = ByteStream(server.stdout, 1, records.FROM_SERVER, queue)
         up = ByteStream(0, server.stdin, records.FROM_CLIENT, queue, down.withheld, self.pid)
+        down.other = up
+        guard = self._guard(up, down) if "once" in self.begin else None
         errors = ByteStream(server.stderr, 2, records.FROM_STDERR, queue)
         for each in (down, up, errors):
             self._spawn(each.run)
@@ -290,8 +338,21 @@ class Relay:
         for each in (down, errors):
             wait_for_rest(each, wanted=not self._ending, hurried=lambda: self._hurried)
         queue.put(records.EXIT, b"" if self.code is None else b"%d" % self.code, self._guard_code)
+        if guard is not None:
+            guard.close()
         recorder.finish(feeding)
         return -signal.SIGKILL if self.code is None else self.code
+
+    def _guard(self, up: ByteStream, down: ByteStream) -> StdioGuard:
+        """Starts the guard of ``--once``."""
+        # Only with that option.
+        from mcp_tui.tap.once_stdio import StdioGuard, made
+
+        options = sorted((name, value) for name, value in self.begin.items() if name not in _OF_ONE_RUN)
+        limited = "timeout" in self.begin or "max_timeout" in self.begin
+        guard = StdioGuard(*made(self.begin, [os.getcwd(), options]), up, down, limited=limited)  # noqa: PTH109
+        up.guard = down.guard = guard
+        return guard
 
     def _spawn(self, work: Callable[[], None]) -> Thread:
         thread = Thread(target=work, daemon=True)
@@ -423,12 +484,17 @@ def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
 
 def carry_out(order: Order, up: ByteStream, down: ByteStream) -> None:
     """Carries out an order that was decided in a pause."""
-    if "say" in order:
+    guard = up.guard
+    if "allow" in order and guard is not None:
+        guard.allow(order["allow"])
+    if "say" in order and (guard is None or guard.said(order["say"].encode())):
         # a server that does not read must not hold up what the client is told
         Thread(target=up.say, args=(order["say"].encode(),), daemon=True).start()
     if "keep" in order:
         # Before the client is told, though the direction stands: the server's own answer may be the next line.
         down.withheld.add(order["keep"], order.get("token"))
+        if guard is not None:
+            guard.ended_by_tap(order["keep"])
     if "end_line" in order:
         down.end_line(order["end_line"].encode("latin-1"))
     if "tell" in order:

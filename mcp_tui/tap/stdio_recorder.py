@@ -85,6 +85,8 @@ class StdioRecorder(ObservedSession):
                 self._bytes(kind, at, data)
             case records.OWN_TO_SERVER | records.OWN_TO_CLIENT:
                 self._own(kind, at, data)
+            case records.GUARD | records.GUARD_ANSWER:
+                self.by_guard(kind, at, data)
             case records.DECISION:
                 self.decided(at, data)
             case records.UNWRITTEN if data[:1] == records.FROM_CLIENT:

@@ -129,6 +129,11 @@ def _http_cause(error: BaseException) -> str:
             return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def is_never_connected(error: BaseException) -> bool:
+    """Returns whether there never was a connection on which a request could have been sent."""
+    return any(isinstance(link, (httpx.ConnectError, httpx.ConnectTimeout)) for link in _chain(error))
+
+
 def is_refused_or_reset(error: BaseException) -> bool:
     """Returns whether a connection was refused or reset, as an overloaded listener does."""
     refusals = (ConnectionRefusedError, ConnectionResetError, ConnectionAbortedError)

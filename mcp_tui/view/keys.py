@@ -266,13 +266,21 @@ RECORDING: Final = Scope(
 )
 
 
+_CANCELLING: Final = ("request.cancel", "request.cancel-now", "request.cancel-all")
+
 ATTACHED: Final = Scope(
     "attached",
     "A running session of another process",
-    tuple(
-        each._replace(footer=each.footer - 20)
-        for each in WORKBENCH.keys
-        if each.id in ("request.cancel", "request.cancel-now", "request.cancel-all")
+    (
+        *(each._replace(footer=each.footer - 20) for each in WORKBENCH.keys if each.id in _CANCELLING),
+        Key(
+            "request.allow",
+            "A",
+            "allow",
+            "Allow",
+            "let one call through that is equal to the selected one, which tap --once refused",
+            acts=True,
+        ),
     ),
     within=("everywhere",),
 )

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, LiteralString
 
 from mcp_tui.protocol import evidence, units
-from mcp_tui.protocol.descriptions import repeat_words
+from mcp_tui.protocol.descriptions import guard_words, repeat_words
 from mcp_tui.protocol.events import Cause, Origin
 from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request, State
@@ -116,9 +116,9 @@ def silence(row: Request, now: float) -> SafeText:
 def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
     """Returns the progress or the outcome of a request, and first what it repeats."""
     said = _info(row, now, wide=wide)
-    if row.repeat is None:
-        return said
-    return join((brief(repeat_words(row.repeat)) if wide else repeats(row), said), " · ")
+    first = NOTHING if row.repeat is None else brief(repeat_words(row.repeat)) if wide else repeats(row)
+    guard = brief(guard_words(row.guard)) if row.guard is not None and row.guard.how != "sent" else NOTHING
+    return join((first, guard, said), " · ") if first or guard else said
 
 
 def repeats(row: Request) -> SafeText:

@@ -9,7 +9,7 @@ from tests.demo.conftest import Make
 from tests.demo.official import MODERN, REVISIONS
 
 LISTS = {
-    "tools/list": ("tools", 14),
+    "tools/list": ("tools", 15),
     "resources/list": ("resources", 2),
     "resources/templates/list": ("resourceTemplates", 1),
     "prompts/list": ("prompts", 2),

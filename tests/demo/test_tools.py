@@ -14,7 +14,7 @@ def test_every_tool_in_every_revision_keeps_to_the_schema(
     connect: Make, transport: str, revision: str
 ) -> None:
     peer = connect(transport, revision)
-    peer.control.release("count", "stubborn", "grumpy", "chatty", "racer", "twice", "research")
+    peer.control.release("count", "stubborn", "grumpy", "chatty", "racer", "send", "twice", "research")
     calls = [
         peer.call("echo", text="x"),
         peer.call("add", a=1, b=2),
@@ -26,6 +26,7 @@ def test_every_tool_in_every_revision_keeps_to_the_schema(
         peer.call("twice"),
         peer.call("big", megabytes=0.1),
         peer.call("research"),
+        peer.call("send"),
     ]
     for call in calls:
         assert call.text()

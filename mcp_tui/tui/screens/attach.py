@@ -72,6 +72,16 @@ class AttachScreen(ReplayScreen):
             return idle | {"request.cancel", "request.cancel-now", "request.cancel-all"}
         return idle | {"request.cancel", "request.cancel-now"} if row is None or not row.open else idle
 
+    def action_allow(self) -> None:
+        """Lets one call through that is equal to the selected one, if that was refused."""
+        row = self.table.selected
+        if self._refuses():
+            return
+        if row is None or row.guard is None or row.guard.how != "refused":
+            self.refuse(words("Only a call that tap --once refused can be let through. Select one first."))
+        else:
+            self.cancelling.allow(row)
+
     def action_read_only(self) -> None:
         self.show_message(words("Not from here: the session belongs to another process"))
 

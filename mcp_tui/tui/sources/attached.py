@@ -9,7 +9,8 @@ from typing import Final
 
 from mcp_tui.journal.client_recording import ClientRecording, RecordedSource
 from mcp_tui.journal.files import journal_folder, journals, read_header, server_in
-from mcp_tui.live.running import Running, RunningClient, Unknown, by_client, cancel, sessions
+from mcp_tui.live.control import CancelAnswer
+from mcp_tui.live.running import Running, RunningClient, Unknown, allow, by_client, cancel, sessions
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
@@ -79,6 +80,21 @@ class Attached:
         for id_ in ids:
             await self._cancel(id_, reason)
         return len(ids)
+
+    def allow(self, id: RequestId) -> None:
+        """Asks the session to let one call through that is equal to a refused one; what came of it is told."""
+        spawn(self._allow(id), name="allow in another session")
+
+    async def _allow(self, id_: RequestId) -> None:
+        target = self._target(id_)
+        came = None if target is None else await asyncio.to_thread(allow, *target)
+        request = brief(str(id_), 40)
+        if isinstance(came, CancelAnswer) and came.allowed:
+            self._show_message(safe("The next call that is equal to {} is sent to the server", request))
+        elif isinstance(came, CancelAnswer):
+            self._show_message(safe("Request {}: {}", request, brief(came.refused or "not known there", 200)))
+        else:
+            self._show_message(words("The session has ended, or did not answer"))
 
     def _target(self, id: RequestId) -> Target | None:
         """Returns where to cancel a request; ``None`` if its session has ended."""

@@ -55,6 +55,11 @@ class Cancelling:
         else:
             await self.ask_reason(row)
 
+    def allow(self, row: Request) -> None:
+        """Lets one call through that is equal to a refused one."""
+        if isinstance(self._session, Attached):
+            self._session.allow(row.id)
+
     async def ask_reason(self, row: Request) -> None:
         """Opens the prompt for the reason of one cancel; for a request that is over it only says so."""
         client = self._session.client

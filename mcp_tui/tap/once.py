@@ -1,0 +1,595 @@
+"""The guard of ``tap --once``: which call is sent to the server, which waits, and which gets an answer that was given up.
+
+It does no input or output: messages, ends, and the time go in, and what is to be done comes out. So a model plays every
+order against it. Whoever forwards bytes asks it before a call leaves, and reports what became of each.
+
+A call that is in the way of an equal one is its *first*. What happens to the repeat:
+
+1. The first was answered, and its client did not get the answer: the repeat gets it.
+2. The first can still be answered: the repeat waits, and gets the answer as well. Several wait together.
+3. Nobody can know: it was cancelled and is silent, its connection or its server ended, or a tap was killed. The repeat gets
+   an error that says so.
+4. The server did not take the first: the repeat is sent.
+
+An answer that reached its client settles the call; so does one that a repeat got. An error with which a server answers a
+cancel does not: many let the tool run. Giving the same answer twice is harmless, sending a call twice is not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from math import inf
+from time import localtime, strftime
+from typing import Any, Final, NamedTuple
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.json_values import as_object
+from mcp_tui.protocol.repeats import PARALLEL_SECONDS, WINDOW_SECONDS, identity, safe_tools
+
+SILENT_SECONDS: Final = 2.0
+"""Seconds without a message after a cancel in which an answer may still come."""
+
+CROSSING_SECONDS: Final = 1.0
+"""Seconds after an answer in which a cancel of its call shows that its client had given it up before."""
+
+PENDING_SECONDS: Final = 0.1
+"""Seconds in which what was already there when an answer passed is read."""
+
+ANSWER_BYTES: Final = 1_000_000
+"""Bytes of an answer that is kept at most."""
+
+KEPT_BYTES: Final = 32_000_000
+"""Bytes of all answers that are kept; of more, the oldest are dropped."""
+
+CALLS: Final = 10_000
+"""Calls that are remembered at most."""
+
+REFUSED: Final = 100
+"""Newest refused repeats of which a person can let one through."""
+
+REPEAT_OF: Final = "mcp-tui/repeat-of"
+"""The member of a result's ``_meta`` that names the first call, and how many seconds ago it was sent."""
+
+NOT_SENT: Final = "mcp-tui/not-sent"
+"""The same of the result for a repeat that was refused."""
+
+Json = Any
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """A call to a guarded tool. ``scope`` is where its answer goes to, ``session`` the session that its id belongs to."""
+
+    key: tuple[str, bytes]
+    tool: str
+    id: Json
+    sent_at: float
+    scope: Any = 0
+    session: str = ""
+    token: Json = None
+    modern: bool = False
+    number: int = 0
+    """That in the log of the guard; 0 if it is in none."""
+    first: Call | None = None
+    """The call whose answer it waits for: it was not sent itself."""
+    waiting: list[Call] = field(default_factory=list["Call"])
+    given_up_at: float | None = None
+    cancelled_at: float | None = None
+    """When a cancel was sent to the server."""
+    heard_at: float = 0.0
+    """When its newest progress came after that."""
+    unknown: str = ""
+    """Why nobody can know the outcome."""
+    answer: dict[str, Json] | None = None
+    size: int = 0
+    answered_at: float | None = None
+    state: Json = None
+    """The ``requestState`` of a call that waits for input of its client."""
+
+    def may_answer(self, at: float) -> bool:
+        """Whether an answer can still come."""
+        silent_since = None if self.cancelled_at is None else max(self.cancelled_at, self.heard_at)
+        return not self.unknown and (silent_since is None or at - silent_since < SILENT_SECONDS)
+
+
+class Sent(NamedTuple):
+    """The call is to be sent to the server."""
+
+    call: Call
+
+
+class Given(NamedTuple):
+    """The client of a call is to get a message; ``last`` if that is the answer. ``how`` says what it is."""
+
+    call: Call
+    message: dict[str, Json]
+    last: bool
+    how: str
+    of: Call | None
+
+
+Action = Sent | Given
+LogLine = dict[str, Json]
+
+
+class OnceGuard:
+    """Decides about the calls of one tap.
+
+    ``tools`` are those that it guards, none for all that are not safe to repeat. ``log`` writes a line of the guard's log
+    before it returns; digests in it are made with the ``secret``. ``wall`` is the epoch at which the clock of all other
+    times began.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[str] = (),
+        *,
+        log: Callable[[LogLine], object] = lambda _: None,
+        wall: float = 0.0,
+        secret: bytes = b"",
+    ) -> None:
+        self._tools = frozenset(tools)
+        self._log = log
+        self._wall = wall
+        self._secret = secret
+        self._safe: set[str] = set()
+        self._calls: dict[tuple[str, bytes], list[Call]] = {}
+        """The calls that a repeat has to do with, the oldest first; those that wait are in the one that they wait for."""
+        self._delivered: deque[tuple[float, Call]] = deque()
+        """Calls whose answers have just passed."""
+        self._crossings: list[tuple[float, Call]] = []
+        """Those of them that passed while input of their client was unread: an equal call in it was sent before."""
+        self._refused: deque[Call] = deque(maxlen=REFUSED)
+        self._allowed: set[tuple[str, bytes]] = set()
+        self._kept = 0
+        self._number = 0
+        self._forgotten: dict[bytes, float] = {}
+        self._awaiting: list[Call] = []
+        """Calls that wait for input of their clients."""
+
+    # -- what a client sends -----------------------------------------------------------------------------------
+
+    def guards(self, tool: str) -> bool:
+        """Whether calls of a tool are guarded."""
+        return tool in self._tools if self._tools else tool not in self._safe
+
+    def listed(self, result: Json) -> None:
+        """Takes the annotations of tools."""
+        for name, safe in safe_tools(result):
+            (self._safe.add if safe else self._safe.discard)(name)
+
+    def read(
+        self,
+        message: dict[str, Json],
+        client: str,
+        at: float,
+        *,
+        scope: Any = 0,
+        session: str = "",
+        modern: bool = False,
+    ) -> Call | None:
+        """Returns the guarded call that a request is; ``None`` for any other request."""
+        params = as_object(message.get("params"))
+        tool, id_ = params.get("name"), message.get("id")
+        if (
+            message.get("method") != "tools/call"
+            or not isinstance(tool, str)
+            or not messages.is_request_id(id_)
+        ):
+            return None
+        key = identity(
+            "tools/call", {name: value for name, value in params.items() if name not in _OF_ROUNDS}
+        )
+        if not self.guards(tool) or key is None:
+            return None
+        key = blake2b(key, key=self._secret, digest_size=16).digest()
+        call = Call((client, key), tool, id_, at, scope, session, modern=modern)
+        call.token = as_object(params.get("_meta")).get("progressToken")
+        if any(name in params for name in _OF_ROUNDS):
+            call.state = params.get("requestState", "")
+        return call
+
+    def called(self, call: Call, at: float) -> list[Action]:
+        """Decides about a call that a client wants to send."""
+        self._forget(at)
+        if call.state is not None:
+            return self._continued(call)
+        key = call.key
+        if key in self._allowed:
+            self._allowed.discard(key)
+            for each in [each for each in self._calls.get(key, ()) if not each.may_answer(at)]:
+                self._settle(each, "allowed")
+            return self._sent(call)
+        self._crossings = [each for each in self._crossings if each[0] + PENDING_SECONDS > at]
+        crossed = next((each for _, each in self._crossings if each.key == key), None)
+        if crossed is not None and crossed.answer is not None:
+            # It was sent before that answer was read.
+            return [self._give(call, crossed, at)]
+        firsts = [each for each in self._calls.get(key, ()) if self._is_first(each, at)]
+        # The best that is known of any: an answer, then one that may come.
+        answered = next((each for each in firsts if each.answer is not None), None)
+        if answered is not None:
+            given = self._give(call, answered, at)
+            self._settle(answered, "given")
+            return [given]
+        open_ = next((each for each in firsts if each.may_answer(at)), None)
+        if open_ is not None:
+            call.first = open_
+            open_.waiting.append(call)
+            return []
+        return [self._refuse(call, firsts[0], at)] if firsts else self._sent(call)
+
+    def _is_first(self, each: Call, at: float) -> bool:
+        return each.given_up_at is not None or bool(each.unknown) or at - each.sent_at > PARALLEL_SECONDS
+
+    def _sent(self, call: Call) -> list[Action]:
+        self._number += 1
+        call.number, call.first = self._number, None
+        # Before it leaves: whatever happens then, the next tap knows of it.
+        self._log({"call": call.number, "key": call.key[1].hex(), "client": call.key[0], "tool": call.tool,
+                   "id": call.id, "at": self._wall + call.sent_at})  # fmt: skip
+        self._calls.setdefault(call.key, []).append(call)
+        return [Sent(call)]
+
+    def _continued(self, call: Call) -> list[Action]:
+        """Sends a further round of a call that waited for its client (multi round-trip requests): it is the same call."""
+        for each in self._awaiting:
+            if (each.key, each.state) == (call.key, call.state):
+                self._awaiting.remove(each)
+                each.id, each.scope, each.session, each.token = call.id, call.scope, call.session, call.token
+                each.state = None
+                self._calls.setdefault(each.key, []).append(each)
+                return [Sent(each)]
+        call.state = None
+        return self._sent(call)
+
+    def find(self, id_: Json, *, scope: Any = None, session: str | None = None) -> Call | None:
+        """Returns the newest call with an id that is not settled, of a scope or a session."""
+
+        def fits(each: Call) -> bool:
+            here = scope is None or each.scope == scope
+            return here and (session is None or each.session == session) and _same(each.id, id_)
+
+        found = [
+            each
+            for calls in self._calls.values()
+            for first in calls
+            for each in (first, *first.waiting)
+            if fits(each)
+        ]
+        return max(found, key=lambda each: each.sent_at, default=None)
+
+    def gave_up(self, call: Call, at: float) -> None:
+        """Notes that the client of a call can no longer get its answer."""
+        first = call.first
+        if first is not None:
+            # Nothing of it was ever sent, so there is nothing to know.
+            first.waiting = [each for each in first.waiting if each is not call]
+        elif call.given_up_at is None:
+            call.given_up_at = at
+            self._log({"gave_up": call.number})
+
+    def cancels(self, call: Call, at: float) -> bool:
+        """Notes the cancel of a call by its client, or by a person; returns whether the server is to get it."""
+        is_sent = call.first is None
+        self.gave_up(call, at)
+        if is_sent and call.cancelled_at is None and not call.unknown and call.answer is None:
+            call.cancelled_at = call.heard_at = at
+        return is_sent
+
+    def crossed(self, id_: Json, at: float, *, scope: Any = None, session: str | None = None) -> bool:
+        """Notes a cancel of a call whose answer has just passed: it was given up before, so a repeat gets that answer."""
+        for when, call in self._delivered:
+            here = (scope is None or call.scope == scope) and (session is None or call.session == session)
+            if here and at - when <= CROSSING_SECONDS and _same(call.id, id_) and call.answer is not None:
+                self._delivered.remove((when, call))
+                self._sent(call)
+                call.given_up_at = at
+                self._log({"late": call.number, "after": 0.0})
+                self._keep(call)
+                return True
+        return False
+
+    def allow(self, id_: Json, session: str | None = None) -> bool:
+        """Lets the next call through that is equal to a refused one; returns whether there is that."""
+        for each in reversed(self._refused):
+            if _same(each.id, id_) and session in (None, each.session):
+                self._allowed.add(each.key)
+                return True
+        return False
+
+    # -- what became of a call ---------------------------------------------------------------------------------
+
+    def answered(
+        self,
+        call: Call,
+        message: dict[str, Json],
+        size: int,
+        at: float,
+        *,
+        delivered: bool,
+        crossing: bool = False,
+    ) -> list[Action]:
+        """Takes the server's answer to a call; ``delivered``: its client gets it. ``crossing``: it has sent something."""
+        result = as_object(message.get("result"))
+        if "result" not in message and call.cancelled_at is not None:
+            # Servers answer a cancel with an error, and let the tool run.
+            return self.lost(call, "the server answered its cancel with an error", at)
+        if result.get("resultType") == "input_required" and call.given_up_at is None and delivered:
+            return self._asks(call, result, at)
+        call.answer, call.size, call.answered_at, call.unknown = message, size, at, ""
+        waiting, call.waiting = call.waiting, []
+        if waiting:
+            given: list[Action] = [self._give(each, call, at) for each in waiting]
+            self._settle(call, "given")
+            return given
+        if call.given_up_at is None and delivered:
+            self._settle(call, "answered")
+            call.answer = message if size <= ANSWER_BYTES else None
+            if crossing and at - call.sent_at > PARALLEL_SECONDS:
+                self._crossings.append((at, call))
+            self._delivered.append((at, call))
+            return []
+        call.given_up_at = at if call.given_up_at is None else call.given_up_at
+        self._log({"late": call.number, "after": round(at - call.sent_at, 3)})
+        self._keep(call)
+        return []
+
+    def _asks(self, call: Call, result: dict[str, Json], at: float) -> list[Action]:
+        waiting, call.waiting = call.waiting, []
+        refused: list[Action] = [
+            self._refuse(each, call, at, "it waits for input of its client") for each in waiting
+        ]
+        self._calls[call.key].remove(call)
+        call.state = result.get("requestState", "")
+        self._awaiting = [*self._awaiting[-REFUSED:], call]
+        return refused
+
+    def _keep(self, call: Call) -> None:
+        """Keeps an answer, if it is not too large, and drops the oldest if all are."""
+        if call.size > ANSWER_BYTES:
+            call.answer, call.size = None, 0
+            call.unknown = "its answer is too large for the guard (mcp-tui log names the recording)"
+            return
+        self._kept += call.size
+        for calls in self._calls.values():
+            for each in calls:
+                if self._kept > KEPT_BYTES and each.answer is not None and each is not call:
+                    self._kept -= each.size
+                    each.answer, each.size, each.unknown = (
+                        None,
+                        0,
+                        "its answer was dropped: too many others waited to be given",
+                    )
+
+    def progressed(self, call: Call, params: dict[str, Json], at: float) -> list[Action]:
+        """Takes progress of a call: those that wait for it get it under their own tokens."""
+        call.heard_at = at
+        return [
+            Given(each, messages.notification("notifications/progress", {**params, "progressToken": each.token}),
+                  last=False, how="progress", of=call)
+            for each in call.waiting
+            if each.token is not None
+        ]  # fmt: skip
+
+    def lost(self, call: Call, why: str, at: float) -> list[Action]:
+        """Notes that no answer can come any more, or that nobody can know."""
+        if call.first is not None:
+            self.gave_up(call, at)
+            return []
+        if call.answer is not None:
+            return []
+        call.unknown, call.given_up_at = (
+            call.unknown or why,
+            at if call.given_up_at is None else call.given_up_at,
+        )
+        self._log({"unknown": call.number, "why": call.unknown})
+        waiting, call.waiting = call.waiting, []
+        return [self._refuse(each, call, at) for each in waiting]
+
+    def refused_by_server(self, call: Call, at: float) -> list[Action]:
+        """Notes that the server did not take a call: the first of those that wait for it is sent."""
+        self._settle(call, "not_taken")
+        waiting, call.waiting = call.waiting, []
+        if not waiting:
+            return []
+        first, *others = waiting
+        first.sent_at, first.first = at, None
+        actions = self.called(first, at)  # another call may have been given up meanwhile
+        for each in others:
+            each.first = None
+        match actions:
+            case [Given(how="given", of=Call() as of)]:
+                return [*actions, *(self._give(each, of, at) for each in others)]
+            case [Given(of=Call() as of)]:
+                return [*actions, *(self._refuse(each, of, at) for each in others)]
+            case _:
+                new = first.first or first
+                new.waiting += others
+                for each in others:
+                    each.first = new
+                return actions
+
+    def ended(self, why: str, at: float, *, session: str | None = None) -> list[Action]:
+        """Notes the end of the server, or of a session."""
+        every = [each for calls in self._calls.values() for each in calls]
+        return [
+            action
+            for each in every
+            if session in (None, each.session) and each.answer is None and not each.unknown
+            for action in self.lost(each, why, at)
+        ]
+
+    def tick(self, at: float) -> list[Action]:
+        """Refuses those that wait for a call that is silent since its cancel."""
+        return [
+            action
+            for calls in [*self._calls.values()]
+            for each in calls
+            if each.waiting and each.answer is None and not each.may_answer(at)
+            for action in self.lost(each, _SILENT, at)
+        ]
+
+    @property
+    def due(self) -> float | None:
+        """When :meth:`tick` has something to do."""
+        return min(
+            (
+                max(each.cancelled_at, each.heard_at) + SILENT_SECONDS
+                for calls in self._calls.values()
+                for each in calls
+                if each.waiting and each.cancelled_at is not None
+            ),
+            default=None,
+        )
+
+    @property
+    def open(self) -> list[Call]:
+        """The calls that were sent, and that may still be answered, however late."""
+        return [
+            each for calls in self._calls.values() for each in calls if each.answer is None and each.number
+        ]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether another tap need not know anything."""
+        return not self._calls
+
+    @property
+    def kept_answers(self) -> int:
+        """The bytes of answers that are kept for a repeat."""
+        return self._kept
+
+    def just_delivered(self, at: float) -> list[Call]:
+        """Returns the calls whose answers have just passed."""
+        return [each for when, each in self._delivered if at - when <= CROSSING_SECONDS]
+
+    # -- of other taps -----------------------------------------------------------------------------------------
+
+    def remember(self, tap: str, lines: Iterable[LogLine], why: str, at: float) -> None:
+        """Takes the log of another tap with the same command, again: what it did not settle, nobody can know.
+
+        Of a tap that is running, only what its client gave up counts: ``why`` is empty then.
+        """
+        for key in [*self._calls]:
+            self._calls[key] = [each for each in self._calls[key] if each.scope != (tap,)]
+        calls: dict[Json, Call] = {}
+        for line in lines:
+            if "call" in line:
+                key = line["client"], bytes.fromhex(line["key"])
+                calls[line["call"]] = Call(key, line["tool"], line["id"], line["at"] - self._wall, (tap,))
+            elif "settled" in line:
+                calls.pop(line["settled"], None)
+            elif "forgot" in line:
+                self._forgot(bytes.fromhex(line["forgot"]), line["at"] - self._wall)
+            elif (found := calls.get(line.get("late", line.get("unknown", line.get("gave_up"))))) is not None:
+                found.given_up_at = found.sent_at
+                found.unknown = str(line.get("why") or found.unknown)
+                if "late" in line:
+                    found.unknown = f"its answer came after {line['after']:g} s, to a tap that has ended"
+        for each in calls.values():
+            if (why or each.given_up_at is not None) and each.sent_at > self._forgotten.get(
+                each.key[1], -inf
+            ):
+                each.unknown = (
+                    each.unknown or why or "its client has left, and another tap waits for the answer"
+                )
+                each.given_up_at = at
+                self._calls.setdefault(each.key, []).append(each)
+
+    def _forgot(self, key: bytes, at: float) -> None:
+        """Notes that what other taps left open of a call by a time is settled."""
+        self._forgotten[key] = max(at, self._forgotten.get(key, -inf))
+        if len(self._forgotten) > CALLS:
+            del self._forgotten[next(iter(self._forgotten))]
+        for known, calls in self._calls.items():
+            if known[1] == key:
+                calls[:] = [each for each in calls if each.number or each.sent_at > at]
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def _give(self, call: Call, first: Call, at: float) -> Given:
+        assert first.answer is not None  # who asks has looked
+        message = {**first.answer, "id": call.id}
+        if isinstance(result := message.get("result"), dict):
+            about = {"id": first.id, "secondsAgo": round(at - first.sent_at, 3)}
+            message["result"] = {
+                **result,
+                "_meta": {**as_object(as_object(result).get("_meta")), REPEAT_OF: about},
+            }
+        call.first, call.answer, call.size = None, first.answer, first.size
+        if call.size <= ANSWER_BYTES:
+            self._delivered.append((at, call))
+        return Given(call, message, last=True, how="given", of=first)
+
+    def _refuse(self, call: Call, first: Call, at: float, why: str = "") -> Given:
+        why = why or first.unknown or _SILENT
+        sent = strftime("%H:%M:%S", localtime(self._wall + first.sent_at))
+        since = at if first.given_up_at is None else first.given_up_at
+        until = strftime("%H:%M:%S", localtime(self._wall + since + WINDOW_SECONDS))
+        text = (
+            f"Not sent, because it may have been done already: the same call was sent at {sent}"
+            f" ({at - first.sent_at:.0f} s ago, id {messages.shown(first.id)}), and its outcome is unknown: {why}."
+            " Look whether its work was done before you do it in another way."
+            f" A person can let this call through once: mcp-tui cancel --allow SESSION/{messages.shown(call.id)} (mcp-tui ps"
+            f" lists sessions). Otherwise it is sent again from {until} on."
+        )
+        about: dict[str, Json] = {
+            "repeatOf": first.id,
+            "secondsAgo": round(at - first.sent_at, 3),
+            "why": why,
+        }
+        call.first = None
+        self._refused.append(call)
+        result = messages.tool_error(text, {NOT_SENT: about}, modern=call.modern)
+        return Given(call, messages.result(call.id, result), last=True, how="refused", of=first)
+
+    def _settle(self, call: Call, how: str) -> None:
+        """Forgets a call whose outcome is known."""
+        calls = self._calls.get(call.key, [])
+        if call not in calls:
+            return
+        calls.remove(call)
+        if not calls:
+            del self._calls[call.key]
+        self._kept -= call.size if call.answer is not None and call.given_up_at is not None else 0
+        if call.number:
+            self._log({"settled": call.number, "how": how})
+        else:
+            self._forgotten[call.key[1]] = call.sent_at
+            self._log({"forgot": call.key[1].hex(), "at": self._wall + call.sent_at})
+
+    def _forget(self, at: float) -> None:
+        """Forgets what is behind the window, and the oldest of too many."""
+        while self._delivered and (
+            at - self._delivered[0][0] > CROSSING_SECONDS or len(self._delivered) > REFUSED
+        ):
+            self._delivered.popleft()
+        for key in list(self._calls) if len(self._calls) < REFUSED else list(self._calls)[:8]:
+            kept: list[Call] = []
+            for each in self._calls[key]:
+                if (
+                    each.given_up_at is not None
+                    and at - each.given_up_at > WINDOW_SECONDS
+                    and not each.waiting
+                ):
+                    self._kept -= each.size if each.answer is not None else 0
+                else:
+                    kept.append(each)
+            if not kept:
+                del self._calls[key]
+                continue
+            self._calls.pop(key)
+            self._calls[key] = kept  # behind all others: the next time, others are looked at
+
+
+_OF_ROUNDS: Final = ("requestState", "inputResponses")
+
+_SILENT: Final = "it was cancelled, and nothing more came of it"
+
+
+def _same(one: Json, other: Json) -> bool:
+    return type(one) is type(other) and one == other

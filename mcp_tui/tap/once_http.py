@@ -1,0 +1,318 @@
+"""The guard of ``tap --once`` over HTTP. A repeat most often comes on another connection, and in another session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from time import monotonic
+from typing import Any, Final, Protocol
+
+from mcp_tui.protocol import messages
+from mcp_tui.protocol.json_values import as_object
+from mcp_tui.protocol.observing import party
+from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION
+from mcp_tui.tap import records
+from mcp_tui.tap.event_pipe import EVENT_BYTES
+from mcp_tui.tap.http_heads import as_head
+from mcp_tui.tap.once import Action, Call, OnceGuard, Sent
+from mcp_tui.tap.once_log import GuardLog
+from mcp_tui.tap.once_stdio import members
+from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventBlocks, fields_of
+from mcp_tui.transport.http_errors import media_type
+
+UNSURE: Final = (408, *range(500, 600))
+"""Statuses that do not say whether the server has done the work."""
+
+
+class GuardedExchange(Protocol):
+    """An exchange: :class:`~mcp_tui.tap.http.ProxiedExchange`, which describes all of it."""
+
+    number: int
+    session: str
+    client: str
+    calls: list[Call]
+    owed: int
+    forwards: bool
+
+    @property
+    def listens(self) -> bool: ...
+    def answer(self, message: bytes, *, last: bool, kind: bytes = ...) -> None: ...
+    def settle(self) -> None: ...
+    def release(self) -> None: ...
+
+
+class GuardedTap(Protocol):
+    """A tap: :class:`~mcp_tui.tap.http.HttpTap`, which describes all of it."""
+
+    @property
+    def exchanges(self) -> Mapping[int, GuardedExchange]: ...
+    def record(self, kind: bytes, data: bytes = b"", number: int = 0) -> None: ...
+
+
+class AnswerReader:
+    """Finds the messages in a copy of a response, as soon as they are whole."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._events = EventBlocks(EVENT_BYTES) if media_type(headers) == EVENT_STREAM_TYPE else None
+        self._body = bytearray()
+        encoding = headers.get("content-encoding", "identity").strip().lower()
+        self._decoder: Any = zlib.decompressobj(47) if encoding in ("gzip", "x-gzip", "deflate") else None
+        self._readable = self._decoder is not None or encoding in ("", "identity")
+
+    def feed(self, data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
+        """Yields each message that these bytes complete, with its size."""
+        if not self._readable:
+            return
+        try:
+            data = data if self._decoder is None else self._decoder.decompress(data)
+        except zlib.error:
+            self._readable = False
+            return
+        if self._events is not None:
+            for event in self._events.feed(data):
+                if isinstance(event, bytes) and (said := fields_of(event)[1]):
+                    yield from _read(said)
+            return
+        self._body += data
+        # Before the last bytes pass: a client may go on as soon as it has them.
+        if data.rstrip().endswith((b"}", b"]")) and (found := [*_read(bytes(self._body))]):
+            self._body.clear()
+            yield from found
+
+
+def _read(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
+    try:
+        read: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    for each in members(read):
+        if isinstance(each, dict):
+            yield as_object(each), len(data)
+
+
+class HttpGuard:
+    """Holds requests, and gives answers, for the exchanges of a tap over HTTP."""
+
+    def __init__(self, tap: GuardedTap, guard: OnceGuard, log: GuardLog) -> None:
+        self._tap = tap
+        self._guard = guard
+        self._log = log
+        self._clients: dict[str, str] = {}
+        """The clients of sessions."""
+        self._last = ""
+        self._lists: list[tuple[int, str, Any]] = []
+        self.streams: dict[str, GuardedExchange] = {}
+        """The streams over HTTP+SSE, by the targets to which the messages of their sessions go."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    # -- requests ----------------------------------------------------------------------------------------------
+
+    def asked(self, exchange: GuardedExchange, body: bytes) -> bytes:
+        """Returns what of a request is sent to the server: the body itself if that is all, nothing if all is held."""
+        try:
+            message: Any = json.loads(body)
+        except (ValueError, RecursionError):
+            return body
+        every = members(message)
+        kept = [each for each in every if self._passes(exchange, as_object(each))]
+        if len(kept) == len(every):
+            return body
+        return messages.encode(kept) if kept else b""
+
+    def _passes(self, exchange: GuardedExchange, message: dict[str, Any]) -> bool:
+        params, at, session = as_object(message.get("params")), monotonic(), exchange.session
+        meta = as_object(params.get("_meta"))
+        match message.get("method"):
+            case "initialize":
+                exchange.client = self._last = party(params.get("clientInfo"))
+                if session:
+                    self._clients[session] = exchange.client
+            case "tools/list":
+                self._lists = [*self._lists[-100:], (exchange.number, session, message.get("id"))]
+            case "notifications/cancelled":
+                return self._cancels(params.get("requestId"), session, at)
+            case "tools/call":
+                client = party(meta.get(META_CLIENT_INFO)) or self._clients.get(session, self._last)
+                modern = META_PROTOCOL_VERSION in meta
+                call = self._guard.read(
+                    message,
+                    client,
+                    at,
+                    scope=exchange.number,
+                    session="" if modern else session,
+                    modern=modern,
+                )
+                if call is not None:
+                    return self._called(exchange, call, at)
+            case _:
+                pass
+        return True
+
+    def _called(self, exchange: GuardedExchange, call: Call, at: float) -> bool:
+        for tap, lines, why in self._log.others():
+            self._guard.remember(tap, lines, why, at)
+        exchange.calls.append(call)
+        actions = self._guard.called(call, at)
+        if any(isinstance(each, Sent) for each in actions):
+            self._record(call, "sent", None)
+            return True
+        exchange.owed += 1
+        if call.first is not None:
+            self._record(call, "waits", call.first)
+            self._set_timer()
+        # Behind what holds the request.
+        asyncio.get_running_loop().call_soon(self._do, actions)
+        return False
+
+    def _cancels(self, id_: Any, session: str, at: float) -> bool:
+        call = self._guard.find(id_, session=session)
+        if call is None or not session:
+            self._guard.crossed(id_, at, session=session)
+            return True
+        passes = self._guard.cancels(call, at)
+        self._set_timer()
+        return passes
+
+    def cancelled_by_tap(self, body: str, session: str) -> bool:
+        """Whether a message of the tap's own is sent: not the cancel of a call that never was."""
+        message: Any = json.loads(body)
+        if message.get("method") != "notifications/cancelled":
+            return True
+        return self._cancels(as_object(message.get("params")).get("requestId"), session, monotonic())
+
+    def ended_by_tap(self, id_: Any, exchange: int, session: str) -> None:
+        """Notes that the tap has answered a call in the server's place."""
+        call = self._guard.find(id_, scope=exchange) or (
+            self._guard.find(id_, session=session) if session else None
+        )
+        if call is not None:
+            self._guard.gave_up(call, monotonic())
+
+    def allow(self, id_: Any, session: str) -> None:
+        """Lets one call through that is equal to a refused one."""
+        self._guard.allow(id_, session)
+
+    # -- responses ---------------------------------------------------------------------------------------------
+
+    def began(self, exchange: GuardedExchange, headers: Mapping[str, str]) -> AnswerReader:
+        """Notes the head of a response."""
+        if exchange.client and (named := headers.get("mcp-session-id", "")):
+            self._clients[named] = exchange.client
+        return AnswerReader(headers)
+
+    def passing(self, exchange: GuardedExchange, reader: AnswerReader, data: bytes) -> None:
+        """Takes a part of a response, just before it passes."""
+        for message, size in reader.feed(data):
+            self._do(self._message(exchange, message, size))
+
+    def _message(self, exchange: GuardedExchange, message: dict[str, Any], size: int) -> list[Action]:
+        at, params, id_ = monotonic(), as_object(message.get("params")), message.get("id")
+        if message.get("method") == "notifications/progress":
+            token, of = params.get("progressToken"), exchange.session
+            found = [
+                each
+                for each in self._guard.open
+                if token is not None
+                and each.token == token
+                and (each in exchange.calls or each.session == of != "")
+            ]
+            return self._guard.progressed(found[-1], params, at) if found else []
+        if "method" in message or "id" not in message:
+            return []
+        for listed in self._lists:
+            if listed[2] == id_ and (listed[0] == exchange.number or listed[1] == exchange.session != ""):
+                self._lists.remove(listed)
+                self._guard.listed(message.get("result"))
+                return []
+        session = exchange.session
+        call = self._guard.find(id_, scope=exchange.number)
+        call = call or (self._guard.find(id_, session=session) if session else None)
+        if call is None or call.first is not None:
+            return []
+        return self._guard.answered(call, message, size, at, delivered=exchange.listens)
+
+    def over(self, exchange: GuardedExchange, status: int, why: str, *, connected: bool) -> None:
+        """Notes the end of an exchange with the server; ``connected``: there was a connection."""
+        at = monotonic()
+        if self.streams.get(exchange.session) is exchange:
+            del self.streams[exchange.session]
+            self._do(self._guard.ended("the event stream of its session ended", at, session=exchange.session))
+            return
+        sse = exchange.session in self.streams and 200 <= status < 300
+        for call in exchange.calls:
+            if call.first is not None:
+                if exchange.session not in self.streams:  # else its client waits for the stream
+                    self._guard.gave_up(call, at)
+            elif call.answer is None and not call.unknown and call in self._guard.open and not sse:
+                if (status and not 200 <= status < 300 and status not in UNSURE) or not connected:
+                    self._do(self._guard.refused_by_server(call, at))
+                else:
+                    what = f"the server answered HTTP {status}" if status in UNSURE else why
+                    self._do(self._guard.lost(call, what or "its stream ended without an answer", at))
+
+    def left(self, exchange: GuardedExchange) -> bool:
+        """Notes that a client closed its connection; returns whether the server's is kept for the answer.
+
+        Until 2025-11-25 that cancels nothing, so the answer may come.
+        """
+        open_ = [each for each in exchange.calls if each in self._guard.open and each.first is None]
+        for each in open_ if not any(each.modern for each in open_) else ():
+            self._guard.gave_up(each, monotonic())
+        return bool(open_) and not any(each.modern for each in open_)
+
+    # -- what is done ------------------------------------------------------------------------------------------
+
+    def _do(self, actions: list[Action]) -> None:
+        for each in actions:
+            exchange = self._tap.exchanges.get(each.call.scope)
+            if isinstance(each, Sent):
+                self._record(each.call, "sent", None)
+                if exchange is not None:
+                    exchange.release()
+                continue
+            if each.last:
+                self._record(each.call, each.how, each.of)
+            stream = self.streams.get(each.call.session)
+            raw = messages.encode(each.message)
+            kind = records.GUARD_ANSWER if each.last else records.OWN_TO_CLIENT
+            if stream is not None:
+                stream.answer(raw, last=False, kind=kind)
+            elif exchange is not None:
+                exchange.owed -= each.last
+                exchange.answer(
+                    raw, last=each.last and not exchange.owed and not exchange.forwards, kind=kind
+                )
+                exchange.settle()
+
+    def accept(self, exchange: GuardedExchange) -> None:
+        """Accepts a request over HTTP+SSE that is held: its answer comes by the stream."""
+        self._tap.record(records.RESPONSE, as_head(b"202", []), exchange.number)
+
+    def _record(self, call: Call, how: str, of: Call | None) -> None:
+        here = (
+            of is not None and of.session == call.session and (bool(call.session) or of.scope == call.scope)
+        )
+        about = {"id": call.id, "how": how, "of": None if of is None else of.id, "here": here}
+        stream = self.streams.get(call.session)
+        number = call.scope if stream is None else stream.number
+        self._tap.record(records.GUARD, json.dumps(about).encode(), number)
+
+    def _set_timer(self) -> None:
+        due = self._guard.due
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, due - monotonic()) + 0.01, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._do(self._guard.tick(monotonic()))
+        self._set_timer()
+
+    def close(self) -> None:
+        """Ends the log."""
+        self._log.close(empty=self._guard.is_empty)
