@@ -38,7 +38,8 @@ def run() -> None:
 
         gc.freeze()
         gc.enable()
-        sys.exit(SharedRecorder(int(sys.argv[2]), sys.argv[4], caught_up=stand_back).run())
+        shared = SharedRecorder(int(sys.argv[2]), sys.argv[4], open_socket=open_socket, caught_up=stand_back)
+        sys.exit(shared.run())
     records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
     # Before most imports, so that whoever looks for running sessions finds this one.
     listening = open_socket(session) if kind == "stdio" else None

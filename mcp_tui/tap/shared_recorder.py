@@ -22,9 +22,8 @@ from contextlib import suppress
 from time import monotonic, process_time
 from typing import Final
 
-from mcp_tui.live.sockets import accepted
+from mcp_tui.live.sockets import ListeningSocket, accepted
 from mcp_tui.tap.recorder_loop import RecorderLoop
-from mcp_tui.tap.recorder_main import open_socket
 from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 HELLO_BYTES: Final = 1 << 18
@@ -43,9 +42,20 @@ LONG_BYTES: Final = 1 << 20
 
 
 class SharedRecorder:
-    """Serves the socket ``listener`` at a ``path`` until no tap is left."""
+    """Serves the socket ``listener`` at a ``path`` until no tap is left.
 
-    def __init__(self, listener: int, path: str, caught_up: Callable[[], object]) -> None:
+    ``open_socket`` opens the control socket of a session, if there can be one.
+    """
+
+    def __init__(
+        self,
+        listener: int,
+        path: str,
+        *,
+        open_socket: Callable[[str], ListeningSocket | None],
+        caught_up: Callable[[], object],
+    ) -> None:
+        self._open_socket = open_socket
         self._listener = socket.socket(fileno=listener)
         self._path = path
         self._caught_up: Callable[[], object] | None = caught_up
@@ -134,7 +144,7 @@ class SharedRecorder:
             hello.pipes[0],
             hello.pipes[1],
             StdioRecorder,
-            listening=open_socket(session),
+            listening=self._open_socket(session),
             caught_up=self._caught_up,
             environment={os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()},
             relay=relay,
