@@ -427,7 +427,7 @@ def a_task_is_cancelled_by_a_notification(patch: Patch) -> None:
 
 def a_call_as_a_task_is_cancelled_by_a_notification(patch: Patch) -> None:
     def signal(self: Ledger, row: Request, outcome: CancelOutcome) -> None:
-        if outcome is CancelOutcome.HELD:
+        if outcome is CancelOutcome.AWAITS_TASK_ID:
             self._signal(row)
 
     _after_cancel(patch, signal)
@@ -445,7 +445,7 @@ def a_task_is_cancelled_twice(patch: Patch) -> None:
 
 
 def polls_go_on_behind_the_end(patch: Patch) -> None:
-    patch.setattr(Tasks, "connection_gone", _nothing)
+    patch.setattr(Tasks, "connection_ended", _nothing)
 
 
 def a_poll_that_fails_is_the_last(patch: Patch) -> None:

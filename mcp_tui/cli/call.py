@@ -225,13 +225,13 @@ class _CallWatch:
         self.timer: Alarm | None = None
         self.enough = asyncio.Event()
         """Set to stop listening: a signal comes with nothing left to cancel, or the connection is gone."""
-        self.client.listen(self._heard)
+        self.client.listen(self._on_event)
         session.wind_down = self._stop
         # It may be written already: an idle pipe takes it within the call, before anybody listens here.
         if row.sent_at is not None:
             self._arm()
 
-    def _heard(self, event: ev.Event) -> None:
+    def _on_event(self, event: ev.Event) -> None:
         if isinstance(event, ev.Sent) and event.id == self.row.id:
             self._arm()
         elif isinstance(event, ev.Disconnected):

@@ -132,7 +132,7 @@ class CatalogueCheck:
         return cls(name, lock.text, found, strict, seconds)
 
     @property
-    def holds(self) -> bool:
+    def passes(self) -> bool:
         """Whether callers of the locked catalogue are unharmed."""
         bad = {Rank.BREAKING, Rank.RISKY} if self.strict else {Rank.BREAKING}
         return all(each.rank not in bad for each in self.differences)
@@ -151,7 +151,7 @@ class CatalogueCheck:
 
     def lines(self) -> Iterator[str]:
         """Yields the differences for people."""
-        yield clean(f"{'holds ' if self.holds else 'broken'}  {self.name}  ({self.sentence})")
+        yield clean(f"{'holds ' if self.passes else 'broken'}  {self.name}  ({self.sentence})")
         if self.differences:
             for line in table([tuple(map(brief, _cells(each))) for each in self.differences]):
                 yield safe("  {}", clean(line))
@@ -161,7 +161,7 @@ class CatalogueCheck:
         return {
             "lock": self.lock,
             "strict": self.strict,
-            "holds": self.holds,
+            "holds": self.passes,
             "differences": [each.fields() for each in self.differences],
         }
 
@@ -178,7 +178,7 @@ class CatalogueCheck:
             )
             for each in self.differences
         ]
-        kind, verdict = ("", "") if self.holds else ("failure", "catalogue")
+        kind, verdict = ("", "") if self.passes else ("failure", "catalogue")
         rule = ReportRule("catalogue", "The server offers what its lock file says", _WRITE_AGAIN)
         return ReportCase(self.name, rule, kind, verdict, self.sentence, (), found, self.seconds)
 

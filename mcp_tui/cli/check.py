@@ -165,7 +165,7 @@ class Assertion:
     slow: list[Match] = field(default_factory=list[Match])
 
     @property
-    def holds(self) -> bool:
+    def passes(self) -> bool:
         """Whether a row matches what was expected, and all in time; or no more than may match."""
         if self.option in _EXPECTING:
             return len(self.matches) >= self.count and not self.slow
@@ -174,7 +174,7 @@ class Assertion:
     @property
     def broken_by(self) -> list[Match]:
         """The rows that break it."""
-        return [] if self.holds else self.slow if self.option in _EXPECTING else self.matches
+        return [] if self.passes else self.slow if self.option in _EXPECTING else self.matches
 
     @property
     def name(self) -> str:
@@ -208,7 +208,7 @@ class Assertion:
             "within": self.within,
             "most": self.count if self.option == "at-most" else None,
             "least": self.count if self.option == "at-least" else None,
-            "holds": self.holds,
+            "holds": self.passes,
             "matches": len(self.matches),
             "rows": [each.fields() for each in self.broken_by],
         }
@@ -234,8 +234,8 @@ class Findings:
     @property
     def status(self) -> Exit:
         """The exit status: a broken assertion is certain, whatever else could not be read."""
-        broken = self.catalogue is not None and not self.catalogue.holds
-        if broken or not all(each.holds for each in self.assertions):
+        broken = self.catalogue is not None and not self.catalogue.passes
+        if broken or not all(each.passes for each in self.assertions):
             return Exit.BROKEN_RULE
         return Exit.USAGE if self.problems else Exit.COMPLETED
 
@@ -346,7 +346,7 @@ def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) ->
 def judge(findings: Findings, recording: Recording, name: str, *, internal: bool = False) -> None:
     """Holds the rows of one recording against the assertions. ``internal`` includes the client's own requests."""
     file, until = str(recording.path), recording.ended_at
-    running = recording.is_held()
+    running = recording.is_locked()
     holes = recording.skipped + recording.lost + (recording.torn and not running)
     if holes:
         text = f"{holes:,} {'record is' if holes == 1 else 'records are'} unreadable or missing in {file}."
@@ -460,7 +460,7 @@ def _print(findings: Findings, *, as_json: bool) -> None:
         out(dump(fields(findings), indent=2))
         return
     for each in findings.assertions:
-        word = "holds " if each.holds else "broken"
+        word = "holds " if each.passes else "broken"
         out(clean(f"{word}  {each.name}  ({each.sentence(findings.requests)})"))
         for line in table([match.cells() for match in each.broken_by]) if each.broken_by else ():
             out(f"  {line}")
@@ -499,11 +499,11 @@ def cases(findings: Findings) -> list[ReportCase]:
             ReportFinding(_line(match), file=match.file, line=lines.get((match.file, match.offset), 1))
             for match in each.broken_by
         ]
-        said, kind = each.sentence(findings.requests), "" if each.holds else "failure"
-        if not each.holds and not broken:
+        said, kind = each.sentence(findings.requests), "" if each.passes else "failure"
+        if not each.passes and not broken:
             broken = [ReportFinding(said, file=file) for file in findings.files[:1]]
         rule = ReportRule(each.name, each.name, _HELP[each.option])
-        verdict = "" if each.holds else each.option
+        verdict = "" if each.passes else each.option
         made.append(ReportCase(each.name, rule, kind, verdict, said, (), broken, findings.seconds))
     for file, text in findings.problems.items():
         unread = [ReportFinding(text, file=file)]

@@ -121,7 +121,7 @@ def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
                 request, _, _, *others = _cells(session, row)
                 cells.append((safe("  {}", request), *others))
         count = len(cells) - begun
-        said = [brief(client.whose, 60), brief(client.where, 80)]
+        said = [brief(client.client_name, 60), brief(client.where, 80)]
         said.append(safe("{:,} in flight", count) if count else words("nothing in flight"))
         idle = [
             safe("{} ({})", brief(each.summary.server, 40), each.name)
@@ -165,7 +165,7 @@ def _cells(session: Running, row: InFlight) -> tuple[SafeText, ...]:
     told = session.summary
     return (
         brief(f"{session.name}/{spelled(row, told)}", 100),
-        brief(session.whose, 30),
+        brief(session.client_name, 30),
         brief(told.where, 40),
         brief(told.server, 20),
         brief(f"{row.method} {row.name}".rstrip(), 40),
@@ -313,7 +313,7 @@ def wanted(start: str | None) -> Running | RunningClient:
     is_one = any(start in (each.name, each.summary.server) for each in running)
     found = [] if is_one else clients_named(running, start)
     if len(found) > 1:
-        lines = [f"{each.pid}  {each.whose}  {each.where}" for each in found if each.pid is not None]
+        lines = [f"{each.pid}  {each.client_name}  {each.where}" for each in found if each.pid is not None]
         raise Failure(
             f"{len(found)} running clients are called {start!r}. Name one by its process.", lines=lines
         )
@@ -363,7 +363,7 @@ def only() -> Running:
     lines: list[str] = []
     for each in running:
         told = each.summary
-        about = (each.name, each.whose, told.where, told.server, f"{len(told.requests)} in flight")
+        about = (each.name, each.client_name, told.where, told.server, f"{len(told.requests)} in flight")
         lines.append("  ".join(filter(None, about)))
     lines += [f"{each.name}  {each.why}" for each in unknown]
     if len(lines) > 1:

@@ -211,12 +211,12 @@ def _stdin_lines() -> asyncio.Queue[str]:
 def _forget(store: CredentialStore, given: Words) -> int:
     servers = store.servers() if given.options.all else [server_key(_server(given).url)]
     left = store.remove_unfinished()
-    gone = [server for server in servers if store.delete(server)]
-    for server in gone:
+    removed = [server for server in servers if store.delete(server)]
+    for server in removed:
         out(clean(f"Deleted the sign-in of {server}. The token stays valid at its server until it expires."))
     if left:
         out("Deleted what an interrupted mcp-tui left of the stored sign-ins.")
-    if not gone and not left:
+    if not removed and not left:
         raise Failure("No sign-in stored for this server. mcp-tui auth list shows them.")
     return Exit.COMPLETED
 

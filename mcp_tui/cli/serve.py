@@ -184,7 +184,7 @@ def _running(own: frozenset[TypedId], *, client: str, limit: int) -> Served:
     for session in found:
         told = session.summary
         here = told.pid in above or told.client_pid in above
-        if client.casefold() not in session.whose.casefold():
+        if client.casefold() not in session.client_name.casefold():
             continue
         for row in told.requests:
             # Behind the client of another server the same id may be another request.

@@ -109,7 +109,7 @@ def _trust(found: Definition, *, sure: bool) -> int:
     if found.launch is None:
         raise Failure(f"Cannot approve server {found.name!r} ({found.place}): {found.problem}.")
     out(f"{'server':<12}{clean(found.name)}")
-    for word, said in consent.account(found):
+    for word, said in consent.consent_details(found):
         out(f"{word:<12}{clean(said)}")
     if consent.is_given(found):
         out("Already approved; nothing has changed since.")

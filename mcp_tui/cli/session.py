@@ -208,7 +208,7 @@ class HeadlessSession(Headless):
         if isinstance(event, ProcessesEnded):
             self.printer.say(f"mcp-tui: {describe(event).words(event)}.")
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Reports as soon as possible that the server does not read its stdin."""
         if isinstance(event, CancelDelayed):
             self.report_unread(waits_to_cancel)
@@ -263,7 +263,7 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
             client.listen(session.report)
         elif not events:
             client.listen(session.warn)
-        client.listen(session.heard)
+        client.listen(session.on_event)
         status = await body(session)
     except asyncio.CancelledError:
         status = session.stopped or Exit.INTERRUPTED
@@ -331,14 +331,14 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
         return "Put a user and a password in the URL: https://USER:PASSWORD@HOST/PATH"
     way = f"Run {login_command(where)}"
     if challenge is not None and found is not None and found.wants_scopes:
-        held, wanted = challenge.sent.scopes, " ".join(found.scopes)
+        granted, wanted = challenge.sent.scopes, " ".join(found.scopes)
         if not wanted:
             return f"The server does not say which scopes are missing. {way} --scope SCOPES with those that you need."
-        if set(found.scopes) <= set(held):
+        if set(found.scopes) <= set(granted):
             asked = f"The last sign-in asked for {readable(wanted)} already, so another one may not help"
             return f"{asked}. Ask the server's operator for access."
         # The held scopes with the missing ones: a sign-in for the latter alone would lose the former, for ever in turn.
-        way += f" --scope {shlex.quote(' '.join(dict.fromkeys((*held, *found.scopes))))}"
+        way += f" --scope {shlex.quote(' '.join(dict.fromkeys((*granted, *found.scopes))))}"
     if found is None or not found.bound:
         way += f", or {HEADER_OPTION}"
     return f"{way}."

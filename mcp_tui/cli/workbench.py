@@ -72,7 +72,7 @@ def _attach(given: Words) -> int:
     chosen = live.wanted(given.words[0] if given.words else None)
     every = [chosen] if isinstance(chosen, Running) else chosen.sessions
     if not any(each.summary.recording for each in every):
-        what = f"Session {every[0].name}" if len(every) == 1 else f"{chosen.whose}"
+        what = f"Session {every[0].name}" if len(every) == 1 else f"{chosen.client_name}"
         raise Failure(f"{what} keeps no recording, so there is nothing to show. Use mcp-tui ps.")
     recording = Recording(chosen.summary.recording) if isinstance(chosen, Running) else None
     need_terminal("attach", "ps and cancel")
@@ -83,7 +83,7 @@ def _attach(given: Words) -> int:
     from mcp_tui.tui.sources.attached import sources
 
     if not isinstance(chosen, Running):
-        recording = ClientRecording(chosen.whose, sources(chosen))
+        recording = ClientRecording(chosen.client_name, sources(chosen))
     assert recording is not None
 
     opening = partial(AttachScreen, chosen, recording)

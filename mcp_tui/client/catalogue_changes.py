@@ -80,7 +80,7 @@ class Effect(Enum):
     NARROWER = "narrower"
     WIDER = "wider"
     OTHER = "other"
-    GONE = "gone"
+    REMOVED = "gone"
     NEW = "new"
     TEXT = "text"
 
@@ -91,14 +91,14 @@ _FOR_INPUT: Final = {
     Effect.NARROWER: Rank.BREAKING,
     Effect.WIDER: Rank.ADDITIVE,
     Effect.OTHER: Rank.BREAKING,
-    Effect.GONE: Rank.BREAKING,
+    Effect.REMOVED: Rank.BREAKING,
     Effect.NEW: Rank.ADDITIVE,
     Effect.TEXT: Rank.RISKY,
 }
 _FOR_OUTPUT: Final = _FOR_INPUT | {Effect.NARROWER: Rank.ADDITIVE, Effect.WIDER: Rank.BREAKING}
 """What an effect means for arguments, and for results, where a caller has to understand what may come."""
 
-_REFUSES: Final = frozenset({Effect.NARROWER, Effect.OTHER, Effect.GONE})
+_REFUSES: Final = frozenset({Effect.NARROWER, Effect.OTHER, Effect.REMOVED})
 
 
 def changes(old: Catalogue, new: Catalogue) -> list[Change]:
@@ -347,12 +347,12 @@ class SchemaComparison:
         if not before & after:
             yield Effect.OTHER, place, f"{_named(before)} became {_named(after)}"
         else:
-            if gone := before - after:
+            if removed := before - after:
                 only = before == TYPE_SET
                 yield (
                     Effect.NARROWER,
                     place,
-                    f"only {_named(after)} now" if only else f"no longer {_named(gone)}",
+                    f"only {_named(after)} now" if only else f"no longer {_named(removed)}",
                 )
             if more := after - before:
                 yield Effect.WIDER, place, "any type now" if after == TYPE_SET else f"also {_named(more)}"
@@ -366,8 +366,8 @@ class SchemaComparison:
                 yield effect, place, "only some values now" if before is None else "any value now"
             return
         olds, news = set(before), set(after)
-        if gone := [each for each in before if each not in news]:
-            yield Effect.NARROWER, place, f"no longer {_some(gone)}"
+        if removed := [each for each in before if each not in news]:
+            yield Effect.NARROWER, place, f"no longer {_some(removed)}"
         if more := [each for each in after if each not in olds]:
             yield Effect.WIDER, place, f"also {_some(more)}"
 
@@ -391,7 +391,7 @@ class SchemaComparison:
         for name in sorted(before.keys() | after.keys()):
             place = (*path, "properties", name)
             if name not in after:
-                yield Effect.GONE, place, "removed"
+                yield Effect.REMOVED, place, "removed"
             elif name not in before:
                 yield (
                     (Effect.NARROWER, place, "new, and required")
@@ -460,7 +460,7 @@ class SchemaComparison:
         for (_, was), (at, now) in pairs:
             yield from self._alone(was, now, (*path, at))
         olds, news, left = list(enumerate(old)), list(enumerate(new)), dict(after)
-        gone: list[Placed] = []
+        removed: list[Placed] = []
         more: list[Placed] = []
         cut = [0, 0]
         for at, was in before:
@@ -468,7 +468,7 @@ class SchemaComparison:
             if taking is None:
                 cut[0] += 1
             elif not taking:
-                gone.append((at, was))
+                removed.append((at, was))
             elif taking[0][0] in left and self._gives(was, taking[0][1]):  # a text may have changed
                 place, now = taking[0]
                 yield from self._alone(was, now, (*path, place))
@@ -482,10 +482,10 @@ class SchemaComparison:
             self._cuts += 1
             words = f"{max(cut):,} of {len(new):,} changed, and too many to compare"
             yield Effect.OTHER, path, words
-        elif len(gone) == len(more) == 1 and len(old) == len(new):
-            yield from self._alone(gone[0][1], more[0][1], (*path, more[0][0]))
+        elif len(removed) == len(more) == 1 and len(old) == len(new):
+            yield from self._alone(removed[0][1], more[0][1], (*path, more[0][0]))
             return
-        for at, was in gone:
+        for at, was in removed:
             yield Effect.NARROWER, (*path, at), f"no longer {_quoted(was)}"
         for at, now in more:
             yield Effect.WIDER, (*path, at), f"also {_quoted(now)}"
@@ -546,8 +546,8 @@ class SchemaComparison:
             for name in sorted(before.keys() & after.keys()):
                 yield from self._alone(before[name], after[name], (*path, keyword, name))
             if before.keys() != after.keys():
-                gone, more = len(before.keys() - after.keys()), len(after.keys() - before.keys())
-                yield Effect.TEXT, (*path, keyword), f"{more:,} added, {gone:,} removed"
+                removed, more = len(before.keys() - after.keys()), len(after.keys() - before.keys())
+                yield Effect.TEXT, (*path, keyword), f"{more:,} added, {removed:,} removed"
 
 
 def _split(node: dict[str, Json]) -> list[Json]:

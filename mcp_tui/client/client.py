@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_tui.client import catalogue
 from mcp_tui.client.connecting import Renewal, connect
 from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, with_trace
-from mcp_tui.client.held_requests import HeldRequests
+from mcp_tui.client.deferred_requests import DeferredRequests
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
 from mcp_tui.client.ports import Listener, notify
@@ -126,7 +126,7 @@ class Client:
         self.prompt, self.prompt_over = self.interactions.prompt, self.interactions.prompt_over
         self.gather, self.gather_over = self.interactions.gather, self.interactions.gather_over
         self.renewal = Renewal(self)
-        self.held = HeldRequests(self)
+        self.deferred = DeferredRequests(self)
         self.subscriptions = Subscriptions(self)
 
     @property
@@ -160,14 +160,14 @@ class Client:
             TransportError: any other reason why there is no session, in one sentence.
         """
         await self.renewal.stop()
-        self.held.stop()
+        self.deferred.stop()
         connection = await connect(self)
         assert connection.info is not None  # it is ready
         return connection.info
 
     async def close(self) -> None:
         """Cancels what is in flight, waits at most two seconds for those cancels to leave, and ends the connection."""
-        self.held.stop()
+        self.deferred.stop()
         # C-44. Before the renewal stops: what waits for a new session was never sent, and is cancelled, not lost.
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
         await self.renewal.stop()
@@ -199,7 +199,7 @@ class Client:
             for each in self.transport.unfinished():
                 size = len(each.begun)
                 self.ledger.responses.unfinished(each.begun, size, at=each.read_at, stream=each.stream)
-        self.ledger.unheard("", at=at, expected=True)
+        self.ledger.receiving_ended("", at=at, expected=True)
         self.drain()
 
     async def cancel_all(self, cause: Cause, reason: str, ids: Sequence[RequestId] | None = None) -> int:
@@ -520,7 +520,7 @@ class Client:
             self._notification_failed(message.method, detail, refusal.status)
         else:
             seq = self.store.frame("in", refusal.body, at=at, stream=id) if refusal.body else 0
-            if challenge is None or not self.held.holds(id, challenge, detail):
+            if challenge is None or not self.deferred.defer(id, challenge, detail):
                 self._refused_with(id, replace(refusal, body=b""))
                 self.ledger.refused(id, detail, at=at, status=refusal.status, seq=seq)
         self.drain()
@@ -574,9 +574,9 @@ class Client:
         """Masks secrets of the server from now on."""
         self.store.learn(values)
 
-    def unheard(self, *, detail: str) -> None:
+    def receiving_ended(self, *, detail: str) -> None:
         """Settles cancelled requests, as nothing more can be heard; the end of the connection is still to come."""
-        self.ledger.unheard(detail, at=self.now())
+        self.ledger.receiving_ended(detail, at=self.now())
         self.drain()
 
     def closed(
@@ -600,7 +600,7 @@ class Client:
             ending(detail, self.ledger.last_signal(), self.now()) if exited and not expected else detail
         )
         self.disconnected.set()
-        self.ledger.closed(detail, at=self.now(), expected=expected, held=self.renewal.held)
+        self.ledger.closed(detail, at=self.now(), expected=expected, deferred=self.renewal.deferred)
         self.drain()
 
     def note(self, text: str) -> None:
@@ -621,7 +621,7 @@ class Client:
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Writes a request, or holds it while a new session is opened."""
-        if not (self.renewal.active and self.renewal.holds(id, method, message)):
+        if not (self.renewal.active and self.renewal.defer(id, method, message)):
             self._write(message, method, id)
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
@@ -640,7 +640,7 @@ class Client:
 
     def unqueue(self, id: RequestId) -> None:
         """Takes back a request of which no byte was written."""
-        if self.renewal.held.pop(id, None) is None and self.connection is not None:
+        if self.renewal.deferred.pop(id, None) is None and self.connection is not None:
             self.connection.transport.withdraw(id)
 
     def recall(self, id: RequestId) -> None:
@@ -814,5 +814,5 @@ def ending(detail: str, last: Request | None, at: float) -> str:
     """
     if last is None or last.signalled_at is None or at - last.signalled_at > EXIT_AFTER_CANCEL_SECONDS:
         return detail
-    whose = "your cancel" if last.cause is Cause.USER else "the cancel"
-    return f"{detail} ({max(0.0, at - last.signalled_at):.2f} s after {whose} of {last.id})"
+    cancel = "your cancel" if last.cause is Cause.USER else "the cancel"
+    return f"{detail} ({max(0.0, at - last.signalled_at):.2f} s after {cancel} of {last.id})"

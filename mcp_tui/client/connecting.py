@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
-from mcp_tui.client.held_requests import HeldRequests
+from mcp_tui.client.deferred_requests import DeferredRequests
 from mcp_tui.client.launchers import launcher
 from mcp_tui.client.negotiation import Decision, Reply, Step
 from mcp_tui.client.ports import Caller
@@ -62,7 +62,7 @@ def timeout_text(client: Connector, before: str) -> str:
     if noise:
         text += f"; unexpected stdout: {noise[0].strip()[:80]}"
     where = "command" if isinstance(client.target, StdioTarget) else "URL"
-    if where == "command" and not (_heard(client) or noise or client.stderr):
+    if where == "command" and not (_received_any(client) or noise or client.stderr):
         text += "; nothing received"
     text += f"; before that: {before}. {ADVICE}" if before else "."
     if name := downloading(client):
@@ -71,7 +71,7 @@ def timeout_text(client: Connector, before: str) -> str:
     return f"{text} Check the {where} or raise --connect-timeout{', or try --protocol auto' * forced}."
 
 
-def _heard(client: Connector) -> bool:
+def _received_any(client: Connector) -> bool:
     """Returns whether a message has come since this attempt began."""
     frames, since = client.store.frames, client.steps[0].at if client.steps else 0.0
     return any(frames[index].direction == "in" for index in range(frames.until(since), len(frames)))
@@ -80,7 +80,7 @@ def _heard(client: Connector) -> bool:
 def downloading(client: Connector) -> str:
     """Returns the launcher that may still download the server: it is one, and no message has come yet; else empty."""
     name = launcher(client.target.command) if isinstance(client.target, StdioTarget) else ""
-    return "" if name and _heard(client) else name
+    return "" if name and _received_any(client) else name
 
 
 _COMPLAINT: Final = late(
@@ -112,7 +112,7 @@ class Connector(Caller, base.Sink, Protocol):
     """The part of a client that connecting uses; :class:`~mcp_tui.client.client.Client` implements it."""
 
     target: Target
-    held: HeldRequests
+    deferred: DeferredRequests
     connection: Connection | None
     disconnected: asyncio.Event
     last_words: str
@@ -134,7 +134,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
     attempt = _Attempt(client)
     try:
         # Held requests stop it: a person may take minutes to sign in.
-        async with Limit(client.settings.connect_timeout) as client.held.limit:
+        async with Limit(client.settings.connect_timeout) as client.deferred.limit:
             return await attempt.run(handshake=handshake)
     except NoCommonRevision:
         raise  # the server has answered: its stderr does not say more
@@ -146,7 +146,7 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
         late.add_stderr(client.stderr)  # without what its end adds
         raise late from None
     finally:
-        client.held.limit = None
+        client.deferred.limit = None
         if not attempt.ready:
             await client.disconnect()
 
@@ -240,13 +240,13 @@ class _Attempt:
         # Before it is open: what it reports meanwhile is about this connection, and whoever stops connecting has to find it.
         client.connection = Connection(transport=transport)
         try:
-            await client.held.load()
+            await client.deferred.load()
             await transport.open(client)
         except TransportError as error:
             client.connection = None
             challenge = error.challenge if isinstance(error, Unauthorized) else None
             # Only HTTP+SSE is refused already here, by the status of its stream: there is no request yet that could be held.
-            if again or challenge is None or not await client.held.authorized(challenge):
+            if again or challenge is None or not await client.deferred.authorized(challenge):
                 raise
             await self._open(kind, again=True)
 
@@ -382,7 +382,7 @@ class _Attempt:
                 await connection.initialized()
             except Unauthorized as error:
                 # One token at most: if it is refused with that as well, nothing would use the next.
-                if error.challenge is None or not await client.held.authorized(error.challenge):
+                if error.challenge is None or not await client.deferred.authorized(error.challenge):
                     raise
                 await connection.initialized()
             if client.connection is not connection:
@@ -538,7 +538,7 @@ class Renewal:
         self._client = client
         self._attempts = 0
         self._ready_at = 0.0
-        self.held: dict[RequestId, tuple[str, dict[str, Json]]] = {}
+        self.deferred: dict[RequestId, tuple[str, dict[str, Json]]] = {}
         self._task: asyncio.Task[None] | None = None
         self._leaving: asyncio.Task[None] | None = None
         self._handshake = True
@@ -585,11 +585,11 @@ class Renewal:
         if self.active:
             self._give_up("no new session was opened")
 
-    def holds(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
+    def defer(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
         """Holds a request if it has to wait for a new session; returns whether it does."""
         if not self.active or method in OPENING_METHODS:
             return False
-        self.held[id] = method, message
+        self.deferred[id] = method, message
         return True
 
     async def _run(self, why: str) -> None:
@@ -620,8 +620,8 @@ class Renewal:
             else:
                 # Not active any more, or what is sent here would be held again.
                 self.active, self._ready_at = False, client.now()
-                held, self.held = self.held, {}
-                for id_, (method, message) in held.items():
+                deferred, self.deferred = self.deferred, {}
+                for id_, (method, message) in deferred.items():
                     client.send(id_, method, message)
                 return
         ended = f"; last attempt: {last}" if last else ", repeatedly"
@@ -630,5 +630,5 @@ class Renewal:
     def _give_up(self, detail: str) -> None:
         """Reports why there is no session, once; what was held is lost with it."""
         self.active = False
-        self.held.clear()
+        self.deferred.clear()
         self._client.lost(detail)

@@ -105,7 +105,7 @@ def parts(result: Json) -> list[Part]:
     return [*found, Part(PartKind.WHOLE, value=result)]
 
 
-_SEEN_OR_HEARD: Final = {"image": PartKind.IMAGE, "audio": PartKind.AUDIO}
+_MEDIA: Final = {"image": PartKind.IMAGE, "audio": PartKind.AUDIO}
 
 
 def _part(block: dict[str, Json], role: str = "") -> Part:
@@ -114,7 +114,7 @@ def _part(block: dict[str, Json], role: str = "") -> Part:
         case "text" | None if isinstance(block.get("text"), str):
             return Part(PartKind.TEXT, text=as_text(block.get("text")), mime="text/plain", role=role)
         case "image" | "audio" as kind:
-            return Part(_SEEN_OR_HEARD[kind], mime=mime, data=as_text(block.get("data")), role=role)
+            return Part(_MEDIA[kind], mime=mime, data=as_text(block.get("data")), role=role)
         case "resource":
             return _resource(as_object(block.get("resource")), role)
         case "resource_link":
@@ -128,7 +128,7 @@ def _part(block: dict[str, Json], role: str = "") -> Part:
 def _resource(block: dict[str, Json], role: str = "") -> Part:
     mime, uri, blob = as_text(block.get("mimeType")), as_text(block.get("uri")), block.get("blob")
     if isinstance(blob, str):
-        sort = _SEEN_OR_HEARD.get(mime.partition("/")[0], PartKind.BLOB)
+        sort = _MEDIA.get(mime.partition("/")[0], PartKind.BLOB)
         return Part(sort, mime=mime, data=blob, uri=uri, role=role)
     return Part(PartKind.TEXT, text=as_text(block.get("text")), mime=mime, uri=uri, role=role)
 

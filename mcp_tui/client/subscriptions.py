@@ -25,7 +25,7 @@ RESUBSCRIBE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 """Seconds to which that grows."""
 
-HELD_SECONDS: Final = 30.0
+STABLE_SECONDS: Final = 30.0
 """Seconds after which a subscription held, so that the next pause is the first again."""
 
 SHORT_LIVES: Final = 3
@@ -119,11 +119,11 @@ class Subscriptions:
     def _ended(self, why: str) -> None:
         """Renews a subscription that ended, after a pause that grows while none holds, and says so."""
         client, lived = self._client, self._client.now() - self._began
-        self.stream, self._short = None, self._short + 1 if lived < HELD_SECONDS else 0
+        self.stream, self._short = None, self._short + 1 if lived < STABLE_SECONDS else 0
         pause = min(LONGEST_PAUSE_SECONDS, RESUBSCRIBE_SECONDS * 2.0 ** max(0, self._short - 1))
         client.note(f"the subscription ended after {lived:.1f} s ({why}), subscribing again in {pause:g} s")
         if self._short == SHORT_LIVES:
-            text = f"subscriptions do not hold: {SHORT_LIVES} in a row ended within {HELD_SECONDS:g} s, at last: {why}"
+            text = f"subscriptions do not hold: {SHORT_LIVES} in a row ended within {STABLE_SECONDS:g} s, at last: {why}"
             pauses = "They are made again after growing pauses; changes in between are not notified"
             client.report(ev.Degraded(at=client.now(), detail=f"{text}. {pauses}"))
         spawn(self._again(pause), name="subscribe again")

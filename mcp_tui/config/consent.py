@@ -42,9 +42,9 @@ def is_needed(definition: Definition) -> bool:
 
 def is_given(definition: Definition) -> bool:
     """Returns whether a person agreed to this server as it is defined now."""
-    kept = _kept(_file(definition))
-    now = bool(kept) and (_env_digest(definition), _run_digest(definition))
-    return now == (kept.get("env file"), kept.get("runs"))
+    stored = _stored(_file(definition))
+    now = bool(stored) and (_env_digest(definition), _run_digest(definition))
+    return now == (stored.get("env file"), stored.get("runs"))
 
 
 def give(definition: Definition) -> None:
@@ -53,22 +53,22 @@ def give(definition: Definition) -> None:
     Raises:
         ConfigError: it cannot be written.
     """
-    kept = {
+    stored = {
         "env file": _env_digest(definition),
         "runs": _run_digest(definition),
         "file": str(_path(definition)),
         "name": definition.name,
         "given": clock.local_stamp(clock.wall()),
     }
-    write_own(_file(definition), kept)
+    write_own(_file(definition), stored)
 
 
 def withdraw(definition: Definition) -> bool:
     """Deletes every consent to a server of this name in this file; false if there was none."""
     found = False
     for file in consents_folder().glob("*.json"):
-        kept = _kept(file)
-        if (kept.get("file"), kept.get("name")) == (str(_path(definition)), definition.name):
+        stored = _stored(file)
+        if (stored.get("file"), stored.get("name")) == (str(_path(definition)), definition.name):
             with suppress(OSError):
                 file.unlink()
                 found = True
@@ -76,7 +76,7 @@ def withdraw(definition: Definition) -> bool:
     return found
 
 
-def _kept(file: Path) -> dict[str, Json]:
+def _stored(file: Path) -> dict[str, Json]:
     """Returns a stored consent; empty if it cannot be read."""
     return as_object(read_own(file, 64 * 1024))
 
@@ -98,7 +98,7 @@ _TOOL_SETTINGS: Final = re.compile(r"GIT_CONFIG_KEY_\d+|BASH_FUNC_.*", re.DOTALL
 """Names of such variables that are those of no secrets, whatever words are in them."""
 
 
-def account(definition: Definition) -> list[tuple[str, str]]:
+def consent_details(definition: Definition) -> list[tuple[str, str]]:
     """Returns what a person agrees to, as labels and texts, nothing cut short: first what would run.
 
     Variables that decide what runs have their values, unless their names are those of secrets; of these and of the others

@@ -226,11 +226,11 @@ class Definition:
     def shown(self, template: Template) -> str:
         """Returns a text with only its places filled: the value of any other variable may be a secret."""
 
-        def seen(variable: ConfigVariable) -> str:
+        def text_of(variable: ConfigVariable) -> str:
             place = self._value(variable, {}) if variable.kind is VariableKind.PLACE else ""
             return place or variable.written
 
-        return "".join(part if isinstance(part, str) else seen(part) for part in template)
+        return "".join(part if isinstance(part, str) else text_of(part) for part in template)
 
     # -- its target ------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ class Channel:
     """
 
     def __init__(self) -> None:
-        self.gone = asyncio.Event()
+        self.disconnected = asyncio.Event()
 
     def send(self, frame: Object) -> bool:
         """Sends one frame; returns ``False`` if it cannot reach the client."""

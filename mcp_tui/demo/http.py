@@ -115,7 +115,7 @@ class HttpResponse(Channel):
         session: str = "",
     ) -> None:
         super().__init__()
-        self.gone = connection.gone
+        self.disconnected = connection.disconnected
         self.drain = connection.drain
         self._connection = connection
         self._modern = modern
@@ -128,7 +128,7 @@ class HttpResponse(Channel):
             connection.start_stream()
 
     def send(self, frame: Object) -> bool:
-        if self.gone.is_set() or self._ended:
+        if self.disconnected.is_set() or self._ended:
             return False
         status = HTTPStatus.OK
         if self._modern and not self._connection.is_streaming:
@@ -146,7 +146,7 @@ class HttpResponse(Channel):
 
     def end(self) -> None:
         self._left -= 1
-        if self._left > 0 or self._ended or self.gone.is_set():
+        if self._left > 0 or self._ended or self.disconnected.is_set():
             return
         self._ended = True
         if self._connection.is_streaming:
@@ -188,7 +188,7 @@ class HttpConnection(asyncio.Protocol):
     """
 
     def __init__(self, answer: Callable[[HttpConnection, HttpRequest], None]) -> None:
-        self.gone = asyncio.Event()
+        self.disconnected = asyncio.Event()
         self.left: Callable[[], object] = lambda: None
         self._answer = answer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
@@ -216,8 +216,8 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._writable.set()
-        if not self.gone.is_set():
-            self.gone.set()
+        if not self.disconnected.is_set():
+            self.disconnected.set()
             self.left()
 
     def pause_writing(self) -> None:
@@ -303,7 +303,7 @@ class HttpConnection(asyncio.Protocol):
     def close(self) -> None:
         """Closes the connection after the written bytes have left."""
         self._transport.close()
-        self.gone.set()
+        self.disconnected.set()
 
     async def drain(self) -> None:
         """Waits until the client has read enough."""

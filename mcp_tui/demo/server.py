@@ -190,15 +190,15 @@ class Stdio(LineChannel):
     def send(self, frame: Object) -> bool:
         view = memoryview(frames.encode(frame) + b"\n")
         try:
-            while view and not self.gone.is_set():
+            while view and not self.disconnected.is_set():
                 try:
                     view = view[os.write(1, view[:_CHUNK_BYTES]) :]
                 except BlockingIOError:  # whoever shares it made it non-blocking
                     select.select([], [1], [])
         except OSError:
-            self.gone.set()
+            self.disconnected.set()
             self._setting.end("stdout closed")
-        return not self.gone.is_set()
+        return not self.disconnected.is_set()
 
     def _read(self) -> None:
         while True:

@@ -313,7 +313,7 @@ async def chatty(call: Call, *, seconds: float) -> None:
 )
 async def silent(call: Call) -> None:
     """Never answers. Over HTTP it ends when the client closes the stream."""
-    await call.channel.gone.wait()
+    await call.channel.disconnected.wait()
 
 
 _letters: Final = count_up(1)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.journal.files import is_held, open_parts, parts_of
+from mcp_tui.journal.files import is_locked, open_parts, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, read_record
 from mcp_tui.protocol.events import RequestId
@@ -217,8 +217,8 @@ class ClientRecording(Recording):
         """Adds a recording."""
         self.joined.sources.append(source)
 
-    def is_held(self) -> bool:
-        return any(is_held(parts_of(each.path)[-1]) for each in self.joined.sources)
+    def is_locked(self) -> bool:
+        return any(is_locked(parts_of(each.path)[-1]) for each in self.joined.sources)
 
     def grown(self) -> bool:
         return any(each.unread for each in self.joined.sources)

@@ -117,8 +117,8 @@ def open_parts(path: Path, last: int | None = None) -> io.BufferedReader:
         OSError: the first part cannot be opened.
     """
     joined = _Joined(path, last)
-    several = joined.goes_on()
-    while joined.goes_on():  # all at once: any may be deleted while the first is read
+    several = joined.continues()
+    while joined.continues():  # all at once: any may be deleted while the first is read
         pass
     return io.BufferedReader(joined, 1 << 18 if several else io.DEFAULT_BUFFER_SIZE)
 
@@ -152,7 +152,7 @@ class _Joined(io.RawIOBase):
         """Returns the bytes of all files so far."""
         return self._starts[-1] + os.fstat(self._files[-1].fileno()).st_size
 
-    def goes_on(self) -> bool:
+    def continues(self) -> bool:
         """Takes in the next part; returns whether there is one."""
         if self._last is not None and self._next > self._last:
             return False
@@ -168,7 +168,7 @@ class _Joined(io.RawIOBase):
             self._starts.append(self._starts[-1] + os.fstat(self._files[-2].fileno()).st_size)
             self._next = number + 1
             return True
-        return self.goes_on()
+        return self.continues()
 
     def readable(self) -> bool:
         return True
@@ -180,7 +180,7 @@ class _Joined(io.RawIOBase):
         if whence == os.SEEK_CUR:
             offset += self._at
         elif whence == os.SEEK_END:
-            while self.goes_on():
+            while self.continues():
                 pass
             offset += self._size()
         self._at = max(0, offset)
@@ -191,7 +191,7 @@ class _Joined(io.RawIOBase):
             index = bisect_right(self._starts, self._at) - 1
             self._files[index].seek(self._at - self._starts[index])
             count = self._files[index].readinto(buffer) or 0
-            if count or not self.goes_on():
+            if count or not self.continues():
                 break
         self._at += count
         return count
@@ -205,7 +205,7 @@ class _Joined(io.RawIOBase):
 # -- locks -----------------------------------------------------------------------------------------------------
 
 
-def is_held(path: Path) -> bool | None:
+def is_locked(path: Path) -> bool | None:
     """Whether a running process writes to a file; ``None`` if the file system cannot tell."""
     try:
         with open(path, "rb", opener=_open_no_link) as file:

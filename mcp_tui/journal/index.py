@@ -18,7 +18,7 @@ from zlib import crc32
 
 from mcp_tui.journal import records
 from mcp_tui.journal.client_process import named_so
-from mcp_tui.journal.files import Journal, is_held, journals, read_start
+from mcp_tui.journal.files import Journal, is_locked, journals, read_start
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, decode_event, encode_event
@@ -217,7 +217,7 @@ def read_session(journal: Journal) -> RecordedSession:
     calls = _calls(recording, connections)
     _in_flight, watching, _late = requests.counts()
     recording.close()
-    unfinished = watching > 0 or (recording.torn and is_held(journal.paths[-1]))
+    unfinished = watching > 0 or (recording.torn and is_locked(journal.paths[-1]))
     return replace(
         made,
         # an unfinished journal counts as changed, because no record says that its writer was killed

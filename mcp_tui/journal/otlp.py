@@ -64,7 +64,7 @@ class SpanSender:
     def __init__(self, url: str, header: Header, redactor: Redactor) -> None:
         self.news: deque[str] = deque()
         self._shown = mask_url(url)
-        self._spans = spans.SpanMaker(header, hold=spans.HOLD_SECONDS, redact=redactor.text)
+        self._spans = spans.SpanMaker(header, late_seconds=spans.LATE_SECONDS, redact=redactor.text)
         self._ids = _GivenIds()
         # what the SDK logs would be written over the screen
         log = logging.getLogger("opentelemetry")
@@ -75,8 +75,8 @@ class SpanSender:
         self._session = _Session()
         exporter = OTLPSpanExporter(endpoint=_traces(url), session=self._session)
         self._exporter = _Counting(exporter, self._failed)
-        room = None if "OTEL_BSP_MAX_QUEUE_SIZE" in os.environ else QUEUED_SPANS
-        self._processor = BatchSpanProcessor(self._exporter, room)
+        space = None if "OTEL_BSP_MAX_QUEUE_SIZE" in os.environ else QUEUED_SPANS
+        self._processor = BatchSpanProcessor(self._exporter, space)
         provider.add_span_processor(self._processor)
         self._made = 0
         self._closing = False

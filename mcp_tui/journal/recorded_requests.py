@@ -65,7 +65,7 @@ class RecordedRequests:
         recording = self.recording
         position = max(0, min(len(recording.table), position))
         # The end of the file is that of the session only if nobody writes it: else a cancel is still watched.
-        over = 0 < position == len(recording.table) and not recording.is_held()
+        over = 0 < position == len(recording.table) and not recording.is_locked()
         over = over and not recording.grown()
         if (position, over) == (self.position, self.over):
             return False

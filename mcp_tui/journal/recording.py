@@ -19,7 +19,7 @@ from typing import Final
 
 from mcp_tui.journal import records
 from mcp_tui.journal.event_table import OF_A_REQUEST, OF_THE_SERVER, RECORD_CODES, EventTable, written_id
-from mcp_tui.journal.files import following_part, is_held, open_parts, parts_of
+from mcp_tui.journal.files import following_part, is_locked, open_parts, parts_of
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, as_text, number
@@ -107,9 +107,9 @@ class Recording:
         """The bytes of the file, or of all its parts."""
         return self._file.seek(0, io.SEEK_END)
 
-    def is_held(self) -> bool:
+    def is_locked(self) -> bool:
         """Whether a running process writes to it."""
-        return is_held(parts_of(self.path)[-1]) is True
+        return is_locked(parts_of(self.path)[-1]) is True
 
     def server_of(self, id: RequestId) -> str:
         """Returns the name of the server of a request, if several have requests here; empty if not."""

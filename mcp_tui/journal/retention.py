@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_tui import clock
-from mcp_tui.journal.files import PART_BYTES, Journal, is_held, journals, read_header
+from mcp_tui.journal.files import PART_BYTES, Journal, is_locked, journals, read_header
 from mcp_tui.journal.state_folder import remove_unfinished
 from mcp_tui.protocol.messages import number
 from mcp_tui.protocol.values import fact
@@ -170,8 +170,8 @@ def _named(names: Sequence[str]) -> str:
 
 def _is_written(journal: Journal, now: float) -> bool:
     """Whether a running process writes to a journal."""
-    held = is_held(journal.paths[-1])
-    if held is None:
+    locked = is_locked(journal.paths[-1])
+    if locked is None:
         return journal.written > now - FRESH_SECONDS
     # If it goes on in a part that has begun since the folder was read, that one has the lock.
-    return held or journal.next_path.exists()
+    return locked or journal.next_path.exists()

@@ -43,7 +43,7 @@ _PROGRESSED: Final = KINDS.index(ev.Progress)
 
 
 def shorten(
-    path: Path, numbers: range, header: bytes, why: str, *, room: int, since: float
+    path: Path, numbers: range, header: bytes, why: str, *, space: int, since: float
 ) -> Iterator[None]:
     """Removes the parts with these numbers, the oldest of the journal at ``path``. Yields after each piece of work.
 
@@ -64,7 +64,7 @@ def shorten(
             for _ in recording.scan():
                 yield
             until = recording.wall(at := recording.ended_at)
-            needed = _Needed(recording, room)
+            needed = _Needed(recording, space)
             yield from needed.choose(since)
             lines = needed.lines()
             lines.append(encode(encode_event(ev.Note(at=at, text=_removed(until, why)))) + b"\n")
@@ -88,9 +88,9 @@ def _removed(until: float, why: str) -> str:
 class _Needed:
     """The records of the oldest parts that are kept, by their offsets, until there is no more room."""
 
-    def __init__(self, recording: Recording, room: int) -> None:
+    def __init__(self, recording: Recording, space: int) -> None:
         self._recording = recording
-        self._room = room
+        self._space = space
         self._lines: dict[int, bytes] = {}
 
     def lines(self) -> list[bytes]:
@@ -103,7 +103,7 @@ class _Needed:
         self._add(self._connection())
         open_ = [place for place, over in enumerate(table.requests.over) if over == NONE]
         for count, place in enumerate(chain(reversed(open_), self._prepared(), self._cancelled(since)), 1):
-            if self._room <= 0:
+            if self._space <= 0:
                 return
             self._add(self._events(place))
             if count % _SLICE == 0:
@@ -162,7 +162,7 @@ class _Needed:
         for lines in (found, messages):
             new = {offset: line for offset, line in lines.items() if line.endswith(b"\n")}
             size = sum(map(len, new.values()))
-            if size > self._room:
+            if size > self._space:
                 return
             self._lines |= new
-            self._room -= size
+            self._space -= size

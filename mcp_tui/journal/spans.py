@@ -33,7 +33,7 @@ from mcp_tui.protocol.values import frozen
 
 Attributes = Mapping[str, str | int | float | bool]
 
-HOLD_SECONDS: Final = 60.0
+LATE_SECONDS: Final = 60.0
 """Seconds for which the span of a cancelled request waits for a late answer, where spans are sent as they end."""
 
 CONTEXT_BYTES: Final = 1_000_000
@@ -107,10 +107,14 @@ class SpanMaker:
     """
 
     def __init__(
-        self, header: Header, *, hold: float = math.inf, redact: Callable[[str], str] = lambda text: text
+        self,
+        header: Header,
+        *,
+        late_seconds: float = math.inf,
+        redact: Callable[[str], str] = lambda text: text,
     ) -> None:
         self._header = header
-        self._hold = hold
+        self._late_seconds = late_seconds
         self._redact = redact
         self._requests = Requests()
         self._connected = ev.Connected(at=header.mono, transport="", revision="", server="")
@@ -121,7 +125,7 @@ class SpanMaker:
         """Trace contexts of the rounds of each open request."""
         self._known: dict[TypedId, SpanContext] = {}
         self._tasks: dict[str, SpanContext] = {}
-        self._held: dict[TypedId, Request] = {}
+        self._cancelled: dict[TypedId, Request] = {}
         """Cancelled requests that may be answered late, in the order of their ends."""
         self._asked: dict[TypedId, ev.ServerRequestReceived] = {}
 
@@ -146,16 +150,19 @@ class SpanMaker:
                 yield from self._request(record)
             case _:
                 return
-        while self._held and self._at - (next(iter(self._held.values())).ended_at or 0.0) > self._hold:
-            yield self._made(self._held.pop(next(iter(self._held))))
+        while (
+            self._cancelled
+            and self._at - (next(iter(self._cancelled.values())).ended_at or 0.0) > self._late_seconds
+        ):
+            yield self._made(self._cancelled.pop(next(iter(self._cancelled))))
 
     def rest(self) -> Iterator[TraceSpan]:
         """Yields the spans of the requests that are still open at the end of the session."""
-        for row in [*self._held.values(), *self._requests.unfinished.values()]:
+        for row in [*self._cancelled.values(), *self._requests.unfinished.values()]:
             yield self._made(row)
         for asked in self._asked.values():
             yield self._asked_span(asked, None)
-        self._held, self._asked = {}, {}
+        self._cancelled, self._asked = {}, {}
 
     def _request(self, event: ev.RequestEvent) -> Iterator[TraceSpan]:
         key = _key(event.id)
@@ -171,16 +178,16 @@ class SpanMaker:
             _remember(self._known, key, self._context(row), REMEMBERED_SPANS)
         elif isinstance(event, ev.TaskCreated):
             _remember(self._tasks, event.task_id, self._context_of(row), REMEMBERED_SPANS)
-        if key in self._held:
+        if key in self._cancelled:
             if evidence.late_answer(row) is not None or row.unwatched_at is not None:
-                yield self._made(self._held.pop(key))
+                yield self._made(self._cancelled.pop(key))
         elif not was_open and isinstance(event, ev.Late | ev.Duplicate):
             yield self._late(row, event)
         elif was_open and row.state in TERMINAL:
             if row.cause is None or evidence.late_answer(row) is not None or row.unwatched_at is not None:
                 yield self._made(row)
             else:
-                self._held[key] = row
+                self._cancelled[key] = row
 
     def _context_of(self, row: Request) -> SpanContext:
         """Returns the ids of a request's span once nothing changes them any more."""

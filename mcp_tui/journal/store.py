@@ -286,7 +286,7 @@ class Frames:
     def __init__(self, capacity: int = FRAMES) -> None:
         self.hidden = 0
         self._together = min(_COLUMN_ROWS, capacity // 8)
-        self._room = self._together
+        self._space = self._together
         self._capacity = capacity - self._together
         self._new: list[tuple[float, int, bool, str, RequestId | float | None, RequestId | None]] = []
         self._at = array("d")
@@ -307,9 +307,9 @@ class Frames:
     ) -> None:
         """Appends the newest frame by the parts of its head."""
         self._new.append((at, size, direction == "out", method, id_, stream))
-        self._room -= 1
-        if not self._room:
-            self._room = self._together
+        self._space -= 1
+        if not self._space:
+            self._space = self._together
             self._settle()
             if len(self._at) > self._capacity:
                 # An eighth at once: to drop one for each that comes would move all the others every time.

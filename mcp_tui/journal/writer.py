@@ -276,9 +276,9 @@ class Writer:
             if not count:
                 break
             since = 0.0 if retention.days is None else monotonic() - retention.days * DAY
-            room = min(NEEDED_BYTES, retention.part_bytes)
+            space = min(NEEDED_BYTES, retention.part_bytes)
             numbers = range(parts[0].number, parts[count].number)
-            yield from shorten(self.path, numbers, self._header, why, room=room, since=since)
+            yield from shorten(self.path, numbers, self._header, why, space=space, since=since)
             del parts[:count]
             kept = bisect_left(self._offsets, parts[0].start)
             del self._offsets[:kept], self._seqs[:kept]

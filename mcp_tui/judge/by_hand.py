@@ -114,8 +114,8 @@ class HandTrial(ClientTrial):
         if answer.startswith("n"):
             self._declined = True
         else:
-            text = STOPPED if _THEN.get(self.seen.experiment) == _STOP_CALL else GAVE_UP
-            self.seen.gave_up = OutputLine(monotonic(), PERSON, text)
+            text = STOPPED if _THEN.get(self.observed.experiment) == _STOP_CALL else GAVE_UP
+            self.observed.gave_up = OutputLine(monotonic(), PERSON, text)
 
     def _asks_nothing(self, _: str) -> None:
         self._declined = True
@@ -135,7 +135,7 @@ class HandTrial(ClientTrial):
 
     async def listen(self, port: int = 0) -> int:
         """Lets clients connect: over HTTP to this port, if it is free. Returns the port."""
-        if self.seen.transport == "http":
+        if self.observed.transport == "http":
             self._listener = HttpServer(self.setting)
             self.spawn(self._look())
             try:
@@ -147,22 +147,22 @@ class HandTrial(ClientTrial):
             self._listener = await asyncio.start_unix_server(self._connected, address)
         return 0
 
-    async def make(self, experiment: ClientExperiment, seen: ObservedRun) -> ObservedRun | None:
+    async def make(self, experiment: ClientExperiment, observed: ObservedRun) -> ObservedRun | None:
         """Makes one step; returns what was seen, ``None`` if the person skipped it."""
         if experiment.name == "initialize":
             await self._end_servers()
         # The program stays connected from step to step, so connections outlive what was seen in one step.
-        self.talks = [each for each in self.talks if each.seen.ended_at is None]
+        self.talks = [each for each in self.talks if each.observed.ended_at is None]
         for number, talk in enumerate(self.talks):
             talk.number = number
-        seen.servers = [each.seen for each in self.talks]
-        seen.sessions = [each for each in self.seen.sessions if each.deleted_at is None]
-        for observed in (*(talk.observed for talk in self.talks), *self._overheard):
-            observed.events.clear()
-        self.seen, self.withheld, self.arguments = seen, [], experiment.arguments or {}
+        observed.servers = [each.observed for each in self.talks]
+        observed.sessions = [each for each in self.observed.sessions if each.deleted_at is None]
+        for connection in (*(talk.connection for talk in self.talks), *self._overheard):
+            connection.events.clear()
+        self.observed, self.withheld, self.arguments = observed, [], experiment.arguments or {}
         self.deaf = self.silent = self.skipped = self._declined = False
         self.gate, self._expects, self._signal = asyncio.Event(), None, ""
-        seen.began = monotonic()
+        observed.began = monotonic()
         if experiment.name == "initialize":
             self.do("Restart this server in your client, or your client itself. It gets no answer.")
         else:
@@ -172,8 +172,8 @@ class HandTrial(ClientTrial):
         self._open.clear()
         for withheld in self.withheld:
             if (
-                withheld.seen.answered_at is None
-                and withheld.seen.cancelled_at is None
+                withheld.observed.answered_at is None
+                and withheld.observed.cancelled_at is None
                 and withheld.reachable
             ):
                 withheld.answer()
@@ -181,22 +181,22 @@ class HandTrial(ClientTrial):
 
     def _taken(self) -> ObservedRun:
         """Returns what was seen until now, of which later messages change nothing."""
-        seen = self.seen
-        for observed in (*(talk.observed for talk in self.talks), *self._overheard):
-            seen.events += [each for each in observed.events if isinstance(each, Violation)]
-            seen.client = observed.observer.client or seen.client
-            seen.revision = observed.revision or seen.revision
-        return copy.deepcopy(seen)
+        observed = self.observed
+        for connection in (*(talk.connection for talk in self.talks), *self._overheard):
+            observed.events += [each for each in connection.events if isinstance(each, Violation)]
+            observed.client = connection.observer.client or observed.client
+            observed.revision = connection.revision or observed.revision
+        return copy.deepcopy(observed)
 
     async def called(self) -> WithheldCall | None:
         """Waits for the call that the step is about, and says what to do then."""
         withheld = await super().called()
         if withheld is None or self.is_over:
             return withheld
-        self._say(f"  {withheld.seen.tool} was called")
-        step = self.seen.experiment
-        unfit = (step == "task" and not withheld.seen.is_task) or (
-            step == "progress" and not withheld.seen.reports
+        self._say(f"  {withheld.observed.tool} was called")
+        step = self.observed.experiment
+        unfit = (step == "task" and not withheld.observed.is_task) or (
+            step == "progress" and not withheld.observed.reports
         )
         if step in _THEN and not unfit:
             self._expects = self._asks_nothing if step == "question" else self._gives_up
@@ -209,8 +209,8 @@ class HandTrial(ClientTrial):
 
     async def finish(self, patience: float = CLIENT_PATIENCE_SECONDS) -> None:
         """Waits for what ends a step."""
-        seen = self.seen
-        if seen.experiment == "question":
+        observed = self.observed
+        if observed.experiment == "question":
             self._expects = None
         await self.until(lambda: self._expects is None or self.is_over)
         if self.is_over:
@@ -219,49 +219,51 @@ class HandTrial(ClientTrial):
             await self._unanswered()
         elif self.deaf:
             await self._quit()
-        elif seen.experiment == "ids":
+        elif observed.experiment == "ids":
             await self._ask("When it has made all calls, press Enter here.")
-        elif seen.call is not None and (seen.acted_at is not None or seen.experiment == "question"):
+        elif observed.call is not None and (
+            observed.acted_at is not None or observed.experiment == "question"
+        ):
             await self._go_on()
 
     async def _go_on(self) -> None:
-        seen = self.seen
-        if seen.acted_at is not None and seen.experiment in _ASKED_ABOUT:
-            what = "progress" if seen.experiment == "late-progress" else "answer"
+        observed = self.observed
+        if observed.acted_at is not None and observed.experiment in _ASKED_ABOUT:
+            what = "progress" if observed.experiment == "late-progress" else "answer"
             text = f"The {what} came late. Does your client show an error about that? y or n, then Enter."
             if (await self._ask(text) or "").startswith("y"):
-                seen.lines.append(OutputLine(monotonic(), PERSON, "an error surfaced, as a person saw"))
-        since = seen.acted_at
+                observed.lines.append(OutputLine(monotonic(), PERSON, "an error surfaced, as a person saw"))
+        since = observed.acted_at
         ask = f"Ask your client: {_call(NEXT, {'a': 1, 'b': 2})} If it cannot, press Enter here."
-        test = (lambda: seen.nexts) if since is None else (lambda: seen.went_on)
+        test = (lambda: observed.nexts) if since is None else (lambda: observed.went_on)
         if not test():
             await self._ask(ask, test)
-        if seen.went_on:
+        if observed.went_on:
             text = "The answer is 3. Press Enter here (n: your client shows no answer, or another one)."
             answer = await self._ask(text)
             if answer is not None and answer.startswith("n"):
-                seen.lines.append(OutputLine(monotonic(), PERSON, NEXT_FAILED))
-            seen.next_shown = answer is not None and not answer.startswith("n")
+                observed.lines.append(OutputLine(monotonic(), PERSON, NEXT_FAILED))
+            observed.next_shown = answer is not None and not answer.startswith("n")
 
     async def _unanswered(self) -> None:
         """Waits until the client gives up a handshake that nobody answers."""
-        seen = self.seen
+        observed = self.observed
         answer = await self._ask(
             "Wait until your client gives up connecting. Then press Enter here (n: it does not)."
         )
-        if seen.initialize_at is None:
+        if observed.initialize_at is None:
             self.skipped = True  # the person saw something else
         elif answer is not None:
-            seen.began = seen.initialize_at
+            observed.began = observed.initialize_at
             if not answer.startswith("n"):
-                seen.gave_up = OutputLine(monotonic(), PERSON, GAVE_UP)
+                observed.gave_up = OutputLine(monotonic(), PERSON, GAVE_UP)
         await self._end_servers()
 
     async def _end_servers(self) -> None:
         """Ends the servers, so that the client has to start them again."""
         for talk in self.talks:
             talk.kill()
-        await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), LEFT_SECONDS)
+        await self.until(lambda: all(each.observed.ended_at is not None for each in self.talks), LEFT_SECONDS)
 
     async def _quit(self) -> None:
         """Waits until the client is gone, and looks what is left of its servers."""
@@ -270,12 +272,12 @@ class HandTrial(ClientTrial):
             how = f"Send {self._signal} to your client now (kill -{self._signal[3:]}, and its process id)."
         if await self._ask(f"{how} When it is gone, press Enter here.") is None:
             return
-        self.seen.ended_at = monotonic()
-        await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), LEFT_SECONDS)
+        self.observed.ended_at = monotonic()
+        await self.until(lambda: all(each.observed.ended_at is not None for each in self.talks), LEFT_SECONDS)
         for talk in self.talks:
-            talk.seen.left = talk.seen.ended_at is None
+            talk.observed.left = talk.observed.ended_at is None
         await self._end_servers()
-        for each in timelines.ends(self.seen):
+        for each in timelines.ends(self.observed):
             self._say(f"  {each.what}")
 
     # -- what the model does -------------------------------------------------------------------------------------
@@ -283,22 +285,22 @@ class HandTrial(ClientTrial):
     async def _its_turn(self, call: Call) -> bool:
         """Waits until calls belong to a step again; returns whether this one still waits then."""
         await self._open.wait()
-        return not (call.cancelled.is_set() or call.channel.gone.is_set())
+        return not (call.cancelled.is_set() or call.channel.disconnected.is_set())
 
     async def _withhold_call(self, call: Call, **given: Any) -> None:
         if not await self._its_turn(call):
             return
-        if call.tool == self.seen.tool:
+        if call.tool == self.observed.tool:
             await super()._withhold_call(call, **given)
         else:
-            call.answer(f"Not now. {_call(self.seen.tool, self.arguments)}")
+            call.answer(f"Not now. {_call(self.observed.tool, self.arguments)}")
 
     async def _add(self, call: Call, **given: Any) -> None:
         total = given["a"] + given["b"]
         call.answer(f"{total:g}. {self.then}".strip(), {"sum": total})
 
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
-        open_ = [each.seen for each in self.withheld if each.seen.cancelled_at is None]
+        open_ = [each.observed for each in self.withheld if each.observed.cancelled_at is None]
         super()._cancelled(id_, way, reason)
         for call in open_:
             if call.cancelled_at is not None:
@@ -318,7 +320,7 @@ def _asked(experiment: ClientExperiment) -> str:
 
 
 @dataclass(slots=True)
-class KeptRun:
+class SavedRun:
     """What an interrupted run leaves: what was seen, what each run broke, which runs were skipped, and the port."""
 
     runs: dict[str, ObservedRun] = field(default_factory=dict[str, ObservedRun])
@@ -328,22 +330,22 @@ class KeptRun:
     date: str = ""
 
     @classmethod
-    def read(cls, path: Path) -> KeptRun:
+    def read(cls, path: Path) -> SavedRun:
         """Returns what is kept; nothing if it cannot be read."""
         try:
             kept = TypeAdapter(cls).validate_json(path.read_bytes())
         except (OSError, ValidationError):
             return cls()
-        for name, seen in kept.runs.items():
-            seen.events = [*kept.broken.get(name, ())]
+        for name, observed in kept.runs.items():
+            observed.events = [*kept.broken.get(name, ())]
         return kept
 
     def write(self, path: Path) -> None:
         """Keeps it."""
-        broken = {name: list(seen.violations()) for name, seen in self.runs.items()}
-        runs = {name: replace(seen, events=[]) for name, seen in self.runs.items()}
+        broken = {name: list(observed.violations()) for name, observed in self.runs.items()}
+        runs = {name: replace(observed, events=[]) for name, observed in self.runs.items()}
         kept = replace(self, runs=runs, broken=broken)
-        replace_file(path, TypeAdapter(KeptRun).dump_json(kept))
+        replace_file(path, TypeAdapter(SavedRun).dump_json(kept))
 
 
 @dataclass(eq=False)
@@ -390,13 +392,13 @@ class HandJudge(Judge):
         return sorted(made, key=lambda each: each.name in RESTARTING)
 
     async def _run(self) -> ClientReport:
-        kept, began = KeptRun.read(self._path), monotonic()
+        kept, began = SavedRun.read(self._path), monotonic()
         if self.restarts:
-            kept = KeptRun(port=kept.port)
+            kept = SavedRun(port=kept.port)
         kept.date = kept.date or utc_stamp(wall())
         self.runs = kept.runs
         trial = self.trial = HandTrial(self.folder, speaks=self.speaks, say=self.say)
-        trial.seen.transport = self.transport
+        trial.observed.transport = self.transport
         wanted = self._wanted()
         try:
             kept.port = await trial.listen(kept.port)
@@ -409,16 +411,16 @@ class HandJudge(Judge):
                 trial.then = f"Next: {_asked(following)}" if following and calls else ""
                 self.say("")
                 self.say(f"Step {number} of {len(wanted)}: {experiment.run_name}")
-                seen = await trial.make(experiment, self._observed(experiment))
-                if seen is None:
+                observed = await trial.make(experiment, self._observed(experiment))
+                if observed is None:
                     kept.skipped.append(experiment.run_name)
                     self.say("  skipped")
                 else:
-                    self._take(experiment, seen)
+                    self._take(experiment, observed)
                 kept.write(self._path)
         finally:
             # What is seen of the closing goes into a value that nobody judges.
-            trial.seen = ObservedRun(experiment="", transport=self.transport, stopped=True)
+            trial.observed = ObservedRun(experiment="", transport=self.transport, stopped=True)
             await asyncio.shield(spawn(trial.close(), name="end a judge"))
         self.say("")
         self.on_progress = lambda _: None  # the report says it all
@@ -429,10 +431,10 @@ class HandJudge(Judge):
             if each.experiment in kept.skipped and rule not in report.findings:
                 report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, "not run: it was skipped")
         # The port stays after the run is done, because it stands in the config of the program.
-        KeptRun(port=kept.port).write(self._path)
+        SavedRun(port=kept.port).write(self._path)
         return report
 
-    def _introduce(self, trial: HandTrial, wanted: Sequence[ClientExperiment], kept: KeptRun) -> None:
+    def _introduce(self, trial: HandTrial, wanted: Sequence[ClientExperiment], kept: SavedRun) -> None:
         entry: dict[str, Any] = {"type": "http", "url": trial.url}
         if not trial.url:
             program, *words = self.server
@@ -446,15 +448,15 @@ class HandJudge(Judge):
             client = next((each.client for each in kept.runs.values() if each.client), "a client")
             self.say(f"Resuming with {client}. Steps done since {kept.date}: {done}. --restart starts over.")
 
-    def _take(self, experiment: ClientExperiment, seen: ObservedRun) -> None:
+    def _take(self, experiment: ClientExperiment, observed: ObservedRun) -> None:
         """Judges anew with what was seen, and shows the verdicts that this changes."""
-        other = next((each.client for each in self.runs.values() if each.client), seen.client)
+        other = next((each.client for each in self.runs.values() if each.client), observed.client)
         # Verdicts compare one run with another, which says something of one client only.
-        if seen.client not in ("", other):
-            text = f"The steps before were made with {other}, this one with {seen.client}"
+        if observed.client not in ("", other):
+            text = f"The steps before were made with {other}, this one with {observed.client}"
             raise Unstartable(f"{text}. Continue with the first, or add --restart to start over.")
         before = self._judged()
-        self.runs[experiment.run_name] = seen
+        self.runs[experiment.run_name] = observed
         for rule, finding in self._judged().items():
             last = before.get(rule)
             changed = last is None or last.verdict is not finding.verdict

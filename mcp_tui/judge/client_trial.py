@@ -52,7 +52,7 @@ CLOSED_SECONDS: Final = 2.0
 KILLED_SECONDS: Final = 5.0
 """Seconds that the end of a killed process may take."""
 
-KEPT_LINES: Final = 400
+MOST_LINES: Final = 400
 OUTPUT_LINE_CHARACTERS: Final = 1000
 """Lines of the client that are kept, and characters of each."""
 
@@ -76,25 +76,25 @@ _SIGNALS_OF_WAYS: Final = {
 class WithheldCall:
     """A call that is answered when the judge likes."""
 
-    def __init__(self, call: Call, seen: ObservedCall) -> None:
+    def __init__(self, call: Call, observed: ObservedCall) -> None:
         self.call = call
-        self.seen = seen
+        self.observed = observed
         self.over = asyncio.Event()
 
     @property
     def reachable(self) -> bool:
         """Whether what is sent for it can still reach the client."""
-        return not self.call.channel.gone.is_set()
+        return not self.call.channel.disconnected.is_set()
 
     def answer(self) -> None:
         """Answers it."""
-        self.seen.answered_at = self.seen.answered_at or monotonic()
+        self.observed.answered_at = self.observed.answered_at or monotonic()
         self.call.answer("finished (cancel ignored)")
         self.over.set()
 
     def refuse(self) -> None:
         """Answers it with an error."""
-        self.seen.answered_at = self.seen.answered_at or monotonic()
+        self.observed.answered_at = self.observed.answered_at or monotonic()
         self.call.refuse(DemoRefusal(INTERNAL_ERROR, "failed (cancel ignored)"))
         self.over.set()
 
@@ -106,17 +106,17 @@ class WithheldCall:
 class Overheard(Channel):
     """The channel of a request over HTTP, all of which is observed."""
 
-    def __init__(self, channel: Channel, observed: ObservedConnection) -> None:
+    def __init__(self, channel: Channel, connection: ObservedConnection) -> None:
         super().__init__()
-        self.gone = channel.gone
+        self.disconnected = channel.disconnected
         self.drain = channel.drain
         self.end = channel.end
-        self.number = observed.number
+        self.number = connection.number
         self._channel = channel
-        self._observed = observed
+        self._connection = connection
 
     def send(self, frame: Object) -> bool:
-        self._observed.server_wrote(frames.encode(frame))
+        self._connection.server_wrote(frames.encode(frame))
         return self._channel.send(frame)
 
 
@@ -144,8 +144,8 @@ class StubProcess(LineChannel):
     def __init__(self, trial: ClientTrial, number: int, writer: asyncio.StreamWriter) -> None:
         super().__init__(trial.setting)
         self.number = number
-        self.seen = ObservedServer(began=monotonic())
-        self.observed = ObservedConnection()
+        self.observed = ObservedServer(began=monotonic())
+        self.connection = ObservedConnection()
         self._trial = trial
         self._writer = writer
 
@@ -157,8 +157,8 @@ class StubProcess(LineChannel):
                 since, at = (int.from_bytes(head[place : place + 8], "big") / 1e9 for place in (1, 9))
                 data = await reader.readexactly(int.from_bytes(head[17:], "big"))
                 self._take(head[:1], data, since, at)
-        self.seen.ended_at = monotonic()
-        self.gone.set()
+        self.observed.ended_at = monotonic()
+        self.disconnected.set()
         self.close()
         self._writer.close()
         self._trial.news()
@@ -166,16 +166,16 @@ class StubProcess(LineChannel):
     def _take(self, kind: bytes, data: bytes, since: float, at: float) -> None:
         match kind:
             case b"b":
-                self.seen.pid = int(data)
+                self.observed.pid = int(data)
             case b"o":
                 # The demo server handles a message within take(), so what it does now is about this connection.
                 self._trial.speaking, self._trial.read = self.number, (since, at)
-                self.observed.client_wrote(data, at)
+                self.connection.client_wrote(data, at)
                 self.take(data)
             case b"c":
-                self.seen.stdin_closed_at = at
+                self.observed.stdin_closed_at = at
             case _:
-                self.seen.signals += [(at, number) for number in data]
+                self.observed.signals += [(at, number) for number in data]
         # The stub decides nothing: whether a server obeys the end of its stdin and signals is decided here.
         if kind in (b"c", b"s") and not self._trial.deaf:
             self.end_process()
@@ -183,7 +183,7 @@ class StubProcess(LineChannel):
 
     def send(self, frame: Object) -> bool:
         raw = frames.encode(frame)
-        self.observed.server_wrote(raw)
+        self.connection.server_wrote(raw)
         if self._writer.is_closing():
             return False
         self._writer.write(raw + b"\n")
@@ -196,9 +196,9 @@ class StubProcess(LineChannel):
     def kill(self) -> None:
         """Ends the process in any case."""
         self.end_process()
-        if self.seen.ended_at is None and self.seen.pid:
+        if self.observed.ended_at is None and self.observed.pid:
             with contextlib.suppress(OSError):
-                os.kill(self.seen.pid, signal.SIGKILL)
+                os.kill(self.observed.pid, signal.SIGKILL)
 
 
 class ClientOutput(asyncio.SubprocessProtocol):
@@ -233,14 +233,14 @@ class ClientTrial:
 
     def __init__(
         self,
-        seen: ObservedRun,
+        observed: ObservedRun,
         folder: Path,
         *,
         speaks: str = "",
         gave_up: re.Pattern[str] | None = None,
         arguments: Object,
     ) -> None:
-        self.seen = seen
+        self.observed = observed
         self.folder = folder
         self.deaf = False
         self.silent = False
@@ -302,13 +302,13 @@ class ClientTrial:
     @property
     def is_over(self) -> bool:
         """Whether the client has ended."""
-        return self.seen.ended_at is not None
+        return self.observed.ended_at is not None
 
     @property
     def broke_a_rule(self) -> bool:
         """Whether the client was seen to break a rule."""
-        observed = (*(talk.observed for talk in self.talks), *self._overheard)
-        return any(isinstance(event, Violation) for each in observed for event in each.events)
+        connections = (*(talk.connection for talk in self.talks), *self._overheard)
+        return any(isinstance(event, Violation) for each in connections for event in each.events)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs a coroutine for as long as the run lasts."""
@@ -326,7 +326,7 @@ class ClientTrial:
 
     async def open(self) -> None:
         """Lets the client's server find its judge, or serves over HTTP."""
-        if self.seen.transport == "http":
+        if self.observed.transport == "http":
             self._listener = HttpServer(self.setting)
             self.url = await self._listener.open(0)
             self.spawn(self._look())
@@ -342,23 +342,23 @@ class ClientTrial:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = StubProcess(self, len(self.talks), writer)
         self.talks.append(talk)
-        self.seen.servers.append(talk.seen)
+        self.observed.servers.append(talk.observed)
         await talk.run(reader)
 
     def posted(self, frame: Object, session: str) -> None:
         """Takes a message that came over HTTP."""
         if frame.get("method") == "initialize":
             self._sessions[session] = self._new_observed()
-        observed = self._session(session)
-        self.speaking, self.read = observed.number, (self._looks[0], monotonic())
-        observed.client_wrote(frames.encode(frame) + b"\n", self.read[1])
+        connection = self._session(session)
+        self.speaking, self.read = connection.number, (self._looks[0], monotonic())
+        connection.client_wrote(frames.encode(frame) + b"\n", self.read[1])
 
     def _session(self, session: str) -> ObservedConnection:
         """Returns what sees the messages that name an HTTP session, or none: what names a foreign one is seen alone."""
         if session not in self._sessions:
             opened = self._opened.pop(session, None)
             if opened is not None:
-                self.seen.sessions.append(ObservedHttpSession(opened.number, monotonic()))
+                self.observed.sessions.append(ObservedHttpSession(opened.number, monotonic()))
                 if self._sessions.get("") is opened:
                     del self._sessions[""]
             self._sessions[session] = opened or self._new_observed()
@@ -374,26 +374,26 @@ class ClientTrial:
             return None
         if not self._overheard:
             return channel
-        observed = self._overheard[self.speaking]  # a message is handled as soon as it was posted
+        connection = self._overheard[self.speaking]  # a message is handled as soon as it was posted
         if isinstance(channel, HttpResponse) and channel.session:
-            self._opened[channel.session] = observed
-        return Overheard(channel, observed)
+            self._opened[channel.session] = connection
+        return Overheard(channel, connection)
 
     async def _abandoned(self, channel: Channel) -> None:
         """Notes that the client waits for its last handshake no more."""
-        asked = self.seen.initialize_at
-        await channel.gone.wait()
+        asked = self.observed.initialize_at
+        await channel.disconnected.wait()
         # A connection that closes when the judge ends the client, or behind a later handshake, gave nothing up.
-        if self.seen.initialize_at == asked and not self.seen.stopped:
-            self.seen.abandoned_at = monotonic()
+        if self.observed.initialize_at == asked and not self.observed.stopped:
+            self.observed.abandoned_at = monotonic()
             self.news()
 
     def _answers(self, frame: Object) -> bool:
         method = frame["method"]
-        self.seen.requests += 1
+        self.observed.requests += 1
         if method == "initialize":
             if self.silent:
-                self.seen.initialize_at, self.seen.abandoned_at = monotonic(), None
+                self.observed.initialize_at, self.observed.abandoned_at = monotonic(), None
             if self._speaks == frames.MODERN:
                 raise DemoRefusal(METHOD_NOT_FOUND, "Method not found: initialize")
             if self._speaks and (params := object_or_none(frame.get("params"))) is not None:
@@ -406,20 +406,20 @@ class ClientTrial:
     def logged(self, name: str, fields: dict[str, Any]) -> None:
         """Takes an event of the server's log, for as long as the client does what it wants."""
         # Once the judge has ended the client, what comes is not the client's doing.
-        if self.seen.stopped:
+        if self.observed.stopped:
             return
         if name == "received" and fields.get("method") == "tools/call":
-            self.seen.tools.append(str(as_object(fields.get("params")).get("name")))
+            self.observed.tools.append(str(as_object(fields.get("params")).get("name")))
             self._reads[self.speaking, fields.get("id")] = self.read
         if name == "cancelled":
             self._cancelled(fields["id"], _SIGNALS_OF_WAYS.get(fields["how"]), fields["reason"])
             if fields["how"] == "stream_closed":
-                for observed in self._overheard:
-                    observed.client_left(fields["id"])
+                for connection in self._overheard:
+                    connection.client_left(fields["id"])
         elif name == "disconnected":
             for each in self.withheld:
-                if not each.reachable and each.seen.answered_at is None:
-                    each.seen.closed_at = each.seen.closed_at or monotonic()
+                if not each.reachable and each.observed.answered_at is None:
+                    each.observed.closed_at = each.observed.closed_at or monotonic()
         elif name == "received" and fields.get("http_method") in ("GET", "DELETE"):
             if fields["http_method"] == "DELETE" and (named := fields["headers"].get("mcp-session-id")):
                 self._deleted(self._session(named).number)
@@ -434,12 +434,12 @@ class ClientTrial:
         self.news()
 
     def _answered(self, fields: dict[str, Any]) -> None:
-        for asked in self.seen.questions:
+        for asked in self.observed.questions:
             if asked.id == fields.get("id") and asked.answered_at is None:
                 asked.answered_at, asked.is_error = self.read[1], "error" in fields
 
     def _deleted(self, connection: int) -> None:
-        for each in self.seen.sessions:
+        for each in self.observed.sessions:
             if each.connection == connection and each.deleted_at is None:
                 each.deleted_at = monotonic()
 
@@ -447,13 +447,13 @@ class ClientTrial:
         # The same id may be in use on several connections, and a message is about its own. A stream says whose it is.
         calls = [
             each
-            for each in (*self.seen.calls, *self.seen.nexts)
+            for each in (*self.observed.calls, *self.observed.nexts)
             if way is Signal.STREAM_CLOSED or each.is_task or each.connection == self.speaking
         ]
         named = [each for each in calls if str(each.id) == str(id_)]
         open_ = [each for each in calls if each.answered_at is None and each.cancelled_at is None]
         if not named and way is Signal.TASKS_CANCEL:
-            self.seen.strays.append(shown(id_))
+            self.observed.strays.append(shown(id_))
         elif not named and len(open_) == 1 and not self._is_known(id_):
             named = open_
         for each in named:
@@ -463,8 +463,8 @@ class ClientTrial:
 
     def _is_known(self, id_: object) -> bool:
         """Whether a request has this id that is no call of a tool: the client's or the server's."""
-        observed = self._overheard[self.speaking] if self.url else self.talks[self.speaking].observed
-        ledger = observed.ledger
+        connection = self._overheard[self.speaking] if self.url else self.talks[self.speaking].connection
+        ledger = connection.ledger
         return is_request_id(id_) and (ledger.named(id_) is not None or ledger.inbound.knows(id_))
 
     def _read(self, way: Signal | None) -> tuple[float, float]:
@@ -473,7 +473,7 @@ class ClientTrial:
 
     # -- its tools -----------------------------------------------------------------------------------------------
 
-    def _observed(self, call: Call) -> ObservedCall:
+    def _observed_call(self, call: Call) -> ObservedCall:
         # a task has no channel
         number = call.channel.number if isinstance(call.channel, (StubProcess, Overheard)) else self.speaking
         since, at = self._reads.get((number, call.id), (monotonic(), monotonic()))
@@ -481,34 +481,38 @@ class ClientTrial:
         return ObservedCall(call.tool, at, number, call.id, call.reports, is_task, since)
 
     def _withheld_call(self, call: Call) -> WithheldCall:
-        withheld = WithheldCall(call, self._observed(call))
+        withheld = WithheldCall(call, self._observed_call(call))
         self.withheld.append(withheld)
-        self.seen.calls.append(withheld.seen)
+        self.observed.calls.append(withheld.observed)
         self.news()
         return withheld
 
     async def _withhold_call(self, call: Call, **_: Any) -> None:
         withheld = self._withheld_call(call)
-        if call.tool == self.seen.tool:
+        if call.tool == self.observed.tool:
             await withheld.over.wait()
         else:
-            call.answer(f"Call {self.seen.tool} instead.")
+            call.answer(f"Call {self.observed.tool} instead.")
 
     async def _research(self, call: Call, **given: Any) -> None:
         self._withheld_call(call)
         await TOOLS["research"].run(call, **given)
 
     async def _next(self, call: Call, **given: Any) -> None:
-        seen = self._observed(call)
-        self.seen.nexts.append(seen)
+        observed = self._observed_call(call)
+        self.observed.nexts.append(observed)
         self.news()
         # The next call is answered only after the late result has left, so that a client that goes on has had it to read.
-        if self.seen.call is not None:
+        if self.observed.call is not None:
             await self.gate.wait()
-            await self._withhold(seen)
+            await self._withhold(observed)
         # a client that is gone gets no answer
-        if not (call.channel.gone.is_set() or self.is_over or self.seen.gone_at(seen) is not None):
-            seen.answered_at = monotonic()
+        if not (
+            call.channel.disconnected.is_set()
+            or self.is_over
+            or self.observed.disconnected_at(observed) is not None
+        ):
+            observed.answered_at = monotonic()
             await self._add(call, **given)
 
     async def _withhold(self, following: ObservedCall) -> None:
@@ -516,18 +520,18 @@ class ClientTrial:
 
         A busy machine makes a client slow, which its start shows.
         """
-        seen = self.seen
-        if seen.acted_at is None or harm.next_call(seen) is not following:
+        observed = self.observed
+        if observed.acted_at is None or harm.next_call(observed) is not following:
             return
-        took = (seen.calls[0].at if seen.calls else following.at) - seen.began
+        took = (observed.calls[0].at if observed.calls else following.at) - observed.began
         seconds = min(MOST_WITHHELD_SECONDS, max(WITHHELD_SECONDS, took))
-        if seen.timeout:  # the next call has that limit too, and is not to reach it
-            seconds = min(seconds, max(0.0, following.at + WITHHELD_SHARE * seen.timeout - monotonic()))
-        before = len(seen.tools)
+        if observed.timeout:  # the next call has that limit too, and is not to reach it
+            seconds = min(seconds, max(0.0, following.at + WITHHELD_SHARE * observed.timeout - monotonic()))
+        before = len(observed.tools)
 
         def went_on() -> bool:
-            gone = self.is_over or seen.gone_at(following) is not None
-            return gone or following.cancelled_at is not None or len(seen.tools) > before
+            disconnected = self.is_over or observed.disconnected_at(following) is not None
+            return disconnected or following.cancelled_at is not None or len(observed.tools) > before
 
         await self.until(went_on, seconds)
 
@@ -538,7 +542,7 @@ class ClientTrial:
         """Waits for the call that the experiment is about; ``None`` if it does not come."""
 
         def found() -> WithheldCall | None:
-            return next((each for each in self.withheld if each.seen.tool == self.seen.tool), None)
+            return next((each for each in self.withheld if each.observed.tool == self.observed.tool), None)
 
         await self.until(lambda: found() or self.is_over, START_SECONDS)
         return found()
@@ -551,7 +555,7 @@ class ClientTrial:
         Raises:
             OSError: it cannot be started.
         """
-        self.seen.began = monotonic()
+        self.observed.began = monotonic()
         await asyncio.get_running_loop().subprocess_exec(
             lambda: ClientOutput(self),
             *words,
@@ -566,7 +570,7 @@ class ClientTrial:
 
     def wrote(self, name: str, data: bytes) -> None:
         """Takes what the client wrote; nothing is the end of that stream."""
-        self.seen.output += len(data)
+        self.observed.output += len(data)
         *lines, rest = (self._rest[name] + data).split(b"\n")
         if rest and (len(rest) > OUTPUT_LINE_CHARACTERS or not data):
             lines, rest = [*lines, rest], b""
@@ -578,21 +582,21 @@ class ClientTrial:
     def ended(self) -> None:
         """Notes the end of the client's process, whoever still holds its streams."""
         assert self._process is not None
-        self.seen.exit, self.seen.ended_at = self._process.get_returncode(), monotonic()
+        self.observed.exit, self.observed.ended_at = self._process.get_returncode(), monotonic()
         self.news()
 
     def _line(self, name: str, raw: bytes) -> None:
         text = raw[:OUTPUT_LINE_CHARACTERS].decode("utf-8", "backslashreplace").rstrip("\r")
-        line, seen = OutputLine(monotonic(), name, text), self.seen
+        line, observed = OutputLine(monotonic(), name, text), self.observed
         if (
-            seen.gave_up is None
-            and (seen.call is not None or seen.initialize_at is not None)
+            observed.gave_up is None
+            and (observed.call is not None or observed.initialize_at is not None)
             and self._pattern is not None
             and self._pattern.search(text)
         ):
-            seen.gave_up = line
-        seen.lines.append(line)
-        del seen.lines[: max(0, len(seen.lines) - KEPT_LINES)]
+            observed.gave_up = line
+        observed.lines.append(line)
+        del observed.lines[: max(0, len(observed.lines) - MOST_LINES)]
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to the client's process alone."""
@@ -602,25 +606,26 @@ class ClientTrial:
     async def finish(self, patience: float = CLIENT_PATIENCE_SECONDS) -> None:
         """Waits for the client's end, and for the end of its servers."""
         if not await self.until(lambda: self.is_over, patience):
-            self.seen.stopped, self.seen.stopped_at = True, monotonic()
+            self.observed.stopped, self.observed.stopped_at = True, monotonic()
             return
         # the system closes its streams a little later
         await self.until(
-            lambda: all(each.call.channel.gone.is_set() for each in self.withheld if self.url), CLOSED_SECONDS
+            lambda: all(each.call.channel.disconnected.is_set() for each in self.withheld if self.url),
+            CLOSED_SECONDS,
         )
         # A deaf server ends only if its client kills it, so waiting for that has an end of its own: then it was left behind.
         wait = LEFT_SECONDS if self.deaf else CLIENT_PATIENCE_SECONDS
-        await self.until(lambda: all(each.seen.ended_at is not None for each in self.talks), wait)
+        await self.until(lambda: all(each.observed.ended_at is not None for each in self.talks), wait)
 
     async def close(self) -> None:
         """Ends whatever is left, always."""
         for talk in self.talks:
-            talk.seen.left = talk.seen.ended_at is None and not self.seen.stopped
+            talk.observed.left = talk.observed.ended_at is None and not self.observed.stopped
             talk.kill()
-        for observed in (*(talk.observed for talk in self.talks), *self._overheard):
-            self.seen.events += observed.events
-            self.seen.client = observed.observer.client or self.seen.client
-            self.seen.revision = observed.revision or self.seen.revision
+        for connection in (*(talk.connection for talk in self.talks), *self._overheard):
+            self.observed.events += connection.events
+            self.observed.client = connection.observer.client or self.observed.client
+            self.observed.revision = connection.revision or self.observed.revision
         if self._listener is not None:
             self._listener.close()
         if self._process is not None:

@@ -74,26 +74,26 @@ async def _given_up(
         trial.gate.set()
         await trial.finish()
         return
-    call, seen = withheld.seen, trial.seen
+    call, observed = withheld.observed, trial.observed
 
-    def gone() -> bool:
-        return trial.is_over or seen.gone_at(call) is not None
+    def disconnected() -> bool:
+        return trial.is_over or observed.disconnected_at(call) is not None
 
     # Nothing is decided by a time that a busy machine could miss: each step waits for what the client does.
-    await trial.until(lambda: call.cancelled_at is not None or seen.sign(call) or gone())
+    await trial.until(lambda: call.cancelled_at is not None or observed.sign(call) or disconnected())
     # It said that it gave up, and its cancel may be on the way: a late result now would cross that.
-    if call.cancelled_at is None and seen.sign(call) and not gone():
-        await trial.until(lambda: call.cancelled_at is not None or gone(), CANCEL_SECONDS)
+    if call.cancelled_at is None and observed.sign(call) and not disconnected():
+        await trial.until(lambda: call.cancelled_at is not None or disconnected(), CANCEL_SECONDS)
     # The next call shows that the client has let go of this one, so what comes now cannot be taken for its answer.
     elif call.cancelled_at is not None and not at_once:
-        await trial.until(lambda: seen.nexts or gone(), MOMENT_SECONDS)
-    if call.cancelled_at is None and seen.sign(call) is None:
+        await trial.until(lambda: observed.nexts or disconnected(), MOMENT_SECONDS)
+    if call.cancelled_at is None and observed.sign(call) is None:
         withheld.answer()  # nobody saw that it gave up
-    elif not gone() and withheld.reachable:
-        seen.acted_at = monotonic()
+    elif not disconnected() and withheld.reachable:
+        observed.acted_at = monotonic()
         if act is not None:
             act(withheld)
-            call.answered_at = call.answered_at or seen.acted_at
+            call.answered_at = call.answered_at or observed.acted_at
     trial.gate.set()
     await trial.finish()
 
@@ -131,11 +131,11 @@ async def cancel_first(trial: ClientTrial) -> None:
 async def answer_first(trial: ClientTrial) -> None:
     """The result leaves just before the client's limit, which an earlier run has shown."""
     withheld = await trial.called()
-    if withheld is not None and trial.seen.limit:
-        wait = withheld.seen.at + trial.seen.limit - EARLY_SECONDS - monotonic()
-        await trial.until(lambda: withheld.seen.cancelled_at is not None or trial.is_over, max(0.0, wait))
+    if withheld is not None and trial.observed.limit:
+        wait = withheld.observed.at + trial.observed.limit - EARLY_SECONDS - monotonic()
+        await trial.until(lambda: withheld.observed.cancelled_at is not None or trial.is_over, max(0.0, wait))
         if withheld.reachable:
-            trial.seen.acted_at = monotonic()
+            trial.observed.acted_at = monotonic()
         withheld.answer()
     trial.gate.set()
     await trial.finish()
@@ -145,19 +145,19 @@ async def initialize(trial: ClientTrial) -> None:
     """No handshake is answered."""
     trial.silent = True
     trial.gate.set()
-    await trial.until(lambda: trial.seen.requests or trial.is_over, START_SECONDS)
+    await trial.until(lambda: trial.observed.requests or trial.is_over, START_SECONDS)
     await trial.finish()
 
 
 async def task(trial: ClientTrial) -> None:
     """A call that runs as a task is cancelled."""
     withheld = await trial.called()
-    if withheld is not None and withheld.seen.is_task:
-        trial.seen.acted_at = monotonic()
+    if withheld is not None and withheld.observed.is_task:
+        trial.observed.acted_at = monotonic()
         await trial.until(
             lambda: (
-                withheld.seen.cancelled_at is not None
-                or trial.seen.sign(withheld.seen)
+                withheld.observed.cancelled_at is not None
+                or trial.observed.sign(withheld.observed)
                 or trial.is_over
                 or trial.broke_a_rule
             )
@@ -177,15 +177,15 @@ async def answered_question(trial: ClientTrial) -> None:
 
 
 async def _question(trial: ClientTrial, *, takes_back: bool) -> None:
-    withheld, seen = await trial.called(), trial.seen
+    withheld, observed = await trial.called(), trial.observed
     if withheld is not None:
         call = withheld.call
         names = ("form", "sampling", "roots")
         kind = next(
             (each for each in names if call.caller.declares(next(iter(QUESTIONS[each].capability)))), ""
         )
-        seen.asks = "" if call.caller.modern else kind
-        if seen.asks:
+        observed.asks = "" if call.caller.modern else kind
+        if observed.asks:
             question = QUESTIONS[kind]
             frame: Object = {"method": question.method, "params": question.asked(call.caller)}
             await _ask(trial, withheld, frame, takes_back=takes_back)
@@ -197,7 +197,7 @@ async def _question(trial: ClientTrial, *, takes_back: bool) -> None:
 
 async def _ask(trial: ClientTrial, withheld: WithheldCall, frame: Object, *, takes_back: bool) -> None:
     """Asks, and takes two more questions back; in a control run the first question is all."""
-    seen = trial.seen
+    observed = trial.observed
 
     def over() -> bool:
         return trial.is_over or withheld.call.cancelled.is_set() or not withheld.reachable
@@ -207,13 +207,13 @@ async def _ask(trial: ClientTrial, withheld: WithheldCall, frame: Object, *, tak
     if first.answered_at is None:
         return
     if not takes_back:
-        seen.acted_at = monotonic()
+        observed.acted_at = monotonic()
         return
     took = first.answered_at - first.asked_at
     # The cancel follows its request without a pause, so that the client may find it before it began to ask anybody.
     second = _pose(trial, withheld, frame)
     _take_back(withheld, second)
-    seen.acted_at = second.taken_back_at
+    observed.acted_at = second.taken_back_at
     await trial.until(lambda: second.answered_at is not None or over(), took / 4)
     if over():
         return
@@ -221,13 +221,13 @@ async def _ask(trial: ClientTrial, withheld: WithheldCall, frame: Object, *, tak
     await trial.until(lambda: third.answered_at is not None or over(), took / 2)
     _take_back(withheld, third)
     await trial.until(over, took + CANCEL_SECONDS)
-    seen.watched = monotonic() - (third.taken_back_at or 0.0)
+    observed.watched = monotonic() - (third.taken_back_at or 0.0)
 
 
 def _pose(trial: ClientTrial, withheld: WithheldCall, frame: Object) -> ObservedQuestion:
     id_, _ = withheld.call.pose(frame)
     asked = ObservedQuestion(id_, monotonic())
-    trial.seen.questions.append(asked)
+    trial.observed.questions.append(asked)
     return asked
 
 
@@ -250,17 +250,20 @@ async def answered_call(trial: ClientTrial) -> None:
 async def _answered_call(trial: ClientTrial, *unknown: RequestId) -> None:
     withheld = await trial.called()
     if withheld is not None and withheld.reachable:
-        trial.seen.acted_at = monotonic()
+        trial.observed.acted_at = monotonic()
         # The id of the client's own call names no request of the server's, and only those can be meant (same direction).
         # From 2026-07-28 on a server may cancel nothing of that kind.
         own = () if withheld.call.caller.modern else (withheld.call.id,)
         for nobody in (*unknown, *own) if unknown else ():
             withheld.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
-        seen, call = trial.seen, withheld.seen
+        observed, call = trial.observed, withheld.observed
         # A client that takes the cancel for one of its call goes on before that is answered.
         await trial.until(
             lambda: (
-                seen.nexts or call.cancelled_at is not None or trial.is_over or seen.gone_at(call) is not None
+                observed.nexts
+                or call.cancelled_at is not None
+                or trial.is_over
+                or observed.disconnected_at(call) is not None
             ),
             MOMENT_SECONDS,
         )
@@ -272,29 +275,34 @@ async def _answered_call(trial: ClientTrial, *unknown: RequestId) -> None:
 async def many(trial: ClientTrial) -> None:
     """Many calls are made; the server is as usual."""
     trial.gate.set()
-    await trial.until(lambda: trial.seen.nexts or trial.is_over, START_SECONDS)
+    await trial.until(lambda: trial.observed.nexts or trial.is_over, START_SECONDS)
     await trial.finish()
 
 
 async def progress(trial: ClientTrial) -> None:
     """Progress comes four times in each limit of the client, for as long as the client waits."""
-    withheld, seen = await trial.called(), trial.seen
-    if withheld is not None and withheld.seen.reports:
-        step, call = 0, withheld.seen
-        limit = max(seen.limit, seen.timeout)
-        end = call.at + (2 * seen.maximum + CANCEL_SECONDS if seen.maximum else 3 * limit)
+    withheld, observed = await trial.called(), trial.observed
+    if withheld is not None and withheld.observed.reports:
+        step, call = 0, withheld.observed
+        limit = max(observed.limit, observed.timeout)
+        end = call.at + (2 * observed.maximum + CANCEL_SECONDS if observed.maximum else 3 * limit)
 
         def over() -> bool:
-            gave_up = call.cancelled_at is not None or seen.sign(call) is not None
-            return gave_up or trial.is_over or seen.gone_at(call) is not None or not withheld.reachable
+            gave_up = call.cancelled_at is not None or observed.sign(call) is not None
+            return (
+                gave_up
+                or trial.is_over
+                or observed.disconnected_at(call) is not None
+                or not withheld.reachable
+            )
 
         last = call.at
         while monotonic() < end and not over():
             step += 1
-            seen.held_up, last = max(seen.held_up, monotonic() - last), monotonic()
+            observed.held_up, last = max(observed.held_up, monotonic() - last), monotonic()
             withheld.report(step)
             await trial.until(over, limit / 4)
-        seen.watched = monotonic() - call.at
+        observed.watched = monotonic() - call.at
     if withheld is not None and withheld.reachable:
         withheld.answer()
     trial.gate.set()
@@ -314,7 +322,7 @@ def _signal(number: signal.Signals) -> Callable[[ClientTrial], Awaitable[None]]:
         withheld = await trial.called()
         trial.gate.set()
         if withheld is not None:
-            trial.seen.acted_at = monotonic()
+            trial.observed.acted_at = monotonic()
             trial.signal(number)
         await trial.finish(SIGNALLED_SECONDS)
 

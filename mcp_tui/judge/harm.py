@@ -46,9 +46,9 @@ class Sign:
     doubtful: bool = False
 
 
-def harm(seen: ObservedRun, control: ObservedRun | None) -> list[Sign]:
+def harm(observed: ObservedRun, control: ObservedRun | None) -> list[Sign]:
     """Returns the signs that only this run has, the most telling first."""
-    found = signs(seen)
+    found = signs(observed)
     if control is None or control.acted_at is None:
         return [each for each in found if not each.doubtful]
     # A line that the control run has at any time is none: the client's own abort may print it just before or after.
@@ -56,139 +56,150 @@ def harm(seen: ObservedRun, control: ObservedRun | None) -> list[Sign]:
     return [each for each in found if each.kind not in usual]
 
 
-def signs(seen: ObservedRun | None) -> list[Sign]:
+def signs(observed: ObservedRun | None) -> list[Sign]:
     """Returns what a run shows after the judge acted, the most telling first; nothing where it did not act."""
-    if seen is None or seen.acted_at is None:
+    if observed is None or observed.acted_at is None:
         return []
-    return [*_ends(seen), *_wrong_messages(seen, seen.acted_at), *_lines(seen, seen.acted_at), *_calls(seen)]
+    return [
+        *_ends(observed),
+        *_wrong_messages(observed, observed.acted_at),
+        *_lines(observed, observed.acted_at),
+        *_calls(observed),
+    ]
 
 
-def next_call(seen: ObservedRun) -> ObservedCall | None:
+def next_call(observed: ObservedRun) -> ObservedCall | None:
     """Returns the next call that the client made: the first one that was not answered before the judge acted."""
-    acted = seen.acted_at or 0.0
-    return next((each for each in seen.nexts if each.answered_at is None or each.answered_at >= acted), None)
+    acted = observed.acted_at or 0.0
+    return next(
+        (each for each in observed.nexts if each.answered_at is None or each.answered_at >= acted), None
+    )
 
 
-def open_call(seen: ObservedRun) -> ObservedCall | None:
+def open_call(observed: ObservedRun) -> ObservedCall | None:
     """Returns the call of the experiment, where the client waited for its answer when the judge acted."""
-    call, acted = seen.call, seen.acted_at
+    call, acted = observed.call, observed.acted_at
     if call is None or acted is None or (call.cancelled_at is not None and call.cancelled_at < acted):
         return None
-    sign = seen.sign(call)
+    sign = observed.sign(call)
     return None if sign is not None and sign[0] <= acted else call
 
 
-def settled(seen: ObservedRun, control: ObservedRun | None) -> str:
+def settled(observed: ObservedRun, control: ObservedRun | None) -> str:
     """Returns how the client was seen to work on after its next call was answered; empty if it was not."""
-    following, call = next_call(seen), open_call(seen)
-    if not seen.nexts and call is not None and call.answered_at is not None and seen.exit == 0:
+    following, call = next_call(observed), open_call(observed)
+    if not observed.nexts and call is not None and call.answered_at is not None and observed.exit == 0:
         return "its call was answered, and it ended with status 0"
-    if following is None or following.answered_at is None or seen.acted_at is None:
+    if following is None or following.answered_at is None or observed.acted_at is None:
         return ""
     answered, at = following.answered_at, following.connection
     if following.cancelled_at is not None and following.cancelled_at < answered:
         return ""  # the judge held it for longer than the client wanted
-    if any(each.at > answered and each.connection == at for each in (*seen.calls, *seen.nexts)):
+    if any(each.at > answered and each.connection == at for each in (*observed.calls, *observed.nexts)):
         return "its next call was answered, and it made one more"
-    if seen.exit == 0:
+    if observed.exit == 0:
         return "its next call was answered, and it ended with status 0"
     if (
         control is not None
-        and None is not seen.exit == control.exit
-        and not (seen.stopped or control.stopped)
+        and None is not observed.exit == control.exit
+        and not (observed.stopped or control.stopped)
     ):
-        return f"its next call was answered, and it ended with status {seen.exit} as usual"
-    if seen.next_shown:
+        return f"its next call was answered, and it ended with status {observed.exit} as usual"
+    if observed.next_shown:
         return "its next call was answered, as a person saw"
     return ""
 
 
-def end_words(seen: ObservedRun) -> str:
+def end_words(observed: ObservedRun) -> str:
     """Returns how the client ended."""
-    if seen.exit is None:
+    if observed.exit is None:
         return "it ended"
     return (
-        f"it was ended by {signal_name(-seen.exit)}" if seen.exit < 0 else f"it ended with status {seen.exit}"
+        f"it was ended by {signal_name(-observed.exit)}"
+        if observed.exit < 0
+        else f"it ended with status {observed.exit}"
     )
 
 
-def _ends(seen: ObservedRun) -> Iterator[Sign]:
+def _ends(observed: ObservedRun) -> Iterator[Sign]:
     """Yields the ways in which a client ended too early, or did not end."""
-    assert seen.acted_at is not None
-    at = seen.ended_at or seen.stopped_at or seen.acted_at
-    if seen.exit is not None and seen.exit < 0 and not seen.stopped:
-        yield Sign(f"exit {seen.exit}", end_words(seen), at)
-    following = next_call(seen)
-    if (gave_up := _gave_up(seen, seen.acted_at)) is not None:
+    assert observed.acted_at is not None
+    at = observed.ended_at or observed.stopped_at or observed.acted_at
+    if observed.exit is not None and observed.exit < 0 and not observed.stopped:
+        yield Sign(f"exit {observed.exit}", end_words(observed), at)
+    following = next_call(observed)
+    if (gave_up := _gave_up(observed, observed.acted_at)) is not None:
         yield gave_up
-    if following is not None and (early := _early(seen, following, seen.acted_at)) is not None:
+    if following is not None and (early := _early(observed, following, observed.acted_at)) is not None:
         yield early
-    if seen.stopped:
+    if observed.stopped:
         yield Sign("hung", "it hung", at, doubtful=True)
-    if seen.exit is not None and seen.exit > 0 and not seen.stopped:
-        yield Sign(f"exit {seen.exit}", end_words(seen), at, doubtful=True)
+    if observed.exit is not None and observed.exit > 0 and not observed.stopped:
+        yield Sign(f"exit {observed.exit}", end_words(observed), at, doubtful=True)
 
 
-def _gave_up(seen: ObservedRun, acted: float) -> Sign | None:
+def _gave_up(observed: ObservedRun, acted: float) -> Sign | None:
     """Returns what a client did before its call was answered, which it had no reason to give up."""
-    call = open_call(seen)
+    call = open_call(observed)
     if call is None:
         return None
-    found = _before_its_answer(seen, call, acted)
+    found = _before_its_answer(observed, call, acted)
     if call.cancelled_at is not None and acted < call.cancelled_at <= (call.answered_at or 0.0):
         cancel = call.cancelled_at, "it cancelled its call"
         found = cancel if found is None else min(found, cancel)
     return found and Sign("gave up", f"{found[1]} before its call was answered", found[0])
 
 
-def _early(seen: ObservedRun, following: ObservedCall, acted: float) -> Sign | None:
+def _early(observed: ObservedRun, following: ObservedCall, acted: float) -> Sign | None:
     """Returns what the client did before its next call was answered: it took something else for the answer, or died."""
-    found = _before_its_answer(seen, following, max(acted, following.at))
+    found = _before_its_answer(observed, following, max(acted, following.at))
     # It waits no more for a call that it cancelled, because the judge held that for longer than it wanted.
-    if found is None or (seen.cancels(following) and (following.cancelled_at or 0.0) <= found[0]):
+    if found is None or (observed.cancels(following) and (following.cancelled_at or 0.0) <= found[0]):
         return None
     return Sign("early", f"{found[1]} before its next call was answered", found[0])
 
 
-def _before_its_answer(seen: ObservedRun, call: ObservedCall, since: float) -> tuple[float, str] | None:
+def _before_its_answer(observed: ObservedRun, call: ObservedCall, since: float) -> tuple[float, str] | None:
     """Returns the first thing that a client did after a time and before it had the answer of a call."""
     until = float("inf") if call.answered_at is None else call.answered_at
     marks = [
         (each.at, f"it called {each.tool}")
-        for each in (*seen.calls, *seen.nexts)
+        for each in (*observed.calls, *observed.nexts)
         if each is not call and each.connection == call.connection
     ]
-    ended = "" if seen.stopped or seen.ended_at is None else end_words(seen)
-    what = "session" if seen.transport == "http" else "server"
-    marks.append((seen.gone_at(call) or 0.0, ended or f"it ended its {what}"))  # its end ends that as well
+    ended = "" if observed.stopped or observed.ended_at is None else end_words(observed)
+    what = "session" if observed.transport == "http" else "server"
+    marks.append(
+        (observed.disconnected_at(call) or 0.0, ended or f"it ended its {what}")
+    )  # its end ends that as well
     if ended:
-        marks.append((seen.ended_at or 0.0, ended))
+        marks.append((observed.ended_at or 0.0, ended))
     return min((each for each in marks if since < each[0] <= until), default=None)
 
 
-def _wrong_messages(seen: ObservedRun, acted: float) -> Iterator[Sign]:
+def _wrong_messages(observed: ObservedRun, acted: float) -> Iterator[Sign]:
     """Yields what a client sent that it had no reason to send."""
-    began = [each.began for each in (*seen.servers, *seen.sessions) if each.began > acted]
+    began = [each.began for each in (*observed.servers, *observed.sessions) if each.began > acted]
     if began:
-        words = "it opened another session" if seen.transport == "http" else "it started its server again"
-        gone = None if seen.call is None else seen.gone_at(seen.call)
+        words = "it opened another session" if observed.transport == "http" else "it started its server again"
+        disconnected = None if observed.call is None else observed.disconnected_at(observed.call)
         # Some open a connection for each call: one that it had ended itself is followed by another as a matter of course.
-        yield Sign("restart", words, began[0], doubtful=gone is not None and gone < began[0])
-    for name, call in (("call", open_call(seen)), ("next call", next_call(seen))):
+        yield Sign("restart", words, began[0], doubtful=disconnected is not None and disconnected < began[0])
+    for name, call in (("call", open_call(observed)), ("next call", next_call(observed))):
         if call is not None and call.cancelled_at is not None and call.answered_at is not None:
             late = call.cancelled_at - call.answered_at
             if late > CROSSING_SECONDS:
                 words = f"it cancelled its {name} {late:.1f} s after that was answered"
                 yield Sign(LOST_ANSWER, words, call.cancelled_at)
-    for each in seen.violations():
+    for each in observed.violations():
         # what breaks a rule of its own is judged by that
         if each.at >= acted and each.rule not in BREAKS:
             yield Sign(f"sent {each.rule}", f"it sent {each.detail}", each.at)
 
 
-def _lines(seen: ObservedRun, acted: float) -> Iterator[Sign]:
+def _lines(observed: ObservedRun, acted: float) -> Iterator[Sign]:
     """Yields the errors that surfaced."""
-    for line in seen.lines:
+    for line in observed.lines:
         said = line.stream == PERSON or (SURFACED.search(line.text) and not CHATTER.match(line.text))
         if line.at >= acted and said:
             kind = f"line {VARIES.sub('#', line.text)}"
@@ -199,12 +210,12 @@ def _lines(seen: ObservedRun, acted: float) -> Iterator[Sign]:
             yield Sign(kind, f"an error surfaced: {line.text}", line.at, doubtful=line.stream == "stdout")
 
 
-def _calls(seen: ObservedRun) -> Iterator[Sign]:
+def _calls(observed: ObservedRun) -> Iterator[Sign]:
     """Yields that a client made no next call, or more calls than it was to make."""
-    assert seen.acted_at is not None
-    last = seen.ended_at or seen.stopped_at or seen.acted_at
-    if next_call(seen) is None:
+    assert observed.acted_at is not None
+    last = observed.ended_at or observed.stopped_at or observed.acted_at
+    if next_call(observed) is None:
         yield Sign("no next call", "it made no next call", last, doubtful=True)
-    count = len(seen.calls) + len(seen.nexts)
-    if count > (4 if seen.experiment.startswith("crossing") else 2):
+    count = len(observed.calls) + len(observed.nexts)
+    if count > (4 if observed.experiment.startswith("crossing") else 2):
         yield Sign(f"{count} calls", f"it made {count} calls", last, doubtful=True)

@@ -178,7 +178,7 @@ class ObservedRun:
             if isinstance(event, ev.Violation) and event.by is ev.Origin.CLIENT:
                 yield event
 
-    def gone_at(self, call: ObservedCall) -> float | None:
+    def disconnected_at(self, call: ObservedCall) -> float | None:
         """When the client ended what a call was made on: its server, or over HTTP its session."""
         if self.transport == "http":
             found = (each.deleted_at for each in self.sessions if each.connection == call.connection)

@@ -18,7 +18,7 @@ _TOLERATED: Final = _should("Cancellation, Error Handling")
 _IDS_AND_TOKENS: Final = _must("Base protocol, Requests; Progress, Progress Flow")
 _MAXIMUM: Final = _should("Lifecycle, Timeouts")
 _LEFT: Final = _should("Lifecycle, Shutdown", inferred=True)
-_PERSON_IS_TOLD: Final = Clause(Strength.MAY, "Cancellation, Cancellation Flow", inferred=True)
+_PERSON_IS_INFORMED: Final = Clause(Strength.MAY, "Cancellation, Cancellation Flow", inferred=True)
 
 _CLIENT_RULE_TABLE: Final = (
     Rule("K-01", "limit", "a call that reached the client's limit is cancelled", _should("Lifecycle, Timeouts"),
@@ -43,7 +43,7 @@ _CLIENT_RULE_TABLE: Final = (
          _should("Lifecycle, Shutdown"), _should("stdio, Shutdown")),
     Rule("K-15", "signals", "a client that is ended by a signal leaves no server behind", _LEFT, _LEFT),
     Rule("K-16", "signals", "calls in flight are cancelled when the client is interrupted", _FLOW, _FLOW),
-    Rule("K-17", "limit", "the reason of a cancel is text for a person", _PERSON_IS_TOLD, _PERSON_IS_TOLD),
+    Rule("K-17", "limit", "the reason of a cancel is text for a person", _PERSON_IS_INFORMED, _PERSON_IS_INFORMED),
 )  # fmt: skip
 
 CLIENT_RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _CLIENT_RULE_TABLE}

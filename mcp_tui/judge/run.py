@@ -151,9 +151,9 @@ class Judge:
         self.on_progress(f"{experiment.run_name}: the client {experiment.does}")
         began = monotonic()
         folder = _folder()
-        seen = self._observed(experiment)
+        observed = self._observed(experiment)
         trial = ClientTrial(
-            seen, folder, speaks=self.speaks, gave_up=self.gave_up, arguments=experiment.arguments or {}
+            observed, folder, speaks=self.speaks, gave_up=self.gave_up, arguments=experiment.arguments or {}
         )
         try:
             await trial.open()
@@ -167,7 +167,7 @@ class Judge:
             # Also when the time of the run is over or a person interrupts: no process of the client's is left.
             await asyncio.shield(spawn(_end(trial), name="end a client"))
             self.took[experiment.name] += monotonic() - began
-        self.runs[experiment.run_name] = seen
+        self.runs[experiment.run_name] = observed
 
     def _observed(self, experiment: ClientExperiment) -> ObservedRun:
         made = verdicts.Judging(self.runs, verdicts.revision_of(self.runs), self.transport)
@@ -272,7 +272,7 @@ class Judge:
         names = {
             each.name
             for each in CLIENT_EXPERIMENTS
-            if (seen := runs.get(each.run_name)) is not None and seen.exit == UNABLE
+            if (observed := runs.get(each.run_name)) is not None and observed.exit == UNABLE
         }
         text = f"the command cannot do this (exit status {UNABLE})"
         return {
@@ -299,7 +299,7 @@ async def _end(trial: ClientTrial) -> None:
 
 def _calls(runs: dict[str, ObservedRun]) -> tuple[CalledTool, ...]:
     """Returns which tools the client called, and how often."""
-    counts = Counter(each.tool for seen in runs.values() for each in (*seen.calls, *seen.nexts))
+    counts = Counter(each.tool for observed in runs.values() for each in (*observed.calls, *observed.nexts))
     none: dict[str, Json] = {}
     return tuple(CalledTool(tool, none, times) for tool, times in counts.items())
 
@@ -307,33 +307,33 @@ def _calls(runs: dict[str, ObservedRun]) -> tuple[CalledTool, ...]:
 def _notes(runs: dict[str, ObservedRun]) -> list[str]:
     """Returns what else was seen of the client, in sentences."""
     notes: list[str] = []
-    hung = [name for name, seen in runs.items() if seen.stopped]
+    hung = [name for name, observed in runs.items() if observed.stopped]
     if hung:
         notes.append(f"The client did not end by itself and was killed: {', '.join(hung)}")
     died: dict[str, Any] = {
-        name: signal_name(-seen.exit)
-        for name, seen in runs.items()
-        if seen.exit is not None and timelines.crashed(seen)
+        name: signal_name(-observed.exit)
+        for name, observed in runs.items()
+        if observed.exit is not None and timelines.crashed(observed)
     }
     notes += [f"The client was ended by {number}: {name}" for name, number in died.items()]
-    most = max((seen.output for seen in runs.values()), default=0)
+    most = max((observed.output for observed in runs.values()), default=0)
     if most > 1_000_000:
         notes.append(f"The client wrote {most / 1e6:,.1f} MB in one run; only the last lines were read")
     # a person restarts them
-    started = [len(seen.servers) for seen in runs.values() if seen.exit is not None]
+    started = [len(observed.servers) for observed in runs.values() if observed.exit is not None]
     servers = max(started, default=0)
     if servers > 1:
         notes.append(f"The client started its server {servers} times in one run")
-    sessions = max((len(seen.sessions) for seen in runs.values()), default=0)
+    sessions = max((len(observed.sessions) for observed in runs.values()), default=0)
     if sessions > 1:
         notes.append(f"The client opened {sessions} sessions in one run")
-    eras = sorted({seen.revision for seen in runs.values() if seen.revision})
+    eras = sorted({observed.revision for observed in runs.values() if observed.revision})
     if len(eras) > 1:
         notes.append(f"The client spoke {', '.join(eras)}")
     broken = Counter(
         each.rule
-        for seen in runs.values()
-        for each in seen.violations()
+        for observed in runs.values()
+        for each in observed.violations()
         if each.rule in ("malformed", "batch")
     )
     notes += [

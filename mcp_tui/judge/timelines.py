@@ -15,37 +15,42 @@ EXACT_SECONDS: Final = 0.2
 """Seconds by which a time may be wrong that is told as exact."""
 
 
-def not_called(seen: ObservedRun) -> str:
+def not_called(observed: ObservedRun) -> str:
     """Returns why there was no call to be judged."""
-    end = ended(seen)
-    if not seen.servers and seen.transport == "stdio":
+    end = ended(observed)
+    if not observed.servers and observed.transport == "stdio":
         return f"it did not start the server{end}"
-    if not seen.requests:
+    if not observed.requests:
         return f"it sent no request{end}"
-    others = seen.tools or [each.tool for each in (*seen.calls, *seen.nexts)]
-    if others and seen.tool not in others:
+    others = observed.tools or [each.tool for each in (*observed.calls, *observed.nexts)]
+    if others and observed.tool not in others:
         other = others[0] if others[0].isidentifier() else shown(others[0])
-        return f"it called {other} instead of {seen.tool}{end}"
-    return f"it did not call {seen.tool or 'a tool'}{end}"
+        return f"it called {other} instead of {observed.tool}{end}"
+    return f"it did not call {observed.tool or 'a tool'}{end}"
 
 
-def ended(seen: ObservedRun) -> str:
+def ended(observed: ObservedRun) -> str:
     """Returns how the client ended, as the end of a sentence; empty where the judge ended it."""
-    if seen.exit is None or seen.stopped:
+    if observed.exit is None or observed.stopped:
         return ""
-    if seen.exit < 0:
-        return f", and was ended by {signal_name(-seen.exit)}"
-    return f", and ended with status {seen.exit}"
+    if observed.exit < 0:
+        return f", and was ended by {signal_name(-observed.exit)}"
+    return f", and ended with status {observed.exit}"
 
 
-def client_ended(seen: ObservedRun) -> str:
+def client_ended(observed: ObservedRun) -> str:
     """Returns that the client ended, with its status where that was seen."""
-    return "the client ended" if seen.exit is None else f"the client ended (status {seen.exit})"
+    return "the client ended" if observed.exit is None else f"the client ended (status {observed.exit})"
 
 
-def crashed(seen: ObservedRun) -> bool:
+def crashed(observed: ObservedRun) -> bool:
     """Whether a signal ended the client that the judge did not send."""
-    return seen.exit is not None and seen.exit < 0 and not seen.stopped and seen.experiment not in SIGNALS
+    return (
+        observed.exit is not None
+        and observed.exit < 0
+        and not observed.stopped
+        and observed.experiment not in SIGNALS
+    )
 
 
 def lag(call: ObservedCall) -> str:
@@ -68,53 +73,59 @@ def way(call: ObservedCall) -> str:
     return words.get(call.signal or Signal.NONE, "")
 
 
-def given_up_after(seen: ObservedRun, call: ObservedCall) -> float | None:
+def given_up_after(observed: ObservedRun, call: ObservedCall) -> float | None:
     """Returns the seconds after which a call was seen to be given up."""
-    sign = seen.sign(call)
+    sign = observed.sign(call)
     times = [each for each in (call.cancelled_at, None if sign is None else sign[0]) if each is not None]
     return min(times) - call.at if times else None
 
 
-def went_on_before(seen: ObservedRun, call: ObservedCall, gone: float) -> bool:
+def went_on_before(observed: ObservedRun, call: ObservedCall, disconnected: float) -> bool:
     """Whether the client made its next call on the same connection, before it ended that."""
-    return any(each.connection == call.connection and call.at < each.at < gone for each in seen.nexts)
+    return any(
+        each.connection == call.connection and call.at < each.at < disconnected for each in observed.nexts
+    )
 
 
-def answered_before(seen: ObservedRun, call: ObservedCall, gone: float) -> bool:
+def answered_before(observed: ObservedRun, call: ObservedCall, disconnected: float) -> bool:
     """Whether the client had its answer before it ended its connection and itself."""
-    return call.answered_at is not None and call.answered_at < min(gone, seen.ended_at or gone)
+    return call.answered_at is not None and call.answered_at < min(
+        disconnected, observed.ended_at or disconnected
+    )
 
 
-def timeline(seen: ObservedRun, call: ObservedCall) -> Iterator[EvidenceItem]:
+def timeline(observed: ObservedRun, call: ObservedCall) -> Iterator[EvidenceItem]:
     """Yields what was seen of a call, in order."""
     marks: list[tuple[float, str]] = [(call.at, f"{call.tool} was called")]
     if call.cancelled_at is not None:
         told = f": {shown(call.reason)}" if call.reason is not None else ""
         marks.append((call.cancelled_at, f"cancelled {way(call)}{told}"))
-    if (sign := seen.sign(call)) is not None:
+    if (sign := observed.sign(call)) is not None:
         marks.append(sign)
-    if (gone := seen.gone_at(call)) is not None:
-        http = seen.transport == "http"
-        marks.append((gone, "the client deleted its session" if http else "the client ended the server"))
+    if (disconnected := observed.disconnected_at(call)) is not None:
+        http = observed.transport == "http"
+        marks.append(
+            (disconnected, "the client deleted its session" if http else "the client ended the server")
+        )
     if call.closed_at is not None:
         marks.append((call.closed_at, "the client closed the stream of the call"))
     elif (answered := call.answered_at) is not None:
         if not any(call.at < at <= answered for at, _ in marks):
             marks.append((answered, "the judge answered"))
-        elif seen.transport == "http":
+        elif observed.transport == "http":
             marks.append((answered, "the stream of the call was still open"))
     for at, what in sorted(marks):
         yield EvidenceItem(what, at - call.at)
 
 
 def harmed_timeline(
-    seen: ObservedRun, call: ObservedCall, what: str, found: list[Sign]
+    observed: ObservedRun, call: ObservedCall, what: str, found: list[Sign]
 ) -> list[EvidenceItem]:
     """Returns what was seen of a call and of its harm, in order; ``what`` is what the judge did."""
-    items = [*timeline(seen, call), *(EvidenceItem(each.words, each.at - call.at) for each in found)]
-    if seen.acted_at is not None:
-        items.append(EvidenceItem(what, seen.acted_at - call.at))
-    following = next_call(seen)
+    items = [*timeline(observed, call), *(EvidenceItem(each.words, each.at - call.at) for each in found)]
+    if observed.acted_at is not None:
+        items.append(EvidenceItem(what, observed.acted_at - call.at))
+    following = next_call(observed)
     if following is not None and following.answered_at is not None:
         items.append(
             EvidenceItem(f"its next call, {following.tool}, was answered", following.answered_at - call.at)
@@ -122,11 +133,11 @@ def harmed_timeline(
     return sorted(items, key=lambda each: each.at or 0.0)
 
 
-def ends(seen: ObservedRun) -> Iterator[EvidenceItem]:
+def ends(observed: ObservedRun) -> Iterator[EvidenceItem]:
     """Yields in order how each server ended, from what was done to the client or else from the start of the run."""
-    since = seen.acted_at or seen.began
-    marks = [] if seen.ended_at is None else [(seen.ended_at, client_ended(seen))]
-    for each in seen.servers:
+    since = observed.acted_at or observed.began
+    marks = [] if observed.ended_at is None else [(observed.ended_at, client_ended(observed))]
+    for each in observed.servers:
         if each.stdin_closed_at is not None:
             marks.append((each.stdin_closed_at, f"stdin of process {each.pid} was closed"))
         marks += [(at, f"process {each.pid} got {signal_name(number)}") for at, number in each.signals]
@@ -134,6 +145,6 @@ def ends(seen: ObservedRun) -> Iterator[EvidenceItem]:
             marks.append((each.ended_at, f"process {each.pid} was killed"))
     for at, what in sorted(marks):
         yield EvidenceItem(what, at - since)
-    for each in seen.servers:
+    for each in observed.servers:
         if each.left:
             yield EvidenceItem(f"process {each.pid} still ran when the judge looked last")

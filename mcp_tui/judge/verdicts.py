@@ -129,19 +129,19 @@ class Judging:
     def _violated(self, rule: str) -> Finding | None:
         """Returns the finding where a violation that a tap sees breaks a rule, in whichever run."""
         told: list[EvidenceItem] = []
-        for name, seen in self.runs.items():
-            since = seen.call.at if seen.call is not None else seen.began
+        for name, observed in self.runs.items():
+            since = observed.call.at if observed.call is not None else observed.began
             told += [
                 EvidenceItem(f"{name}: {each.detail}", each.at - since)
-                for each in seen.violations()
+                for each in observed.violations()
                 if BREAKS.get(each.rule) == rule and not self._is_harm(name, each)
             ]
         return self._broken(rule, told[0].what.partition(": ")[2], *told[:5]) if told else None
 
     def _is_harm(self, name: str, violation: Violation) -> bool:
         """Whether a client broke a rule because it never had the answer of a call, which is judged as harm."""
-        seen = self.runs[name]
-        calls = (each for each in (open_call(seen), next_call(seen)) if each is not None)
+        observed = self.runs[name]
+        calls = (each for each in (open_call(observed), next_call(observed)) if each is not None)
         lost = violation.rule == "cancel-over" and any(violation.id == each.id for each in calls)
         return lost and any(each.kind == LOST_ANSWER for each in self._harmed(name))
 
@@ -149,41 +149,43 @@ class Judging:
 
     def _gives_up(self, rule: str, name: str) -> Finding | None:
         """Judges whether a call that the client gave up was cancelled."""
-        seen = self.runs.get(name)
-        if seen is None:
+        observed = self.runs.get(name)
+        if observed is None:
             return None
-        call = seen.call
+        call = observed.call
         if call is None:
-            return self._unseen(rule, not_called(seen))
-        told = list(timeline(seen, call))
+            return self._unseen(rule, not_called(observed))
+        told = list(timeline(observed, call))
         late = call.answered_at is not None and (call.cancelled_at or 0.0) > call.answered_at
         # The end of a client closes its streams as well, so a closed stream is a cancel only where it goes on after it.
-        if call.cancelled_at is not None and not seen.cancels(call) and name not in SIGNALS:
+        if call.cancelled_at is not None and not observed.cancels(call) and name not in SIGNALS:
             return self._unseen(
                 rule, "its stream was closed, and it made no next call: it may have ended", *told
             )
         if call.cancelled_at is not None and not late:
             after = f"{lag(call)} after the call"
-            if name in SIGNALS and seen.exit is not None and seen.acted_at is not None:
-                after = f"after {max(0.0, call.cancelled_at - seen.acted_at):.2f} s"
+            if name in SIGNALS and observed.exit is not None and observed.acted_at is not None:
+                after = f"after {max(0.0, call.cancelled_at - observed.acted_at):.2f} s"
             return self._passed(rule, f"cancelled {after} {way(call)}", *told)
-        sign, gone = seen.sign(call), seen.gone_at(call)
-        if sign is None and gone is not None and answered_before(seen, call, gone):
-            gone = None  # it waited for its answer
+        sign, disconnected = observed.sign(call), observed.disconnected_at(call)
+        if sign is None and disconnected is not None and answered_before(observed, call, disconnected):
+            disconnected = None  # it waited for its answer
         # Ending the server tells it of the end, too: neither a cancel nor a call that was forgotten.
         # Only a client that first went on, or waited, had the time for a cancel.
-        stayed = sign is not None and gone is not None and gone - sign[0] >= CANCEL_SECONDS
-        if sign is not None and (gone is None or stayed or went_on_before(seen, call, gone)):
+        stayed = sign is not None and disconnected is not None and disconnected - sign[0] >= CANCEL_SECONDS
+        if sign is not None and (
+            disconnected is None or stayed or went_on_before(observed, call, disconnected)
+        ):
             return self._broken(
                 rule, f"{sign[1]}, and sent {'its cancel after the answer' if late else 'no cancel'}", *told
             )
-        if gone is not None:
-            what = "session" if seen.transport == "http" else "server"
-            why = f"it ends the {what}, {gone - call.at:.2f} s after the call, and sends no cancel"
+        if disconnected is not None:
+            what = "session" if observed.transport == "http" else "server"
+            why = f"it ends the {what}, {disconnected - call.at:.2f} s after the call, and sends no cancel"
             return self._unseen(rule, f"{why}: neither the one nor the other" if sign else why, *told)
-        waited = (seen.ended_at or call.answered_at or call.at) - call.at
+        waited = (observed.ended_at or call.answered_at or call.at) - call.at
         text = f"it was not seen to give the call up: no cancel, no line, and no next call in {waited:.0f} s"
-        return self._unseen(rule, f"{text}{ended(seen)}", *told)
+        return self._unseen(rule, f"{text}{ended(observed)}", *told)
 
     def _stopped(self) -> Finding | None:
         found = self._gives_up("K-02", "stop")
@@ -206,8 +208,8 @@ class Judging:
 
     def limit(self) -> float:
         """Returns the seconds after which the client gives a call up by itself; 0 if that was not seen."""
-        seen = self.runs.get("limit")
-        after = None if seen is None or seen.call is None else given_up_after(seen, seen.call)
+        observed = self.runs.get("limit")
+        after = None if observed is None or observed.call is None else given_up_after(observed, observed.call)
         return after or 0.0
 
     def _signals(self, rule: str, sentence: str) -> Finding | None:
@@ -215,9 +217,9 @@ class Judging:
             return broken
         cancelled = [
             (name, call)
-            for name, seen in self.runs.items()
-            for call in seen.calls
-            if call.signal is not None and seen.cancels(call)
+            for name, observed in self.runs.items()
+            for call in observed.calls
+            if call.signal is not None and observed.cancels(call)
         ]
         if not cancelled:
             return self._unseen(rule, "it sent no cancel")
@@ -243,50 +245,55 @@ class Judging:
         """
         return [
             EvidenceItem(f"{name}: {call.tool} was cancelled after its answer", call.cancelled_at - call.at)
-            for name, seen in self.runs.items()
-            for call in (*seen.calls, *seen.nexts)
+            for name, observed in self.runs.items()
+            for call in (*observed.calls, *observed.nexts)
             if call.signal is Signal.NOTIFICATION
             and call.answered_at is not None
             and call.cancelled_at is not None
             and call.answered_at < call.cancelled_at
-            and call.cancelled_at - call.at < REACHED_SHARE * min(seen.timeout or NEXT_SECONDS, NEXT_SECONDS)
+            and call.cancelled_at - call.at
+            < REACHED_SHARE * min(observed.timeout or NEXT_SECONDS, NEXT_SECONDS)
         ]
 
     def _initialize(self) -> Finding | None:
         if (broken := self._violated("K-05")) is not None:
             return broken
-        seen = self.runs.get("initialize")
-        if seen is None:
+        observed = self.runs.get("initialize")
+        if observed is None:
             return None
         # Nothing else was in progress: an id that is no id of the client's was to name initialize.
-        stray = next((each for each in seen.violations() if each.rule == "cancel-unknown"), None)
-        if stray is not None and seen.initialize_at is not None:
-            at = EvidenceItem(stray.detail, stray.at - seen.initialize_at)
+        stray = next((each for each in observed.violations() if each.rule == "cancel-unknown"), None)
+        if stray is not None and observed.initialize_at is not None:
+            at = EvidenceItem(stray.detail, stray.at - observed.initialize_at)
             return self._broken("K-05", f"{stray.detail}, while nothing but initialize was in progress", at)
-        if seen.initialize_at is None:
+        if observed.initialize_at is None:
             speaks = (
-                "it speaks 2026-07-28 alone, which has no initialize" if seen.requests else not_called(seen)
+                "it speaks 2026-07-28 alone, which has no initialize"
+                if observed.requests
+                else not_called(observed)
             )
-            verdict = Verdict.NOT_APPLICABLE if seen.requests else Verdict.NOT_OBSERVABLE
+            verdict = Verdict.NOT_APPLICABLE if observed.requests else Verdict.NOT_OBSERVABLE
             return self._found("K-05", verdict, speaks)
-        line, left = seen.gave_up, seen.abandoned_at
+        line, left = observed.gave_up, observed.abandoned_at
         marks = [] if line is None else [(line.at, line.words)]
         # servers before the last one were started to look what it speaks
-        over = [each.over_at for each in seen.servers[-1:]]
-        over = [at for at in over if at and not (seen.stopped and at >= seen.stopped_at)]
-        marks += [(at, "it gave up") for at in (*over, left, None if seen.stopped else seen.ended_at) if at]
+        over = [each.over_at for each in observed.servers[-1:]]
+        over = [at for at in over if at and not (observed.stopped and at >= observed.stopped_at)]
+        marks += [
+            (at, "it gave up") for at in (*over, left, None if observed.stopped else observed.ended_at) if at
+        ]
         if not marks:
             return self._unseen("K-05", "it was not seen to give up: it waited for the handshake to the end")
-        gave_up, after = min(marks), min(marks)[0] - seen.began
-        told = [EvidenceItem("it sent initialize", seen.initialize_at - seen.began)]
-        if seen.servers:
-            told.insert(0, EvidenceItem("it started the server", seen.servers[-1].began - seen.began))
+        gave_up, after = min(marks), min(marks)[0] - observed.began
+        told = [EvidenceItem("it sent initialize", observed.initialize_at - observed.began)]
+        if observed.servers:
+            told.insert(0, EvidenceItem("it started the server", observed.servers[-1].began - observed.began))
         told.append(EvidenceItem(gave_up[1], after))
-        if line is None and (crashed(seen) or after < REACHED_SHARE * seen.timeout):
-            return self._unseen("K-05", f"it was not seen to reach its limit{ended(seen)}", *told)
+        if line is None and (crashed(observed) or after < REACHED_SHARE * observed.timeout):
+            return self._unseen("K-05", f"it was not seen to reach its limit{ended(observed)}", *told)
         # What a client sent just before it closed the connection may be lost with that.
-        if seen.transport == "http" and left is not None and left - gave_up[0] < CONNECTION_END_SECONDS:
-            told.append(EvidenceItem("it closed its connection", left - seen.began))
+        if observed.transport == "http" and left is not None and left - gave_up[0] < CONNECTION_END_SECONDS:
+            told.append(EvidenceItem("it closed its connection", left - observed.began))
             text = "it closed its connection as it gave up: a cancel may have been lost with that"
             return self._unseen("K-05", text, *told)
         return self._passed(
@@ -296,21 +303,21 @@ class Judging:
     def _task(self) -> Finding | None:
         if (broken := self._violated("K-06")) is not None:
             return broken
-        seen = self.runs.get("task")
-        if seen is None:
+        observed = self.runs.get("task")
+        if observed is None:
             return None
-        call = seen.call
+        call = observed.call
         if call is None:
-            return self._unseen("K-06", not_called(seen))
+            return self._unseen("K-06", not_called(observed))
         if not call.is_task:
             return self._inapplicable("K-06", "it asks for no task")
         if call.signal is Signal.TASKS_CANCEL:
-            told = timeline(seen, call)
+            told = timeline(observed, call)
             return self._passed("K-06", "the task was cancelled by tasks/cancel", *told)
-        if seen.strays:
-            text = f"it cancelled {seen.strays[0]}, which is not a task of the server"
-            return self._broken("K-06", text, *timeline(seen, call))
-        return self._unseen("K-06", "it did not cancel the task", *timeline(seen, call))
+        if observed.strays:
+            text = f"it cancelled {observed.strays[0]}, which is not a task of the server"
+            return self._broken("K-06", text, *timeline(observed, call))
+        return self._unseen("K-06", "it did not cancel the task", *timeline(observed, call))
 
     # -- what may do harm ----------------------------------------------------------------------------------------
 
@@ -320,36 +327,36 @@ class Judging:
 
     def _harmed(self, name: str) -> list[Sign]:
         """Returns the harm that was seen in a run."""
-        seen = self.runs[name]
-        return harm(seen, self._control(name))
+        observed = self.runs[name]
+        return harm(observed, self._control(name))
 
     def _harmless(self, rule: str, name: str, what: str) -> Finding | None:
         """Judges whether what the judge did harmed nothing."""
-        seen = self.runs.get(name)
-        if seen is None:
+        observed = self.runs.get(name)
+        if observed is None:
             return None
-        if seen.call is None:
-            return self._unseen(rule, not_called(seen))
-        if seen.acted_at is None:
-            closed = seen.call.closed_at is not None or seen.call.signal is Signal.STREAM_CLOSED
+        if observed.call is None:
+            return self._unseen(rule, not_called(observed))
+        if observed.acted_at is None:
+            closed = observed.call.closed_at is not None or observed.call.signal is Signal.STREAM_CLOSED
             why = (
                 "it closed the stream of its call"
                 if closed
                 else "no call was given up while its connection stayed"
             )
-            return self._unseen(rule, f"{why}: {what} could not come", *timeline(seen, seen.call))
-        found, worked = self._harmed(name), settled(seen, self._control(name))
+            return self._unseen(rule, f"{why}: {what} could not come", *timeline(observed, observed.call))
+        found, worked = self._harmed(name), settled(observed, self._control(name))
         # A line that says so is harm by K-07, and none by K-09 where the client works on.
         if rule == "K-09" and worked:
             found = [each for each in found if not each.kind.startswith("line ")]
-        told = harmed_timeline(seen, seen.call, what, found)
+        told = harmed_timeline(observed, observed.call, what, found)
         if found:
             return self._broken(rule, found[0].words, *told)
         if worked:
             return self._passed(rule, f"nothing surfaced after {what}: {worked}", *told)
         made = (
             "it made its next call, and nothing shows what came of that"
-            if seen.went_on
+            if observed.went_on
             else "it made no next call"
         )
         return self._unseen(rule, f"nothing surfaced after {what}, but {made}", *told)
@@ -362,8 +369,8 @@ class Judging:
         return worst(found)
 
     def _late_progress(self) -> Finding | None:
-        seen = self.runs.get("late-progress")
-        if seen is not None and seen.call is not None and not seen.call.reports:
+        observed = self.runs.get("late-progress")
+        if observed is not None and observed.call is not None and not observed.call.reports:
             return self._inapplicable("K-08", "its call asks for no progress")
         return self._harmless("K-08", "late-progress", "progress after the client gave up")
 
@@ -372,38 +379,38 @@ class Judging:
         if alone is not None and alone.call is not None and alone.call.cancelled_at is None:
             return self._unseen("K-09", "it sent no cancel, so none crossed an answer")
         first = self._harmless("K-09", "crossing, cancel first", "a result at the moment of the cancel")
-        seen = self.runs.get("crossing, answer first")
-        if seen is None or seen.acted_at is None or seen.call is None:
+        observed = self.runs.get("crossing, answer first")
+        if observed is None or observed.acted_at is None or observed.call is None:
             return first
         # Where no cancel crossed it, the answer was in time: whatever the client does then is no harm but its end.
         found = [
             each
             for each in self._harmed("crossing, answer first")
             if not each.kind.startswith("line ")
-            and (seen.call.cancelled_at is not None or each.kind != "no next call")
+            and (observed.call.cancelled_at is not None or each.kind != "no next call")
         ]
         if found:
-            told = harmed_timeline(seen, seen.call, "a result just before the limit", found)
+            told = harmed_timeline(observed, observed.call, "a result just before the limit", found)
             return self._broken("K-09", found[0].words, *told)
         return first
 
     def _question(self) -> Finding | None:
-        seen = self.runs.get("question")
-        if seen is None:
+        observed = self.runs.get("question")
+        if observed is None:
             return None
-        if seen.call is None:
-            return self._unseen("K-10", not_called(seen))
-        if self._era(seen).modern:
+        if observed.call is None:
+            return self._unseen("K-10", not_called(observed))
+        if self._era(observed).modern:
             return self._inapplicable(
                 "K-10", "a server of 2026-07-28 asks in its results, and takes nothing back"
             )
-        if not seen.asks:
+        if not observed.asks:
             return self._inapplicable("K-10", "it declares nothing that a server could ask for")
-        return self._taken_back(seen, seen.call)
+        return self._taken_back(observed, observed.call)
 
-    def _taken_back(self, seen: ObservedRun, call: ObservedCall) -> Finding:
+    def _taken_back(self, observed: ObservedRun, call: ObservedCall) -> Finding:
         """Judges what a client did with the questions that were taken back; the first one was not."""
-        first, *others = seen.questions or [ObservedQuestion("", call.at)]
+        first, *others = observed.questions or [ObservedQuestion("", call.at)]
         if first.answered_at is None or not others:
             return self._unseen("K-10", "it did not answer a question that was not taken back")
         took = first.answered_at - first.asked_at
@@ -434,33 +441,33 @@ class Judging:
             if late > CROSSING_SECONDS or (quick and took >= UNHURRIED_SECONDS):
                 return self._broken("K-10", text, *told)
             crossed = f"its answer crossed the cancel ({late:.2f} s after it)"
-        if (found := self._harmed("question")) and seen.acted_at is not None:
-            told = harmed_timeline(seen, call, "the second question was taken back", found)
+        if (found := self._harmed("question")) and observed.acted_at is not None:
+            told = harmed_timeline(observed, call, "the second question was taken back", found)
             return self._broken("K-10", found[0].words, *told)
         # A client that takes its time is given as long as its first answer took, or its silence shows nothing.
-        if seen.watched < took:
+        if observed.watched < took:
             text = "its call was over before it had the time in which it answered the first one"
             return self._unseen("K-10", text, *told)
-        worked = settled(seen, self._control("question"))
+        worked = settled(observed, self._control("question"))
         if crossed or not worked:
             text = crossed or "no question was answered, but it made no next call that shows that it works on"
             return self._unseen("K-10", text, *told)
-        text = f"no question was answered that was taken back (watched {seen.watched:.1f} s): {worked}"
+        text = f"no question was answered that was taken back (watched {observed.watched:.1f} s): {worked}"
         return self._passed("K-10", text, *told)
 
     def _unknown_cancel(self) -> Finding | None:
-        seen = self.runs.get("unknown-cancel")
-        if seen is None:
+        observed = self.runs.get("unknown-cancel")
+        if observed is None:
             return None
-        if seen.call is None or seen.acted_at is None:
-            return self._unseen("K-11", not_called(seen))
+        if observed.call is None or observed.acted_at is None:
+            return self._unseen("K-11", not_called(observed))
         found, control = self._harmed("unknown-cancel"), self._control("unknown-cancel")
         told = harmed_timeline(
-            seen, seen.call, "unknown ids were cancelled, and the call was answered", found
+            observed, observed.call, "unknown ids were cancelled, and the call was answered", found
         )
         if found:
             return self._broken("K-11", found[0].words, *told)
-        if worked := settled(seen, control):
+        if worked := settled(observed, control):
             return self._passed("K-11", f"it went on: {worked}", *told)
         return self._unseen("K-11", "it made no next call that shows that it works on", *told)
 
@@ -478,62 +485,62 @@ class Judging:
         )
 
     def _progress(self) -> Finding | None:
-        seen = self.runs.get("progress")
-        if seen is None:
+        observed = self.runs.get("progress")
+        if observed is None:
             return None
-        call, limit = seen.call, self.limit()
+        call, limit = observed.call, self.limit()
         if call is None:
-            return self._unseen("K-13", not_called(seen))
+            return self._unseen("K-13", not_called(observed))
         if not call.reports:
             return self._inapplicable("K-13", "its call asks for no progress")
         if not limit:
             return self._unseen("K-13", "its limit without progress was not seen")
-        after = given_up_after(seen, call)
-        gone = min(filter(None, (seen.gone_at(call), call.closed_at)), default=None)
-        if after is None and gone is not None and gone - call.at <= seen.watched:
-            after = gone - call.at
+        after = given_up_after(observed, call)
+        disconnected = min(filter(None, (observed.disconnected_at(call), call.closed_at)), default=None)
+        if after is None and disconnected is not None and disconnected - call.at <= observed.watched:
+            after = disconnected - call.at
         # its call may have been seen late, so that its limit looked shorter than the one that it was to set
-        limit = max(limit, seen.timeout)
+        limit = max(limit, observed.timeout)
         if after is not None and after < 1.5 * limit:
             # Progress that came too late resets nothing, through no fault of the client.
-            if seen.held_up > REACHED_SHARE * limit:
+            if observed.held_up > REACHED_SHARE * limit:
                 return self._unseen(
-                    "K-13", f"progress was held up for {seen.held_up:.1f} s: the machine is busy"
+                    "K-13", f"progress was held up for {observed.held_up:.1f} s: the machine is busy"
                 )
             return self._inapplicable(
                 "K-13", f"progress does not reset its limit: it gave up after {after:.1f} s"
             )
-        if after is not None and seen.maximum and after > LATE_SHARE * seen.maximum + CANCEL_SECONDS:
-            text = f"it gave up after {after:.1f} s, though its maximum is {seen.maximum:g} s"
-            return self._broken("K-13", text, *timeline(seen, call))
+        if after is not None and observed.maximum and after > LATE_SHARE * observed.maximum + CANCEL_SECONDS:
+            text = f"it gave up after {after:.1f} s, though its maximum is {observed.maximum:g} s"
+            return self._broken("K-13", text, *timeline(observed, call))
         if after is not None:
             text = f"progress reset its limit of {limit:.1f} s, and it gave up after {after:.1f} s"
-            return self._passed("K-13", text, *timeline(seen, call))
-        text = f"it waited for {seen.watched:.1f} s while progress came, and no maximum ended that"
-        if seen.maximum:
-            return self._broken("K-13", f"{text}, though its maximum is {seen.maximum:g} s")
+            return self._passed("K-13", text, *timeline(observed, call))
+        text = f"it waited for {observed.watched:.1f} s while progress came, and no maximum ended that"
+        if observed.maximum:
+            return self._broken("K-13", f"{text}, though its maximum is {observed.maximum:g} s")
         return self._unseen("K-13", f"{text} (--max-timeout S says which one it has)")
 
     # -- what is left --------------------------------------------------------------------------------------------
 
     def _exit(self) -> Finding | None:
-        seen = self.runs.get("exit")
-        if seen is None:
+        observed = self.runs.get("exit")
+        if observed is None:
             return None
-        if not seen.requests:
-            return self._unseen("K-14", not_called(seen))
-        if seen.stopped:
+        if not observed.requests:
+            return self._unseen("K-14", not_called(observed))
+        if observed.stopped:
             return self._unseen("K-14", "it did not end by itself")
-        if seen.exit:
-            return self._unseen("K-14", f"no normal exit: it{ended(seen).removeprefix(', and')}")
+        if observed.exit:
+            return self._unseen("K-14", f"no normal exit: it{ended(observed).removeprefix(', and')}")
         if self.transport == "http":
-            return self._session(seen)
-        told = tuple(ends(seen))
-        if any(each.left for each in seen.servers):
+            return self._session(observed)
+        told = tuple(ends(observed))
+        if any(each.left for each in observed.servers):
             return self._broken(
                 "K-14", "it ended and left its server behind, which ignores the end of its stdin", *told
             )
-        for each in seen.servers:
+        for each in observed.servers:
             closed, first = each.stdin_closed_at, min((at for at, _ in each.signals), default=each.ended_at)
             # The specification's order: stdin closed, then SIGTERM, then SIGKILL. The two reach the
             # process on different ways, so those of one moment may change places.
@@ -541,34 +548,34 @@ class Judging:
                 return self._broken("K-14", "its server was ended before its stdin was closed", *told)
         steps = (
             "stdin closed, then SIGTERM, then killed"
-            if seen.servers[0].signals
+            if observed.servers[0].signals
             else "stdin closed, then killed"
         )
         return self._passed("K-14", f"the server was ended: {steps}", *told)
 
-    def _session(self, seen: ObservedRun) -> Finding:
+    def _session(self, observed: ObservedRun) -> Finding:
         """Judges over HTTP whether the client deleted each session that it opened."""
-        if not seen.sessions and self._era(seen).modern:
+        if not observed.sessions and self._era(observed).modern:
             return self._inapplicable("K-14", "2026-07-28 has no sessions")
-        if not seen.sessions:
-            return self._unseen("K-14", f"it opened no session{ended(seen)}")
-        marks = [(seen.ended_at or seen.began, client_ended(seen))]
-        for number, each in enumerate(seen.sessions, 1):
+        if not observed.sessions:
+            return self._unseen("K-14", f"it opened no session{ended(observed)}")
+        marks = [(observed.ended_at or observed.began, client_ended(observed))]
+        for number, each in enumerate(observed.sessions, 1):
             name = f"session {number}"
             marks += [
                 (at, f"{name} was {what}")
                 for at, what in ((each.began, "used"), (each.deleted_at, "deleted"))
                 if at
             ]
-        told = [EvidenceItem(what, at - seen.began) for at, what in sorted(marks)]
-        if left := sum(each.deleted_at is None for each in seen.sessions):
-            of = f" ({left} of {len(seen.sessions)})" if len(seen.sessions) > 1 else ""
+        told = [EvidenceItem(what, at - observed.began) for at, what in sorted(marks)]
+        if left := sum(each.deleted_at is None for each in observed.sessions):
+            of = f" ({left} of {len(observed.sessions)})" if len(observed.sessions) > 1 else ""
             return self._broken("K-14", f"it ended and did not delete its session{of}", *told)
         return self._passed("K-14", "it deleted its session", *told)
 
-    def _era(self, seen: ObservedRun) -> Revision:
+    def _era(self, observed: ObservedRun) -> Revision:
         """Returns the protocol version that a run was in."""
-        return REVISIONS.get(seen.revision, self.revision)
+        return REVISIONS.get(observed.revision, self.revision)
 
     def _left(self) -> Finding | None:
         if self.transport == "http" and not self.runs.keys().isdisjoint(SIGNALS):
@@ -578,19 +585,19 @@ class Judging:
         why: list[str] = []
         told: list[EvidenceItem] = []
         for name, number in SIGNALS.items():
-            seen = self.runs.get(name)
-            if seen is None:
+            observed = self.runs.get(name)
+            if observed is None:
                 continue
-            if seen.call is None:
-                why.append(not_called(seen))
-            elif seen.stopped:
+            if observed.call is None:
+                why.append(not_called(observed))
+            elif observed.stopped:
                 why.append(f"it did not end at {number}")
             else:
-                (left if any(each.left for each in seen.servers) else ended).append(number)
+                (left if any(each.left for each in observed.servers) else ended).append(number)
                 # A client may have ended a first server before it got the signal.
                 told += [
                     EvidenceItem(f"{'before ' * ((each.at or 0) < 0)}{number}: {each.what}", each.at)
-                    for each in ends(seen)
+                    for each in ends(observed)
                 ]
         if left:
             text = (
@@ -611,12 +618,12 @@ class Judging:
         }
         cancels = [SIGNALS[name] for name, each in found.items() if each.verdict is Verdict.PASS]
         for name, finding in found.items():
-            seen = self.runs[name]
+            observed = self.runs[name]
             # It ended by itself and not by the signal, so it had the time in which it cancels at the other signal.
-            handled = seen.exit is not None and seen.exit >= 0 and not seen.stopped
-            ends_server = seen.call is not None and seen.gone_at(seen.call) is not None
+            handled = observed.exit is not None and observed.exit >= 0 and not observed.stopped
+            ends_server = observed.call is not None and observed.disconnected_at(observed.call) is not None
             if cancels and handled and ends_server and finding.verdict is Verdict.NOT_OBSERVABLE:
-                what = "session" if seen.transport == "http" else "server"
+                what = "session" if observed.transport == "http" else "server"
                 text = f"it ended the {what} and sent no cancel, which it sends at {cancels[0]}"
                 found[name] = self._broken("K-16", text, *finding.evidence)
         if not found:
@@ -635,8 +642,8 @@ class Judging:
     def _reason(self) -> Finding | None:
         cancelled = [
             call
-            for seen in self.runs.values()
-            for call in seen.calls
+            for observed in self.runs.values()
+            for call in observed.calls
             if call.cancelled_at is not None and call.signal is Signal.NOTIFICATION
         ]
         if not self.runs:
@@ -671,6 +678,6 @@ def worst(found: list[Finding | None]) -> Finding | None:
 
 def revision_of(runs: Runs) -> Revision:
     """Returns the protocol version that the client speaks, by the newest that was seen."""
-    spoken = {seen.revision for seen in runs.values()}
+    spoken = {observed.revision for observed in runs.values()}
     known = [each for name, each in REVISIONS.items() if name in spoken]
     return max(known, key=lambda each: each.name, default=LATEST_HANDSHAKE)

@@ -153,7 +153,7 @@ class Summary(NamedTuple):
     client_started: float | None = None
 
     @property
-    def whose(self) -> str:
+    def client_name(self) -> str:
         """Who calls in it: a foreign client, or mcp-tui itself."""
         return (self.client or "unknown client") if self.kind == "tap" else f"{self.client} {self.kind}"
 

@@ -21,9 +21,9 @@ class Running(NamedTuple):
     summary: Summary
 
     @property
-    def whose(self) -> str:
+    def client_name(self) -> str:
         """Who calls in it: a foreign client, or mcp-tui itself."""
-        return self.summary.whose
+        return self.summary.client_name
 
     @property
     def where(self) -> str:
@@ -37,10 +37,10 @@ class RunningClient(NamedTuple):
     sessions: tuple[Running, ...]
 
     @property
-    def whose(self) -> str:
+    def client_name(self) -> str:
         """Its name and version, as it gave them in any of them."""
         known = next((each for each in self.sessions if each.summary.client), self.sessions[0])
-        return known.whose
+        return known.client_name
 
     @property
     def pid(self) -> int | None:
@@ -100,7 +100,7 @@ def by_client(running: Collection[Running]) -> list[RunningClient]:
         RunningClient(tuple(sorted(each, key=lambda one: (one.summary.server, one.name))))
         for each in found.values()
     ]
-    return sorted(made, key=lambda client: (client.whose, client.pid or 0))
+    return sorted(made, key=lambda client: (client.client_name, client.pid or 0))
 
 
 def clients_named(running: Collection[Running], wanted: str) -> list[RunningClient]:

@@ -178,7 +178,7 @@ class SharedClient:
         Raises:
             TransportError: it shares no connection, or has ended.
         """
-        whose = f"Session {self._session.name}"
+        session_title = f"Session {self._session.name}"
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 with reachable(self._session.path) as address:
@@ -186,10 +186,10 @@ class SharedClient:
                 self._ask({**SHARE})
                 line = await reader.readline()
         except (OSError, ValueError):  # a timeout is the first
-            raise TransportError(f"{whose} does not answer. It may have ended.") from None
+            raise TransportError(f"{session_title} does not answer. It may have ended.") from None
         if not line:
-            raise TransportError(f"{whose} does not answer. It may have ended.")
-        event, capabilities = _read_connection(whose, line)
+            raise TransportError(f"{session_title} does not answer. It may have ended.")
+        event, capabilities = _read_connection(session_title, line)
         self.info = ServerInfo(
             transport=event.transport,
             revision=REVISIONS[event.revision],
@@ -296,7 +296,7 @@ class SharedClient:
                 if not self._over:
                     self._receive(line)
         if not self._over:
-            self._gone("has ended")
+            self._end("has ended")
 
     def _receive(self, line: bytes) -> None:
         try:
@@ -304,7 +304,7 @@ class SharedClient:
         except UnknownEvent:
             pass  # a later version has more of them
         except Exception:  # noqa: BLE001 - whatever it is, nobody knows what becomes of the requests
-            self._gone("sent what is not understood, and may be of another version of mcp-tui")
+            self._end("sent what is not understood, and may be of another version of mcp-tui")
             if self._writer is not None:
                 self._writer.close()  # it cancels the requests
 
@@ -334,7 +334,7 @@ class SharedClient:
             self._take(ev.Lost(at=at, id=id_, detail=detail))
         self._take(ev.Disconnected(at=at, detail=detail, expected=expected, after=None, ids=ids))
 
-    def _gone(self, why: str) -> None:
+    def _end(self, why: str) -> None:
         """Loses the requests: the session has ended, or sent us away, or nobody knows what it says."""
         self._over = why
         self.lost(f"the session {why}")
@@ -347,7 +347,7 @@ class SharedClient:
                 answer.set_result(None)
 
 
-def _read_connection(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:
+def _read_connection(session_title: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:
     """Returns the connection that a session shares, and what its server can do.
 
     Raises:
@@ -358,15 +358,15 @@ def _read_connection(whose: str, line: bytes) -> tuple[ev.Connected, dict[str, J
         version = told.get("version", 0)
         if type(version) is int and version > VERSION:
             raise TransportError(
-                f"{whose} is of another version of mcp-tui. Leave out --session, or restart it."
+                f"{session_title} is of another version of mcp-tui. Leave out --session, or restart it."
             )
         if "lent" not in told:
             why = as_text(told.get("refused")) or "It has ended"
-            raise TransportError(f"{whose} does not share its connection. {why}.")
+            raise TransportError(f"{session_title} does not share its connection. {why}.")
         event = decode_event(as_object(told["lent"]))
         if isinstance(event, ev.Connected) and event.revision in REVISIONS:
             return event, as_object(told.get("capabilities"))
     except (ValueError, UnknownEvent):
         pass
     text = "gave an answer that was not understood. It may be of another version of mcp-tui."
-    raise TransportError(f"{whose} {text}")
+    raise TransportError(f"{session_title} {text}")

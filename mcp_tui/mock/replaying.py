@@ -122,7 +122,7 @@ class Replayed(Call):
             elif step.frame:
                 self.show(step)
         if not self.cancelled.is_set() and not self.answered and self.part.run.id is not None:
-            await self.wait(self.channel.gone.wait())
+            await self.wait(self.channel.disconnected.wait())
         if self.cancelled.is_set():
             await self._end(steps[at:], began)
 
@@ -162,7 +162,7 @@ class Replayed(Call):
         rest = [each for each in rest if not self.names or each.at > self.stopped]
         after = (at - began) / self.pace if self.pace else 0.0
         seen = None if self.answered else self.reaction(after, self._is_odd)
-        due = [(began + each.at * self.pace, each) for each in rest if seen is None or seen.keeps(each)]
+        due = [(began + each.at * self.pace, each) for each in rest if seen is None or seen.still_sends(each)]
         due += [(at + each.at * self.pace, each) for each in (seen.replies if seen is not None else ())]
         for moment, step in sorted(due, key=itemgetter(0)):
             await self.sleep_until(moment)
@@ -261,8 +261,8 @@ def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Obj
         return result
     meta = {name: each for name, each in as_object(result.get("_meta")).items() if name != META_SERVER_INFO}
     if caller.modern:
-        hold: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHEABLE_METHODS else {}
-        return {"resultType": "complete", **hold, **result, "_meta": {**meta, META_SERVER_INFO: server}}
+        caching: Object = {"ttlMs": 0, "cacheScope": "private"} if run.method in CACHEABLE_METHODS else {}
+        return {"resultType": "complete", **caching, **result, "_meta": {**meta, META_SERVER_INFO: server}}
     kept = {name: each for name, each in result.items() if name not in {*_MODERN_MEMBERS, "_meta"}}
     return {**kept, "_meta": meta} if meta else kept
 

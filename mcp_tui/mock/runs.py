@@ -100,7 +100,7 @@ class Run:
 
     Times are seconds after the request. ``steps`` keep their times, ``replies`` answer its cancel and are timed from that.
     ``until`` is how long it was seen without a cancel, ``cancelled`` when it was cancelled. ``odd``: its cancel
-    had a reason that is not a string, which some servers refuse. ``goes_on``: a cancel does not end its progress.
+    had a reason that is not a string, which some servers refuse. ``continues``: a cancel does not end its progress.
     ``marked``: something in it may be redacted.
     """
 
@@ -113,7 +113,7 @@ class Run:
     until: float = math.inf
     cancelled: float | None = None
     odd: bool = False
-    goes_on: bool = False
+    continues: bool = False
     marked: bool = False
 
     @property
@@ -154,9 +154,9 @@ class Run:
         more = (each for each in spare.steps if each.at > self.until or each.is_answer)
         return seen + [each for each in more if _progress(each) > last or math.isnan(_progress(each))]
 
-    def keeps(self, step: RunStep) -> bool:
+    def still_sends(self, step: RunStep) -> bool:
         """Whether a call that is cancelled as this one was still sends a step."""
-        return self.answer is not None if step.is_answer else self.goes_on
+        return self.answer is not None if step.is_answer else self.continues
 
 
 def _progress(step: RunStep) -> float:
@@ -404,7 +404,7 @@ def _part(run: Run, usual: UsualAnswers) -> None:
         return
     after = [each for each in run.steps if each.at > cancelled]
     more = [each for each in after if each.method and each.method != CANCEL and each.at > cancelled + TRANSIT]
-    run.goes_on = bool(more)
+    run.continues = bool(more)
     replies = [
         each
         for each in after

@@ -123,9 +123,9 @@ def _kind(raw: bytes, at: float) -> str:
 def discarded(what: str, raw: bytes, at: float, stream: RequestId | None) -> Discarded:
     """Returns what was discarded, with the kind of the message that it held."""
     kind = _kind(raw, at) if raw else "other"
-    held = {"progress": f"progress in {what}", "log": f"a log message in {what}"}
-    held |= dict.fromkeys(ANSWERS, f"a response in {what}")
-    return Discarded(at, held.get(kind, what), stream)
+    kinds = {"progress": f"progress in {what}", "log": f"a log message in {what}"}
+    kinds |= dict.fromkeys(ANSWERS, f"a response in {what}")
+    return Discarded(at, kinds.get(kind, what), stream)
 
 
 def named(name: Json, known: Collection[RequestId]) -> RequestId | None:

@@ -33,7 +33,7 @@ from mcp_tui.protocol.messages import Batch, Json, RequestFrame, ResponseFrame, 
 from mcp_tui.transport import base
 from mcp_tui.transport.suspension import Limit
 
-KEPT_ARRIVALS: Final = 5000
+MOST_ARRIVALS: Final = 5000
 """Maximum number of arrivals that are kept. A response is kept in any case."""
 
 PROBE_SLOW_START_SECONDS: Final = 1.0
@@ -169,7 +169,7 @@ class ProbeConnection(base.Silence):
     def __init__(self, server: ServerUnderTest, store: Store) -> None:
         self.server = server
         self.store = store
-        self.heard: list[Arrival] = []
+        self.arrivals: list[Arrival] = []
         self.discarded: list[Discarded] = []
         self.lost = ""
         """Reason of an end that the probe did not ask for."""
@@ -207,7 +207,7 @@ class ProbeConnection(base.Silence):
         self.transport = transport or self.transport
         # Closing deletes no session: some server dies of a DELETE, so the sessions are deleted at the end of the run.
         if self.server.transport == "http":
-            self.transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
+            self.transport.continues_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(self)
 
     async def open(self, transport: base.Transport | None = None) -> None:
@@ -218,9 +218,9 @@ class ProbeConnection(base.Silence):
         """
         await self.start(transport)
         opening = self.request(*self.server.hello(), id=HANDSHAKE_ID)
-        heard = await opening.answered(self.now() + self.server.client.settings.connect_timeout)
-        if heard is None or heard.kind == "error":
-            why = opening.waited() if heard is None else f"{opening.method}: {heard.words}"
+        response = await opening.answered(self.now() + self.server.client.settings.connect_timeout)
+        if response is None or response.kind == "error":
+            why = opening.waited() if response is None else f"{opening.method}: {response.words}"
             raise base.TransportError(why)
         await self.greeted()
         await self.prepare()
@@ -244,11 +244,11 @@ class ProbeConnection(base.Silence):
         """
         for number, choice in enumerate(self.server.before):
             trace = self.call(choice.name, choice.arguments, id=PREPARING + self.prepared + number)
-            heard = await trace.answered(self.now() + self.server.client.settings.connect_timeout)
-            if heard is None:
+            response = await trace.answered(self.now() + self.server.client.settings.connect_timeout)
+            if response is None:
                 raise Unprepared(f"{choice.name} ({BEFORE}) got no answer: {trace.waited()}")
-            if heard.kind == "error" or heard.is_error:
-                raise Unprepared(f"{choice.name} ({BEFORE}) failed: {heard.quoted}")
+            if response.kind == "error" or response.is_error:
+                raise Unprepared(f"{choice.name} ({BEFORE}) failed: {response.quoted}")
         self.prepared += len(self.server.before)
 
     async def close(self) -> None:
@@ -284,15 +284,15 @@ class ProbeConnection(base.Silence):
             # Every condition that is waited for goes through these at each message, so a flood
             # must not make them many. The journal has all of them.
             made = arrival(frame, at, raw, stream)
-            if len(self.heard) < KEPT_ARRIVALS or made.kind in ANSWERS:
-                self.heard.append(made)
+            if len(self.arrivals) < MOST_ARRIVALS or made.kind in ANSWERS:
+                self.arrivals.append(made)
             if made.kind == "noise" and stream is not None:
                 self.dropped(what="a message that is not JSON-RPC", stream=stream)
         self._news.set()
 
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
         """Keeps that something came that no client reads."""
-        if len(self.discarded) < KEPT_ARRIVALS:
+        if len(self.discarded) < MOST_ARRIVALS:
             self.discarded.append(discarded(what, raw, self.now(), stream))
         self._news.set()
 
@@ -307,7 +307,7 @@ class ProbeConnection(base.Silence):
         id = stream if id is None or id is messages.MISSING else id
         if id is not None:
             begun = messages.bytes_text(message.head[:EXCERPT_CHARACTERS])
-            self.heard.append(Arrival(at, "oversize", begun, id, stream))
+            self.arrivals.append(Arrival(at, "oversize", begun, id, stream))
 
     def _answer(self, frame: RequestFrame) -> None:
         answer = messages.error(frame.id, -32601, "the probe answers no questions")
@@ -478,14 +478,16 @@ class ProbeConnection(base.Silence):
 
     def nameless(self, since: float) -> list[Arrival]:
         """Returns the responses without an id since a given time, except those on a request's own stream."""
-        return [each for each in self.heard if each.kind in ANSWERS and each.of is None and each.at >= since]
+        return [
+            each for each in self.arrivals if each.kind in ANSWERS and each.of is None and each.at >= since
+        ]
 
 
 def violations(connections: Sequence[ProbeConnection]) -> list[str]:
     """Returns a sentence for each way in which messages named their call wrongly, with an example."""
     found: dict[str, list[str]] = {}
     for connection in connections:
-        for each in connection.heard:
+        for each in connection.arrivals:
             if each.kind not in (*ANSWERS, "progress") or each.of is None:
                 continue
             what = "progress messages have the token" if each.kind == "progress" else "responses have the id"
@@ -495,7 +497,9 @@ def violations(connections: Sequence[ProbeConnection]) -> list[str]:
                 found.setdefault(f"{what} of their call in another type", []).append(f"{example} for {id!r}")
             elif id is None and each.kind == "progress":
                 found.setdefault(f"{what[:-9]}an unknown token", []).append(example)
-    told = [f"Violation: {len(seen):,} {what} ({seen[0]})" for what, seen in found.items()]
+    told = [
+        f"Violation: {len(observation):,} {what} ({observation[0]})" for what, observation in found.items()
+    ]
     unread = Counter(each.what for connection in connections for each in connection.discarded)
     return told + [
         f"Violation: {what}, {count:,} times, which no client reads" for what, count in unread.items()
@@ -532,11 +536,11 @@ class Trace:
     @property
     def responses(self) -> list[Arrival]:
         """Its responses, including those that have its id in another type."""
-        return [each for each in self.connection.heard if each.kind in ANSWERS and self._is_named(each)]
+        return [each for each in self.connection.arrivals if each.kind in ANSWERS and self._is_named(each)]
 
     def progress(self) -> list[Arrival]:
         """Returns the progress messages with its token, including those that have it in another type."""
-        return [each for each in self.connection.heard if each.kind == "progress" and self._is_named(each)]
+        return [each for each in self.connection.arrivals if each.kind == "progress" and self._is_named(each)]
 
     def foreign_progress(self) -> list[Arrival]:
         """Returns progress under a token that nobody gave, as far as it may be about this call.
@@ -549,7 +553,7 @@ class Trace:
         )
         return [
             each
-            for each in self.connection.heard
+            for each in self.connection.arrivals
             if each.kind == "progress"
             and each.at > self.sent_at
             and named(each.of, self.connection.traces) is None
@@ -561,21 +565,28 @@ class Trace:
 
     def signs(self, until: float) -> dict[str, tuple[float, ...]]:
         """Returns the times of each sign of its work, in seconds after its writing; heartbeats ``until`` a given time."""
-        sent, heard = self.sent_at, self.connection.heard
-        seen = {BEATS: [beat for beat in self.connection.server.beats if beat <= until]}
-        # What cannot be seen is left out, not empty: silence on a stream that we closed says nothing about the work.
+        sent, arrivals = self.sent_at, self.connection.arrivals
+        signs = {BEATS: [beat for beat in self.connection.server.beats if beat <= until]}
+        # What cannot be signs is left out, not empty: silence on a stream that we closed says nothing about the work.
         if not self.closed_stream:
-            seen[PROGRESS] = [each.at for each in self.progress()]
-            seen[LOG] = [each.at for each in heard if each.kind == "log"]
-        return {name: tuple(at - sent for at in times if at > sent) for name, times in seen.items()}
+            signs[PROGRESS] = [each.at for each in self.progress()]
+            signs[LOG] = [each.at for each in arrivals if each.kind == "log"]
+        return {name: tuple(at - sent for at in times if at > sent) for name, times in signs.items()}
 
     def answer(self) -> Answer | None:
-        """Returns its first response as one to compare with others; ``None`` if there is none yet."""
-        heard = next(iter(self.responses), None)
-        if heard is None:
+        """Returns its first arrivals as one to compare with others; ``None`` if there is none yet."""
+        response = next(iter(self.responses), None)
+        if response is None:
             return None
-        steps = sum(each.at <= heard.at for each in self.progress())
-        return Answer(heard.at - self.sent_at, heard.quoted, heard.fails, heard.type, heard.is_filled, steps)
+        steps = sum(each.at <= response.at for each in self.progress())
+        return Answer(
+            response.at - self.sent_at,
+            response.quoted,
+            response.fails,
+            response.type,
+            response.is_filled,
+            steps,
+        )
 
     def unread(self) -> tuple[tuple[float, str], ...]:
         """Returns what came since its writing, for it or for no other request, that no client reads."""
@@ -605,7 +616,7 @@ class Trace:
         """Returns the same, or else how long it has been waiting."""
         return self.trouble() or f"no answer within {self.connection.now() - self.sent_at:.1f} s"
 
-    def evidence(self, heard: Arrival) -> EvidenceItem:
+    def evidence(self, response: Arrival) -> EvidenceItem:
         """Returns an arrival as evidence, with its distance from the cancel of this request."""
-        lag = "" if self.cancel_at == math.inf else f", {heard.at - self.cancel_at:+.3f} s from the cancel"
-        return EvidenceItem(f"{heard.words}{lag}", heard.at - self.sent_at, heard.frame)
+        lag = "" if self.cancel_at == math.inf else f", {response.at - self.cancel_at:+.3f} s from the cancel"
+        return EvidenceItem(f"{response.words}{lag}", response.at - self.sent_at, response.frame)

@@ -6,7 +6,7 @@ judges. It works with:
 ``trial.begin()``         calls the slow tool; the call is a ``Trace``. ``halfway(rule)`` also waits to the middle of its
                           work, ``cancel(trace, after)`` cancels it then, ``cancelled_call(after)`` does it all and watches.
 ``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
-``trial.seen(trace)``     the observation of a cancelled call until its time and 0.5 s were over (``answers``, ``signs``, …),
+``trial.observation(trace)``  what was observed of a call until its time and 0.5 s were over (``answers``, ``signs``, …),
                           for `judging.py`, which makes findings of it; ``connection.quiet()`` listens on.
 ``trial.note(words)``     notes what was seen. ``passed(rule, sentence, *evidence)``, ``warned()``, ``failed()``, and
                           ``unseen()`` judge a rule by all that was noted and this evidence (``trace.evidence(arrival)``);
@@ -62,34 +62,34 @@ async def mid_work(trial: Trial) -> None:
     """P-01 to P-04, P-18, P-24 and P-25: cancelled in the middle of its work."""
     # What every cancel brings is for this experiment to find out: an attempt before it must not have said so.
     trial.server.nameless = 0
-    trace, seen = await trial.cancelled_call(trial.mid)
+    trace, observation = await trial.cancelled_call(trial.mid)
     if trial.was_quicker(trace):
-        trace, seen = await trial.cancelled_call(trial.mid)
-    trial.evidence += seen.quotes[:1]
+        trace, observation = await trial.cancelled_call(trial.mid)
+    trial.evidence += observation.quotes[:1]
     _post(trial, trace)
     _stream(trial, trace)
-    following = await _next_call(trial, "P-04", seen)
+    following = await _next_call(trial, "P-04", observation)
     trial.server.nameless = len(trial.connection.nameless(trace.cancel_at))
-    seen = await trial.reaction(seen)
-    work = judging.work("P-03", seen, trial.control)
-    closing = [await _closing(trial, seen, work)] if trial.server.modern_http else []
+    observation = await trial.reaction(observation)
+    work = judging.work("P-03", observation, trial.control)
+    closing = [await _closing(trial, observation, work)] if trial.server.modern_http else []
     # One fault breaks one rule: a server that does not take the close for a cancel has not told its tool of any.
     if closing and closing[0].verdict is Verdict.FAIL:
         text = "the server did not treat the closed stream as a cancel (P-18), so the tool continued"
         work = _explained(work, text)
     trial.findings += [
-        judging.response("P-01", seen, trial.control, trial.level("P-01")),
-        judging.progress("P-02", seen, trial.control, trial.level("P-02")),
+        judging.response("P-01", observation, trial.control, trial.level("P-01")),
+        judging.progress("P-02", observation, trial.control, trial.level("P-02")),
         work,
         following,
         *closing,
     ]
 
 
-async def _next_call(trial: Trial, rule: str, seen: Observation) -> Finding:
+async def _next_call(trial: Trial, rule: str, observation: Observation) -> Finding:
     """Judges the next call behind a cancel, if there was anything to cancel."""
-    if seen.early:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, f"{ENDED} ({seen.early})", seen.quotes)
+    if observation.early:
+        return Finding(rule, Verdict.NOT_OBSERVABLE, f"{ENDED} ({observation.early})", observation.quotes)
     return await trial.next_call(rule)
 
 
@@ -126,7 +126,7 @@ def _stream(trial: Trial, trace: Trace) -> None:
         trial.passed("P-24", f"the stream ended {trace.ended_at - trace.cancel_at:.2f} s after the cancel")
 
 
-async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
+async def _closing(trial: Trial, observation: Observation, work: Finding) -> Finding:
     """P-18 by P-03: where the work went on, the same tool is cancelled by notification, in the handshake era.
 
     If that stops it, the close was not taken for a cancel. If it runs on there too, the tool itself ignores cancels, and
@@ -135,7 +135,7 @@ async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
     found = replace(work, rule="P-18")
     if work.verdict is not Verdict.WARNING:
         return found
-    how = judging.ran_to_end(seen, trial.control)
+    how = judging.ran_to_end(observation, trial.control)
     if not how:
         text = f"{work.sentence}, and ended before its time: the tool may take long to stop"
         return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=text)
@@ -160,14 +160,17 @@ async def _closing(trial: Trial, seen: Observation, work: Finding) -> Finding:
 
 async def at_once(trial: Trial) -> None:
     """P-05 and P-06: cancelled as soon as the server can have read it."""
-    _, seen = await trial.cancelled_call(AT_ONCE_SECONDS)
-    if seen.cancel > min(SOON_SECONDS, trial.mid):  # on a machine that is busy
-        _, seen = await trial.cancelled_call(AT_ONCE_SECONDS)
-    trial.findings += [await _next_call(trial, "P-06", seen), await _nothing_more(trial, "P-05", seen)]
+    _, observation = await trial.cancelled_call(AT_ONCE_SECONDS)
+    if observation.cancel > min(SOON_SECONDS, trial.mid):  # on a machine that is busy
+        _, observation = await trial.cancelled_call(AT_ONCE_SECONDS)
+    trial.findings += [
+        await _next_call(trial, "P-06", observation),
+        await _nothing_more(trial, "P-05", observation),
+    ]
 
 
-async def _nothing_more(trial: Trial, rule: str, seen: Observation) -> Finding:
-    return judging.nothing_more(rule, await trial.reaction(seen), trial.control, trial.level(rule))
+async def _nothing_more(trial: Trial, rule: str, observation: Observation) -> Finding:
+    return judging.nothing_more(rule, await trial.reaction(observation), trial.control, trial.level(rule))
 
 
 async def in_one_write(trial: Trial) -> None:
@@ -182,9 +185,9 @@ async def in_one_write(trial: Trial) -> None:
     # They share one write, so everything that comes is behind the cancel.
     trace.cancel_at = trace.sent_at
     behind = connection.echo()
-    seen = await trial.watched(trace, trace.sent_at + trial.end(), behind)
-    message = await _nothing_more(trial, "P-27", seen)
-    work = judging.work("P-33", seen, trial.control)
+    observation = await trial.watched(trace, trace.sent_at + trial.end(), behind)
+    message = await _nothing_more(trial, "P-27", observation)
+    work = judging.work("P-33", observation, trial.control)
     if work.verdict in BAD:
         # One fault breaks one rule.
         if message.verdict in BAD:
@@ -236,10 +239,10 @@ async def at_completion(trial: Trial) -> None:
 
 async def timed_out(trial: Trial) -> None:
     """P-16: the signal of a client whose own clock runs out."""
-    _, seen = await trial.cancelled_call(trial.mid, f"timed out after {trial.mid:g} s")
-    if not seen.early:
+    _, observation = await trial.cancelled_call(trial.mid, f"timed out after {trial.mid:g} s")
+    if not observation.early:
         await trial.survives("P-16")
-    trial.findings.append(await _nothing_more(trial, "P-16", seen))
+    trial.findings.append(await _nothing_more(trial, "P-16", observation))
 
 
 async def id_zero(trial: Trial) -> None:
@@ -248,16 +251,16 @@ async def id_zero(trial: Trial) -> None:
     if not passes or trial.server.verdict("P-04") is Verdict.FAIL:
         trial.give_up("P-23", "the cancel of another id has no visible effect either")
     zero = await _effect(trial, 0)
-    if zero.seen.early:
-        trial.give_up("P-23", f"the call with the id 0 was answered with {zero.seen.early}")
+    if zero.observation.early:
+        trial.give_up("P-23", f"the call with the id 0 was answered with {zero.observation.early}")
     await trial.survives("P-23")
-    trial.evidence += [each.evidence for each in zero.seen.answers] or zero.seen.quotes
+    trial.evidence += [each.evidence for each in zero.observation.answers] or zero.observation.quotes
     # what a server does now and then, the call of the first rules or one more shows with another id too
     worse = {rule: told for rule, told in zero.broken.items() if trial.server.verdict(rule) not in BAD}
     if worse:
         # One more call, no more: three of them took more time than a whole run over HTTP has.
         other = await _effect(trial, None)
-        if trouble := other.seen.early or trial.connection.lost:
+        if trouble := other.observation.early or trial.connection.lost:
             trial.give_up("P-23", f"no call with another id to compare with: {trouble}")
         worse = {rule: told for rule, told in worse.items() if rule not in other.broken}
     if worse:
@@ -266,31 +269,31 @@ async def id_zero(trial: Trial) -> None:
     if not zero.shows:
         trial.give_up("P-23", "the cancel of another id has no visible effect either")
     trial.passed("P-23", "after the cancel of id 0 came what comes after any other")
-    trial.findings[-1] = judging.known(trial.findings[-1], zero.seen)
+    trial.findings[-1] = judging.known(trial.findings[-1], zero.observation)
 
 
 @frozen
 class CancelEffect:
     """The effect of a cancel: the rules that were ``broken`` with the reasons, and whether anything ``shows`` an effect."""
 
-    seen: Observation
+    observation: Observation
     broken: dict[str, str]
     shows: bool
 
 
 async def _effect(trial: Trial, id: RequestId | None) -> CancelEffect:
     """Cancels a call with this id, by default with the next one, in the middle of its work."""
-    _, seen = await trial.cancelled_call(trial.mid, id=id)
-    seen, control = await trial.reaction(seen), trial.control
+    _, observation = await trial.cancelled_call(trial.mid, id=id)
+    observation, control = await trial.reaction(observation), trial.control
     findings = (
-        judging.response("P-01", seen, trial.control, trial.level("P-01")),
-        judging.progress("P-02", seen, control, trial.level("P-02")),
-        judging.work("P-03", seen, control),
+        judging.response("P-01", observation, trial.control, trial.level("P-01")),
+        judging.progress("P-02", observation, control, trial.level("P-02")),
+        judging.work("P-03", observation, control),
     )
     broken = {each.rule: each.sentence for each in findings if each.verdict in BAD}
     # a tool that never answers gives no answer after a cancel either
     telling = findings if control.duration is not None else findings[1:]
-    return CancelEffect(seen, broken, any(each.verdict is Verdict.PASS for each in telling))
+    return CancelEffect(observation, broken, any(each.verdict is Verdict.PASS for each in telling))
 
 
 async def two_in_flight(trial: Trial) -> None:
@@ -336,16 +339,18 @@ async def disconnected(trial: Trial) -> None:
     trace, at = await trial.halfway("P-17")
     connection.close_stream(trace)
     await connection.quiet(trace.sent_at + trial.end(trial.mid))
-    seen = trial.seen(trace)
+    observation = trial.observation(trace)
     await trial.survives("P-17")
     trial.note("the client closed the call's stream without a cancel", at - trace.sent_at)
-    since = seen.cancel + judging.settling(control)
-    on = [beat for beat in seen.times(judging.BEATS) if beat > since]
+    since = observation.cancel + judging.settling(control)
+    on = [beat for beat in observation.times(judging.BEATS) if beat > since]
     # The heartbeat alone can show the work here: progress and log messages came on the stream that was closed.
     if sum(beat > since for beat in control.times(judging.BEATS)) < judging.SOME:
         trial.unseen("P-17", f"nothing shows whether the work goes on: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
-        trial.passed("P-17", f"the work continued for {on[-1] - seen.cancel:.2f} s after the disconnect")
+        trial.passed(
+            "P-17", f"the work continued for {on[-1] - observation.cancel:.2f} s after the disconnect"
+        )
     else:
         trial.warned("P-17", "the work stopped at the disconnect")
 

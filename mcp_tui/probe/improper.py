@@ -178,7 +178,7 @@ async def malformed(trial: Trial) -> None:
         connection.refusals.clear()
         connection.notify(CANCEL_METHOD, params)
         # Sent behind the cancel: once it is answered, the cancel was read, and a reaction to it is here or close behind.
-        heard = await connection.echo().answered(at + REACTION_SECONDS)
+        response = await connection.echo().answered(at + REACTION_SECONDS)
         await connection.quiet(connection.now() + 0.02)  # an error may come behind it
         trial.note(f"cancelled with {name}", None, "" if params is None else messages.text(params))
         trial.evidence += connection.refused()
@@ -192,7 +192,7 @@ async def malformed(trial: Trial) -> None:
         if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
             trial.note(connection.lost)
         # Beside a call in flight, an echo without an answer is no sign: some servers do one thing at a time.
-        elif connection.lost or (heard is None and not calls):
+        elif connection.lost or (response is None and not calls):
             found = await trial.next_call("P-11")
             if found.verdict is Verdict.FAIL:
                 # a server may die some time after the one that it took for valid
@@ -288,10 +288,12 @@ async def string_id(trial: Trial) -> None:
     trial.connection.notify(CANCEL_METHOD, {"requestId": str(trace.id), "reason": PROBE_REASON})
     trial.note(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)
     how = await trial.untouched("P-13", trace)
-    seen = trial.seen(trace)
+    observation = trial.observation(trace)
     await _ignored(trial, "P-13", at)
     # A tool that never ends gives no answer anyway, but it may be seen to stop.
-    fell_silent = judging.progress("P-13", seen, trial.control, Strength.SHOULD).verdict is Verdict.PASS
+    fell_silent = (
+        judging.progress("P-13", observation, trial.control, Strength.SHOULD).verdict is Verdict.PASS
+    )
     if how or (trial.control.answer is None and fell_silent):
         told = f"the call {how}" if how else "no more progress"
         trial.warned("P-13", f"the server treated the string as the number: {told}")
@@ -309,14 +311,14 @@ async def initialize(trial: Trial) -> None:
     connection.notify(CANCEL_METHOD, {"requestId": HANDSHAKE_ID, "reason": PROBE_REASON})
     patience = max(4.0, 4 * server.connecting + 2.0)
     trial.note("initialize was sent, and cancelled at once")
-    heard = await opening.answered(opening.sent_at + patience)
-    if heard is None:
+    response = await opening.answered(opening.sent_at + patience)
+    if response is None:
         text = f"initialize: {opening.trouble() or f'never answered within {patience:.1f} s'}"
         trial.warned("P-15", f"{text}; the session cannot be used")
         return
-    trial.evidence.append(opening.evidence(heard))
-    if heard.fails:
-        trial.warned("P-15", f"initialize was answered with {heard.words}")
+    trial.evidence.append(opening.evidence(response))
+    if response.fails:
+        trial.warned("P-15", f"initialize was answered with {response.words}")
         return
     await connection.greeted()
     await connection.prepare()

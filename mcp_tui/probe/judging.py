@@ -241,166 +241,180 @@ def known(found: Finding, *runs: WatchedCall) -> Finding:
     return found
 
 
-def _unseen(rule: str, seen: Observation, what: str) -> Finding | None:
-    if seen.early:
-        text = f"the call ended before the cancel ({seen.early})"
-        return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
-    if seen.closed_stream:
+def _unseen(rule: str, observation: Observation, what: str) -> Finding | None:
+    if observation.early:
+        text = f"the call ended before the cancel ({observation.early})"
+        return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+    if observation.closed_stream:
         text = f"the cancel closed the stream that would carry {what}"
         return Finding(rule, Verdict.NOT_OBSERVABLE, text)
     return None
 
 
-def response(rule: str, seen: Observation, control: ControlRun, level: Strength) -> Finding:
+def response(rule: str, observation: Observation, control: ControlRun, level: Strength) -> Finding:
     """Judges that a cancelled call gets no response. Of a tool that never answers, silence shows nothing."""
-    if (unseen := _unseen(rule, seen, "a response")) is not None:
+    if (unseen := _unseen(rule, observation, "a response")) is not None:
         return unseen
-    told = tuple(answer.evidence for answer in seen.answers)
-    if not seen.answers:
-        if seen.lost:
-            return Finding(rule, Verdict.NOT_OBSERVABLE, f"no response, but {seen.lost}", seen.quotes)
+    told = tuple(answer.evidence for answer in observation.answers)
+    if not observation.answers:
+        if observation.lost:
+            return Finding(
+                rule, Verdict.NOT_OBSERVABLE, f"no response, but {observation.lost}", observation.quotes
+            )
         if control.duration is None:
             text = f"no response, but the uncancelled run got none within {control.watched:.1f} s either"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
-        waited = f"no response within {seen.watched - seen.cancel:.1f} s"
-        if seen.is_unread:
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+        waited = f"no response within {observation.watched - observation.cancel:.1f} s"
+        if observation.is_unread:
             text = f"{waited}, and none to a ping behind the cancel: the server has not read it"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
-        return _heard_all(Finding(rule, Verdict.PASS, waited, seen.quotes), seen)
-    first = seen.answers[0]
-    if crossing(seen) and not seen.is_reaction:
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+        return _with_unread(Finding(rule, Verdict.PASS, waited, observation.quotes), observation)
+    first = observation.answers[0]
+    if crossing(observation) and not observation.is_reaction:
         return Finding(rule, Verdict.NOT_OBSERVABLE, "the result may have crossed the cancel", told)
     named = first.words if first.words.startswith("error") else f"a {first.words}"
-    text = f"{named} arrived {first.at - seen.cancel:.2f} s after the cancel{unread_by(seen, first.at)}"
-    return Finding(rule, _bad(level), text, (*told, *seen.quotes))
+    text = f"{named} arrived {first.at - observation.cancel:.2f} s after the cancel{unread_by(observation, first.at)}"
+    return Finding(rule, _bad(level), text, (*told, *observation.quotes))
 
 
-def crossing(seen: Observation) -> bool:
+def crossing(observation: Observation) -> bool:
     """Returns whether the one answer is a result that came with the cancel, so that neither may have caused the other."""
-    return len(seen.answers) == 1 and seen.answers[0].is_result and seen.answers[0].at < seen.due
+    return (
+        len(observation.answers) == 1
+        and observation.answers[0].is_result
+        and observation.answers[0].at < observation.due
+    )
 
 
-def unread_by(seen: Observation, at: float) -> str:
+def unread_by(observation: Observation, at: float) -> str:
     """Returns words for a cancel that the server had not read at a time, because it had answered no ping behind it."""
-    unread = seen.is_unread or (seen.read is not None and seen.read > max(at, seen.due))
+    unread = observation.is_unread or (
+        observation.read is not None and observation.read > max(at, observation.due)
+    )
     return ", which the server had not read by then" if unread else ""
 
 
-def _heard_all(found: Finding, seen: Observation) -> Finding:
+def _with_unread(found: Finding, observation: Observation) -> Finding:
     """Returns a finding of silence, but not where something came after the cancel that no client reads."""
-    after = tuple((at, what) for at, what in seen.unread if at > seen.cancel)
-    return known(found, replace(seen, foreign="", unread=after))
+    after = tuple((at, what) for at, what in observation.unread if at > observation.cancel)
+    return known(found, replace(observation, foreign="", unread=after))
 
 
-def progress(rule: str, seen: Observation, control: ControlRun, level: Strength) -> Finding:
+def progress(rule: str, observation: Observation, control: ControlRun, level: Strength) -> Finding:
     """Judges that no progress message is sent after the cancel, except those in transit."""
-    if (unseen := _unseen(rule, seen, "progress")) is not None:
+    if (unseen := _unseen(rule, observation, "progress")) is not None:
         return unseen
-    after = _after(seen.times(PROGRESS), seen.cancel)
-    if late := seen.late(PROGRESS):
-        text = f"{_messages(len(late))} arrived after the cancel, the last {late[-1] - seen.cancel:.2f} s after it"
-        return Finding(rule, _bad(level), text, seen.quotes)
-    if seen.lost:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, f"{seen.lost}")
-    expected = len(_after(control.times(PROGRESS), seen.due))
+    after = _after(observation.times(PROGRESS), observation.cancel)
+    if late := observation.late(PROGRESS):
+        text = f"{_messages(len(late))} arrived after the cancel, the last {late[-1] - observation.cancel:.2f} s after it"
+        return Finding(rule, _bad(level), text, observation.quotes)
+    if observation.lost:
+        return Finding(rule, Verdict.NOT_OBSERVABLE, f"{observation.lost}")
+    expected = len(_after(control.times(PROGRESS), observation.due))
     if not expected:
         few = "reports too little progress to tell" if control.times(PROGRESS) else "sends no progress"
-        return known(Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}"), seen, control)
-    if restless := _restless(rule, seen, control):
+        return known(Finding(rule, Verdict.NOT_OBSERVABLE, f"the tool {few}"), observation, control)
+    if restless := _restless(rule, observation, control):
         return restless
     came = f"{_messages(len(after))} in transit, then none" if after else "no progress after the cancel"
     text = f"{came}; the uncancelled run sent {expected} more"
-    return known(Finding(rule, Verdict.PASS, text, seen.quotes), seen, control)
+    return known(Finding(rule, Verdict.PASS, text, observation.quotes), observation, control)
 
 
 def _messages(count: int) -> str:
     return "1 progress message" if count == 1 else f"{count} progress messages"
 
 
-def unrest(seen: Observation, control: ControlRun) -> float:
+def unrest(observation: Observation, control: ControlRun) -> float:
     """Returns the seconds for which a call has to be watched on before it can be called quiet; 0 if it is."""
-    signs = (*seen.times(PROGRESS), *seen.times(LOG))
-    return max(0.0, max((*signs, seen.cancel)) + quiet(control, seen) - seen.watched)
+    signs = (*observation.times(PROGRESS), *observation.times(LOG))
+    return max(0.0, max((*signs, observation.cancel)) + quiet(control, observation) - observation.watched)
 
 
-def _restless(rule: str, seen: Observation, control: ControlRun) -> Finding | None:
-    if not unrest(seen, control):
+def _restless(rule: str, observation: Observation, control: ControlRun) -> Finding | None:
+    if not unrest(observation, control):
         return None
-    text = f"not quiet within {seen.watched - seen.cancel:.1f} s, so work may go on"
-    return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
+    text = f"not quiet within {observation.watched - observation.cancel:.1f} s, so work may go on"
+    return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
 
 
-def ran_to_end(seen: Observation, control: ControlRun) -> str:
+def ran_to_end(observation: Observation, control: ControlRun) -> str:
     """Returns the sign that the work went on to its end, or an empty string."""
-    result = next((each for each in seen.answers if each.is_result), None)
-    if result is not None and result.at > seen.due and result.at >= END * control.length:
-        return f"the result arrived {result.at - seen.cancel:.2f} s after the cancel"
-    if control.lost and seen.lost and seen.watched >= END * control.length:
-        return f"{seen.lost}, as it does uncancelled"
-    since = seen.cancel + settling(control)
-    for name, moments in seen.signs.items():
+    result = next((each for each in observation.answers if each.is_result), None)
+    if result is not None and result.at > observation.due and result.at >= END * control.length:
+        return f"the result arrived {result.at - observation.cancel:.2f} s after the cancel"
+    if control.lost and observation.lost and observation.watched >= END * control.length:
+        return f"{observation.lost}, as it does uncancelled"
+    since = observation.cancel + settling(control)
+    for name, moments in observation.signs.items():
         expected = control.times(name)
         went_on = len(_after(moments, since)) >= SOME  # a single one may be the last of a tool that cleans up
         if went_on and expected and moments[-1] >= END * expected[-1]:
-            return f"{name} continued until {moments[-1] - seen.cancel:.2f} s after the cancel"
+            return f"{name} continued until {moments[-1] - observation.cancel:.2f} s after the cancel"
     return ""
 
 
-def work(rule: str, seen: Observation, control: ControlRun) -> Finding:
+def work(rule: str, observation: Observation, control: ControlRun) -> Finding:
     """Judges that the work stops, by the heartbeat, progress, log messages, or a result of the whole work."""
-    if seen.early:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({seen.early})")
-    since = seen.cancel + settling(control)
-    told = tuple(each.evidence for each in seen.answers if each.is_result) or seen.quotes
-    going = next((name for name in seen.signs if len(_after(seen.times(name), since)) >= SOME), "")
-    ended = ran_to_end(seen, control) if seen.answers or seen.lost else ""
+    if observation.early:
+        return Finding(
+            rule, Verdict.NOT_OBSERVABLE, f"the call ended before the cancel ({observation.early})"
+        )
+    since = observation.cancel + settling(control)
+    told = tuple(each.evidence for each in observation.answers if each.is_result) or observation.quotes
+    going = next(
+        (name for name in observation.signs if len(_after(observation.times(name), since)) >= SOME), ""
+    )
+    ended = ran_to_end(observation, control) if observation.answers or observation.lost else ""
     # A heartbeat says more than an answer.
     if ended and len(_after(control.times(BEATS), since)) < SOME:
         return Finding(rule, Verdict.WARNING, f"the tool worked to its end: {ended}", told)
     if going:
-        lag = seen.times(going)[-1] - seen.cancel
+        lag = observation.times(going)[-1] - observation.cancel
         text = f"the tool kept working: {going} continued until {lag:.2f} s after the cancel"
-        return Finding(rule, Verdict.WARNING, text, seen.quotes)
-    if seen.lost:
-        return Finding(rule, Verdict.NOT_OBSERVABLE, seen.lost)
+        return Finding(rule, Verdict.WARNING, text, observation.quotes)
+    if observation.lost:
+        return Finding(rule, Verdict.NOT_OBSERVABLE, observation.lost)
     # What no client reads hides messages, but not a heartbeat.
-    found = _stopped(rule, seen, control, since)
-    return known(found, replace(seen, unread=()), replace(control, unread=()))
+    found = _stopped(rule, observation, control, since)
+    return known(found, replace(observation, unread=()), replace(control, unread=()))
 
 
-def _stopped(rule: str, seen: Observation, control: ControlRun, since: float) -> Finding:
+def _stopped(rule: str, observation: Observation, control: ControlRun, since: float) -> Finding:
     """Returns whether a sign of work shows that it stopped; that nothing arrives after a cancel shows nothing.
 
     Many SDKs send nothing more of a cancelled request, whatever its tool does. So messages show the end of work only where
     some of them came when the server was known to have read the cancel.
     """
-    for name in seen.signs:
-        expected, shown = control.times(name), seen.times(name)
+    for name in observation.signs:
+        expected, shown = control.times(name), observation.times(name)
         count = len(_after(expected, since))
         if count < SOME:
             continue
         # Work that was done before the cancel did not stop at it, although nothing comes any more.
         if len(shown) >= END * len(expected):
             text = f"{name} came as often as in the uncancelled run, so the work may have been done"
-            return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
-        late = seen.late(name)
+            return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+        late = observation.late(name)
         if name == BEATS:
-            if not shown and any(each < seen.cancel for each in expected):
+            if not shown and any(each < observation.cancel for each in expected):
                 text = "the heartbeat did not begin before the cancel, as it did in the uncancelled run"
-                return Finding(rule, Verdict.NOT_OBSERVABLE, text, seen.quotes)
-        elif seen.read is None or not late or late[-1] < seen.read:
+                return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
+        elif observation.read is None or not late or late[-1] < observation.read:
             continue
-        elif restless := _restless(rule, seen, control):
+        elif restless := _restless(rule, observation, control):
             return restless
-        when = f"{late[-1] - seen.cancel:.2f} s after the cancel" if late else "at the cancel"
-        found = Finding(rule, Verdict.PASS, f"{name} stopped {when} ({count} more without it)", seen.quotes)
-        return found if name == BEATS else known(found, seen, control)
-    if seen.answers:
-        text = f"nothing shows whether the work goes on after the {seen.answers[0].words}"
+        when = f"{late[-1] - observation.cancel:.2f} s after the cancel" if late else "at the cancel"
+        found = Finding(
+            rule, Verdict.PASS, f"{name} stopped {when} ({count} more without it)", observation.quotes
+        )
+        return found if name == BEATS else known(found, observation, control)
+    if observation.answers:
+        text = f"nothing shows whether the work goes on after the {observation.answers[0].words}"
     else:
         text = "nothing about this request arrives after its cancel"
-        text += ": the stream is closed" * seen.closed_stream
-    return Finding(rule, Verdict.NOT_OBSERVABLE, f"{text} ({HEARTBEAT})", seen.quotes)
+        text += ": the stream is closed" * observation.closed_stream
+    return Finding(rule, Verdict.NOT_OBSERVABLE, f"{text} ({HEARTBEAT})", observation.quotes)
 
 
 def harmed(
@@ -413,10 +427,10 @@ def harmed(
     return Finding(rule, Verdict.FAIL, text, tuple(evidence), SURVIVES)
 
 
-def nothing_more(rule: str, seen: Observation, control: ControlRun, level: Strength) -> Finding:
+def nothing_more(rule: str, observation: Observation, control: ControlRun, level: Strength) -> Finding:
     """Judges that neither a response nor progress comes: :func:`response` and :func:`progress` in one."""
-    answered = response(rule, seen, control, level)
-    if answered.verdict in BAD or seen.early or seen.closed_stream:
+    answered = response(rule, observation, control, level)
+    if answered.verdict in BAD or observation.early or observation.closed_stream:
         return answered
-    went_on = progress(rule, seen, control, level)
-    return went_on if went_on.verdict in BAD else known(answered, seen, control)
+    went_on = progress(rule, observation, control, level)
+    return went_on if went_on.verdict in BAD else known(answered, observation, control)

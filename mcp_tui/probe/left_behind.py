@@ -126,7 +126,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         """The exit code, once the process that we started has ended."""
         return self.process.get_returncode()
 
-    async def gone(self, within: float = 0.0) -> bool:
+    async def has_ended(self, within: float = 0.0) -> bool:
         """Waits until none of its processes runs, for ``within`` seconds at most; returns whether that is so."""
         end = time.monotonic() + within
         while self.code is None or running(self.process.get_pid()):
@@ -142,7 +142,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         self._is_open, self.sink = False, base.SILENCE
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.get_pid(), signal.SIGKILL)
-        await self.gone(1.0)
+        await self.has_ended(1.0)
         self.process.close()
 
 
@@ -186,7 +186,7 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
     left, unread = await _work(trial, connection, rule) if busy else (0.0, "")
     trial.evidence = []
     trial.note(what + (" with a call in flight" if busy else " with nothing in flight"))
-    if await server.gone():
+    if await server.has_ended():
         trial.give_up(rule, "the server had exited before")
     began = time.monotonic()
     server.sink = base.SILENCE  # output from here on is no message of a session
@@ -194,16 +194,16 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
         server.kill()
     if through != CLIENT:
         server.break_pipe(0)
-    gone = await server.gone(OWN_EXIT_SECONDS + trial.server.connecting + left)
+    has_ended = await server.has_ended(OWN_EXIT_SECONDS + trial.server.connecting + left)
     took = time.monotonic() - began
     # What its client had not passed on died with it; what was written into its stdin is read before the end.
-    if gone and unread and through == CLIENT:
+    if has_ended and unread and through == CLIENT:
         trial.unseen(rule, f"it exited after {took:.2f} s, but {unread}")
-    elif gone:
+    elif has_ended:
         code = "" if through else f" (code {server.code})"
         late = ", when the tool had ended" if left and took >= 0.85 * left else ""
         trial.passed(rule, f"it exited after {took:.2f} s{code}{late}")
-    if gone:
+    if has_ended:
         return
     pids = ", ".join(str(pid) for pid in running(server.process.get_pid()))
     trial.note(f"still running after {took:.1f} s: process {pids}")

@@ -210,8 +210,8 @@ class Probe:
         """
         server = self.server
         # Moved, not copied: a connection that is used again is released again.
-        server.noise += [each for each in connection.heard if each.kind == "noise"]
-        connection.heard = [each for each in connection.heard if each.kind != "noise"]
+        server.noise += [each for each in connection.arrivals if each.kind == "noise"]
+        connection.arrivals = [each for each in connection.arrivals if each.kind != "noise"]
         if server.transport == "http":
             return
         if (server.slow_to_start or self.reuse) and not harmed and not connection.lost:
@@ -224,7 +224,7 @@ class Probe:
     async def _close_all(self) -> None:
         for connection in self._open:
             if self.server.transport == "http":
-                connection.transport.keeps_session = False  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
+                connection.transport.continues_session = False  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await asyncio.gather(
             *(connection.close() for connection in self._open), *self._closings, return_exceptions=True
         )
@@ -248,7 +248,7 @@ class Probe:
             transport = client.transport
             # The DELETE of a session comes last of all (P-28): some server dies of it, before the first experiment here.
             if transport is not None and info.transport == "http":
-                transport.keeps_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
+                transport.continues_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         finally:
             await client.close()
             client.store.close()
@@ -316,18 +316,18 @@ class Probe:
             self.on_progress(f"control run of {choice.name} {choice.shown()}{reasons}")
             limit = min(self.patience if asked else FOUND_TOOL_SECONDS, max(1.0, self._left(0.0)))
             began = time.monotonic()
-            control, heard = await _control_run(connection, choice, limit)
-            if heard is not None and not heard.fails and any(at >= began for at, _ in self._lags):
+            control, response = await _control_run(connection, choice, limit)
+            if response is not None and not response.fails and any(at >= began for at, _ in self._lags):
                 self.on_progress(f"control run of {choice.name}, again: mcp-tui was suspended")
-                control, heard = await _control_run(connection, choice, limit)
-            why = _useless_because(control, heard, asked=asked)
+                control, response = await _control_run(connection, choice, limit)
+            why = _useless_because(control, response, asked=asked)
             if why:
-                failed = heard is not None and (heard.is_error or heard.kind == "error")
+                failed = response is not None and (response.is_error or response.kind == "error")
                 command = self._command(choice.name, choice.pairs(), prepared=failed)
                 useless.append(PassedOver(choice.name, why, command))
                 continue
-            if heard is not None and heard.is_error:
-                report.notes.append(f"{choice.name} {_failed(heard)}")
+            if response is not None and response.is_error:
+                report.notes.append(f"{choice.name} {_failed(response)}")
             useful.append((choice, control))
             # Without progress of the tool, P-02 cannot be judged, and P-03 only by other signs: so it is looked for first.
             if asked or len(control.times(PROGRESS)) > 1:
@@ -389,8 +389,8 @@ class Probe:
         server = self.server
         if server.choice is not None and server.control.duration is not None and not connection.lost:
             limit = min(self.patience, max(1.0, self._left(0.0)))
-            control, heard = await _control_run(connection, server.choice, limit)
-            if heard is not None and not heard.fails and control.length >= TOO_QUICK:
+            control, response = await _control_run(connection, server.choice, limit)
+            if response is not None and not response.fails and control.length >= TOO_QUICK:
                 server.control = control
 
     async def _try_briefly(self, connection: ProbeConnection) -> None:
@@ -617,50 +617,52 @@ async def _control_run(
     sent = trace.sent_at
     await connection.until(trace.over, sent + ASIDE_SECONDS)
     aside = connection.echo() if not trace.over() else None
-    heard = await trace.answered(sent + limit)
-    ended_at = connection.now() if heard is None else heard.at
-    if heard is None and not connection.lost:
+    response = await trace.answered(sent + limit)
+    ended_at = connection.now() if response is None else response.at
+    if response is None and not connection.lost:
         connection.cancel(trace)
     await asyncio.sleep(0.05)  # an answer that waited for the tool comes now
-    lost = connection.lost or ("" if heard is not None else trace.trouble())
+    lost = connection.lost or ("" if response is not None else trace.trouble())
     control = ControlRun(
-        duration=None if heard is None and not lost else ended_at - sent,
+        duration=None if response is None and not lost else ended_at - sent,
         answer=trace.answer(),
         echoes=aside is None or bool(aside.responses),
         watched=connection.now() - sent,
         signs=trace.signs(ended_at),
-        blocks=_blocks(aside, heard),
+        blocks=_blocks(aside, response),
         lost=lost,
         foreign=foreign_token(trace.foreign_progress()),
         unread=trace.unread(),
     )
-    return control, heard
+    return control, response
 
 
-def _failed(heard: Arrival) -> str:
-    said = f': "{heard.said}"' if heard.said else ""
-    return f"answered that it failed{said}" if heard.is_error else f"was answered with {heard.quoted}"
+def _failed(response: Arrival) -> str:
+    said = f': "{response.said}"' if response.said else ""
+    return f"answered that it failed{said}" if response.is_error else f"was answered with {response.quoted}"
 
 
-def _blocks(aside: Trace | None, heard: Arrival | None) -> bool:
-    if aside is None or heard is None:
+def _blocks(aside: Trace | None, response: Arrival | None) -> bool:
+    if aside is None or response is None:
         return False
     answers = aside.responses
-    return not answers or (answers[0].at >= heard.at - 0.05 and heard.at - aside.sent_at > BLOCKED_SECONDS)
+    return not answers or (
+        answers[0].at >= response.at - 0.05 and response.at - aside.sent_at > BLOCKED_SECONDS
+    )
 
 
-def _useless_because(control: ControlRun, heard: Arrival | None, *, asked: bool) -> str:
+def _useless_because(control: ControlRun, response: Arrival | None, *, asked: bool) -> str:
     """Returns the reason why a tool is useless for the probe. ``asked``: a person named it, so more is accepted."""
     if control.lost:
         return "" if asked else f"ended the connection ({control.lost})"
-    if heard is None:
+    if response is None:
         return "" if asked else f"did not end within {control.watched:.0f} s"
-    if heard.type:
-        return f"was answered with {heard.type.replace('_', ' ')[:40]}, which is not a result yet"
-    if heard.kind == "error":
-        return _failed(heard)
-    if heard.is_error and (not asked or control.length < TOO_QUICK):
-        return _failed(heard)
+    if response.type:
+        return f"was answered with {response.type.replace('_', ' ')[:40]}, which is not a result yet"
+    if response.kind == "error":
+        return _failed(response)
+    if response.is_error and (not asked or control.length < TOO_QUICK):
+        return _failed(response)
     if control.length < TOO_QUICK:
         return f"took {control.length:.2f} s, too short to be cancelled mid-work"
     return ""

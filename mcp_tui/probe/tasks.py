@@ -25,12 +25,12 @@ async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str,
     if trial.server.revision.modern:
         params = {**params, "_meta": {META_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
     trace = trial.connection.request(method, params)
-    heard = await trace.answered(trial.connection.now() + trial.server.patience)
-    if heard is None:
+    response = await trace.answered(trial.connection.now() + trial.server.patience)
+    if response is None:
         trial.note(f"{method}: no answer")
         return "no answer", {}
-    trial.note(f"{method}: {heard.words}", None, heard.frame)
-    return heard.words if heard.kind == "error" else "", heard.result
+    trial.note(f"{method}: {response.words}", None, response.frame)
+    return response.words if response.kind == "error" else "", response.result
 
 
 async def tasks_cancel(trial: Trial) -> None:

@@ -199,26 +199,31 @@ class Trial:
     def was_quicker(self, trace: Trace) -> bool:
         """Takes a call that had its result before the cancel for the uncancelled run: that one may have been cold."""
         ended_at = trace.responses[0].at if trace.responses else trace.cancel_at
-        heard, took = trace.responses[:1], ended_at - trace.sent_at
-        if ended_at >= trace.cancel_at or heard[0].kind != "result" or heard[0].is_error or took < TOO_QUICK:
+        response, took = trace.responses[:1], ended_at - trace.sent_at
+        if (
+            ended_at >= trace.cancel_at
+            or response[0].kind != "result"
+            or response[0].is_error
+            or took < TOO_QUICK
+        ):
             return False
         signs, answer = trace.signs(ended_at), trace.answer()
         self.server.control = replace(self.control, duration=took, signs=signs, answer=answer)
         return True
 
-    async def reaction(self, seen: Observation) -> Observation:
+    async def reaction(self, observation: Observation) -> Observation:
         """Returns what was seen of a call, with the cause of a result that came with its cancel, if that can be told.
 
         Where an uncancelled call takes far longer, now as before, the cancel caused it.
         """
-        usual, answers = self.control.answer, seen.answers
-        if usual is None or not judging.crossing(seen):
-            return seen
-        steps = sum(each <= answers[0].at for each in seen.times(judging.PROGRESS))
+        usual, answers = self.control.answer, observation.answers
+        if usual is None or not judging.crossing(observation):
+            return observation
+        steps = sum(each <= answers[0].at for each in observation.times(judging.PROGRESS))
         answer = replace(usual, took=answers[0].at, steps=steps)
         if not judging.harm(answer, usual) or await self._is_usual(answer, 1):
-            return seen
-        return replace(seen, is_reaction=True)
+            return observation
+        return replace(observation, is_reaction=True)
 
     # -- comparing with calls that nobody cancels --------------------------------------------------------------------
 
@@ -346,12 +351,12 @@ class Trial:
         """
         connection, server, control = self.connection, self.server, self.control
         listing = connection.ask()
-        heard = await listing.answered(connection.now() + server.patience)
+        response = await listing.answered(connection.now() + server.patience)
         told = self._answered(listing)
-        if heard is None:
+        if response is None:
             how = f"was not answered: {listing.waited()}"
             return judging.harmed(rule, what, how, control, self._last_words(listing))
-        if how := self._unlisted(heard):
+        if how := self._unlisted(response):
             return judging.harmed(rule, "tools/list", how, control, told)
         usual = server.briefly or control.answer
         if usual is None or not server.busy or not (server.has_time or rule in CALLED_AGAIN):
@@ -369,13 +374,13 @@ class Trial:
             return Finding(rule, Verdict.NOT_OBSERVABLE, text, told)
         return judging.harmed(rule, what, how, control, (*told, *self._last_words(trace)))
 
-    def _unlisted(self, heard: Arrival) -> str:
+    def _unlisted(self, response: Arrival) -> str:
         """Returns what is wrong with the answer to ``tools/list``, compared with that before any cancel."""
-        if heard.fails:
-            return f"was answered with {heard.quoted}" if self.server.lists else ""
+        if response.fails:
+            return f"was answered with {response.quoted}" if self.server.lists else ""
         # That of a long answer is not kept, but a list without tools is short.
-        short = len(heard.frame) < EXCERPT_CHARACTERS
-        listed = as_list(heard.result.get("tools"))
+        short = len(response.frame) < EXCERPT_CHARACTERS
+        listed = as_list(response.result.get("tools"))
         return "names no tools any more" if short and not listed and self.server.tools else ""
 
     def _last_words(self, trace: Trace) -> tuple[EvidenceItem, ...]:
@@ -406,12 +411,12 @@ class Trial:
         """Listens until a given time, and then until the call is quiet; returns what was seen of it."""
         connection = self.connection
         await connection.quiet(until)
-        more = judging.unrest(self.seen(trace, behind), self.control)
+        more = judging.unrest(self.observation(trace, behind), self.control)
         if more and not connection.lost:
             await connection.quiet(connection.now() + min(more, self.control.length) + 0.01)
-        return self.seen(trace, behind)
+        return self.observation(trace, behind)
 
-    def seen(self, trace: Trace, behind: Trace | None = None) -> Observation:
+    def observation(self, trace: Trace, behind: Trace | None = None) -> Observation:
         """Returns the observation of a cancelled call; ``behind`` is the request sent behind its cancel."""
         sent, connection = trace.sent_at, trace.connection
         cancel_at, now = trace.cancel_at, connection.now()

@@ -30,7 +30,7 @@ BROKEN: Final = 4096
 NOBODY: Final = "no token"
 """What an id stands for that is no progress token; compared by identity, for a client may choose any id."""
 
-TOLD_VIOLATIONS: Final = 10
+REPORTED_VIOLATIONS: Final = 10
 """Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""
 
 
@@ -42,7 +42,7 @@ class Live:
     params: dict[str, Json] | None = None
     """Its parameters, if it may have to be sent again."""
 
-    held: bool = False
+    deferred: bool = False
     """A round of it waits for fresh headers, or for a token."""
 
     request_state: str | None = None
@@ -185,7 +185,7 @@ class Core:
         count = self._violations[key] = self._violations.pop(key, 0) + 1
         if len(self._violations) > BROKEN:
             del self._violations[next(iter(self._violations))]
-        if count <= TOLD_VIOLATIONS or count == 10 ** (len(str(count)) - 1):
+        if count <= REPORTED_VIOLATIONS or count == 10 ** (len(str(count)) - 1):
             self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, by=by, seq=seq))
 
     # -- which request ---------------------------------------------------------------------------------------

@@ -210,8 +210,8 @@ def quiet_after(longest_gap: float) -> float:
 
 def watched(row: Request, until: float) -> float:
     """Returns how many seconds the client listened after the signal; 0 without a signal or after closing the stream."""
-    unheard = row.signal in (None, Signal.NONE, Signal.STREAM_CLOSED)
-    if unheard or row.signalled_at is None:
+    unobservable = row.signal in (None, Signal.NONE, Signal.STREAM_CLOSED)
+    if unobservable or row.signalled_at is None:
         return 0.0
     return max(0.0, watched_until(row, until) - row.signalled_at)
 

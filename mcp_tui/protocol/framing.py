@@ -74,11 +74,11 @@ class LineFramer:
         lines: list[RawLine | Oversized] = []
         for line in ended:
             if self._size or self._first or len(line) > self._cap or line.endswith(b"\r"):
-                self._hold(line)
+                self._buffer(line)
                 self._end(lines)
             elif line and not line.isspace():
                 lines.append(line)
-        self._hold(rest)
+        self._buffer(rest)
         return lines
 
     @property
@@ -97,7 +97,7 @@ class LineFramer:
         self._end(lines)
         return lines
 
-    def _hold(self, piece: bytes) -> None:
+    def _buffer(self, piece: bytes) -> None:
         if not piece:
             return
         self._size += len(piece)
@@ -107,23 +107,25 @@ class LineFramer:
                 self._outline.feed(piece)
             return
         self._outline = None
-        held = self._pending.getvalue()
+        buffered = self._pending.getvalue()
         end = TAIL_BYTES + 1  # with one for a carriage return
-        self._tail = ((self._tail or held[-end:]) + piece[-end:])[-end:]
-        if len(held) != LINE_HEAD_BYTES + len(BOM):
+        self._tail = ((self._tail or buffered[-end:]) + piece[-end:])[-end:]
+        if len(buffered) != LINE_HEAD_BYTES + len(BOM):
             self._pending = BytesIO()
-            self._pending.write((held[: LINE_HEAD_BYTES + len(BOM)] + piece)[: LINE_HEAD_BYTES + len(BOM)])
+            self._pending.write(
+                (buffered[: LINE_HEAD_BYTES + len(BOM)] + piece)[: LINE_HEAD_BYTES + len(BOM)]
+            )
 
     def _end(self, lines: list[RawLine | Oversized]) -> None:
         if not self._size:
             self._first = False
             return
-        held = self._pending.getvalue()
-        start = len(BOM) if self._first and held.startswith(BOM) else 0
-        end = self._tail or held[-TAIL_BYTES - 1 :]
+        buffered = self._pending.getvalue()
+        start = len(BOM) if self._first and buffered.startswith(BOM) else 0
+        end = self._tail or buffered[-TAIL_BYTES - 1 :]
         tail = end.removesuffix(b"\r")
         size = self._size - start - (len(end) - len(tail))
-        line = held[start : start + (size if size <= self._cap else min(size, LINE_HEAD_BYTES))]
+        line = buffered[start : start + (size if size <= self._cap else min(size, LINE_HEAD_BYTES))]
         if size > self._cap:
             # as far as it is not in the head
             tail = tail[-min(TAIL_BYTES, size - LINE_HEAD_BYTES) :] if size > LINE_HEAD_BYTES else b""

@@ -85,7 +85,7 @@ class CancelOutcome(Enum):
     ALREADY_DONE = "already done"
     ALREADY_REQUESTED = "already requested"
     REFUSED = "refused"
-    HELD = "held"
+    AWAITS_TASK_ID = "waits for the task id"
     UNSENT = "cancelled before it was sent"
     ABANDONED = "given up: nothing to cancel"
     LEFT = "no longer watched: it cannot be cancelled"
@@ -150,18 +150,18 @@ class Ledger(Core):
         """Sends an internal request for the task of a row."""
         return self.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
 
-    def send_round(self, row: Request, params: Json, why: str, at: float, *, held: bool = False) -> None:
+    def send_round(self, row: Request, params: Json, why: str, at: float, *, deferred: bool = False) -> None:
         """Sends a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
         id_ = next(self._ids)
         self.other_ids[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
         self.clocks.arm(row)
-        if held:
-            self.live[row.id].held = True
+        if deferred:
+            self.live[row.id].deferred = True
         else:
             self.dispatch(row, params)
 
-    def hold(self, id: RequestId, why: str, *, at: float) -> RequestId | None:
+    def defer(self, id: RequestId, why: str, *, at: float) -> RequestId | None:
         """Holds a request that the server refused for lack of a token, with its clocks stopped, until :meth:`Rounds.resend`.
 
         Returns its id; ``None`` if it cannot be sent again.
@@ -170,7 +170,7 @@ class Ledger(Core):
         if row is None or row.state is not State.IN_FLIGHT:
             return None
         self.clocks.pause(row, at, paused=True)
-        self.send_round(row, None, why, at, held=True)
+        self.send_round(row, None, why, at, deferred=True)
         return row.id
 
     def dispatch(self, row: Request, params: Json) -> None:
@@ -207,8 +207,8 @@ class Ledger(Core):
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
         core_task = row.as_task or (row.state is State.TASK and row.task_core)
-        goes_on = core_task and not self.negotiated.cancels_tasks
-        if (goes_on or row.method in UNCANCELLABLE) and cause is Cause.USER and not leave:
+        continues = core_task and not self.negotiated.cancels_tasks
+        if (continues or row.method in UNCANCELLABLE) and cause is Cause.USER and not leave:
             # C-22: initialize must not be cancelled; C-85: the server cannot cancel tasks
             return CancelOutcome.REFUSED
         before, refused = row.state, row.paused_at is not None
@@ -220,7 +220,7 @@ class Ledger(Core):
             # C-65: its last round was answered, so nothing is in progress that a signal could name
             self.settle_unsignalled(row, BETWEEN, at)
             return CancelOutcome.ABANDONED
-        if before is State.TASK and not goes_on:
+        if before is State.TASK and not continues:
             self._await_signal(row, at)
             self.tasks.cancel(row, at)
             return CancelOutcome.REQUESTED
@@ -231,13 +231,13 @@ class Ledger(Core):
             unsent = f"cancelled before round {len(row.round_ids) + 1} was sent" if later else UNSENT
             self.settle_unsignalled(row, unsent, at)
             return CancelOutcome.UNSENT
-        if goes_on:
+        if continues:
             self.tasks.leave(row, at)
             return CancelOutcome.LEFT
         if core_task:
             # C-80: a task may be cancelled by tasks/cancel alone, which needs the id that is on its way
             self._await_signal(row, at)
-            return CancelOutcome.HELD
+            return CancelOutcome.AWAITS_TASK_ID
         if self._signal(row):
             self._await_signal(row, at)
         else:
@@ -426,7 +426,7 @@ class Ledger(Core):
             self.lose(row, detail, at)
 
     def closed(
-        self, detail: str, *, at: float, expected: bool = False, held: Collection[RequestId] = ()
+        self, detail: str, *, at: float, expected: bool = False, deferred: Collection[RequestId] = ()
     ) -> None:
         """Notes the end of the connection: nothing is in flight after it (C-41: the server exited; C-42: its stream ended).
 
@@ -438,11 +438,11 @@ class Ledger(Core):
         waited += [row.id for row in unanswered if at - (row.cancel_at or at) <= CONCERNED_SECONDS]
         cancelled = [*watched, *(live.row for live in self.live.values())]
         cancels = [row.signalled_at or row.cancel_at for row in cancelled if row.cancel_at is not None]
-        self.unheard(detail, at=at, expected=expected)
+        self.receiving_ended(detail, at=at, expected=expected)
         self._watched.clear()
-        if held:
+        if deferred:
             for live in list(self.live.values()):
-                if live.row.wire_id not in held:
+                if live.row.wire_id not in deferred:
                     self.refused(live.row.wire_id, detail, at=at)
         else:
             self._lose_all(detail, at, expected=expected)
@@ -452,7 +452,7 @@ class Ledger(Core):
 
     def _lose_all(self, detail: str, at: float, *, expected: bool) -> None:
         self.inbound.closed()
-        self.tasks.connection_gone()
+        self.tasks.connection_ended()
         for row in list(self._signal_queued.values()):
             self.recall(row, at, for_good=True)
         for live in list(self.live.values()):
@@ -472,7 +472,7 @@ class Ledger(Core):
                 running = f"{detail}; its task {row.task_id} may still be running" if row.task_id else detail
                 self.lose(row, running, at)
 
-    def unheard(self, detail: str, *, at: float, expected: bool = False) -> None:
+    def receiving_ended(self, detail: str, *, at: float, expected: bool = False) -> None:
         """Ends the watching of all cancelled requests; :meth:`closed` follows with the reason.
 
         ``expected``: this client is about to end the connection.

@@ -594,7 +594,7 @@ def summary(frame: ResponseFrame) -> str:
     Several objects are counted: ``25 objects``. Of an image alone it is its type and size: ``image/png 300 × 200``.
     """
     if frame.error is not None:
-        return _telling_part(frame.error.message)
+        return _error_line(frame.error.message)
     result = as_object(frame.outline)
     for name in ("content", "contents", "messages"):
         if name in result and (blocks := as_list(result[name])):
@@ -604,7 +604,7 @@ def summary(frame: ResponseFrame) -> str:
             ]
             if not frame.raw and (counted := _counted(found)):
                 return counted
-            return _telling_part(as_text(found[0])) or (
+            return _error_line(as_text(found[0])) or (
                 _pictured(as_object(blocks[0])) if len(blocks) == 1 else ""
             )
     value = result.get("structuredContent")
@@ -626,7 +626,7 @@ def _counted(texts: list[Json]) -> str:
     return f"{count:,} object{'' if count == 1 else 's'}" if count else ""
 
 
-def _telling_part(text: str) -> str:
+def _error_line(text: str) -> str:
     start = text[:200]
     if "Traceback (most recent call last):" not in start:
         return start

@@ -313,13 +313,13 @@ class Observer:
         self.ledger.deadlines.arm(Timer.LIMIT, row.id, None)
 
     def answer_for(
-        self, row: Request, cause: Cause, reason: str, *, records: bool, goes_on: bool = False
+        self, row: Request, cause: Cause, reason: str, *, records: bool, continues: bool = False
     ) -> dict[str, Json] | None:
         """Returns what a client is answered for a request that the tap ended; ``None`` if it waits for nothing.
 
         It says what a reader must know who would send the call again. ``records``: there is a journal or a recording. A call
         gets the result of a tool that failed, which reaches the model: a JSON-RPC error makes some clients send it again.
-        ``goes_on``: the server is not told, and a guard waits for its answer.
+        ``continues``: the server is not told, and a guard waits for its answer.
         """
         own = str(row.id).startswith(OWN_PREFIX)
         if row.round_sent_at is None or row.round_answered or row.task_id or own:
@@ -336,7 +336,7 @@ class Observer:
             f"The server may still be running the {what}",
             f"If its answer comes, it is {'kept in the recording of mcp-tui' if is_kept else 'not kept'}",
         ]
-        if goes_on:
+        if continues:
             said[1:] = [
                 "The call was not cancelled, and the server may still be running it",
                 "Send the same call again to get its answer: it is not run twice",

@@ -114,7 +114,7 @@ class PackedRows(Sequence[Row], Generic[Row]):
         self._kept: dict[int, Row] = {}
         """Unpacked rows: the newest, and those of packed blocks that are not over or have changed."""
         self._blocks: list[bytes] = []
-        self._held: WeakValueDictionary[int, Row] = WeakValueDictionary()
+        self._live: WeakValueDictionary[int, Row] = WeakValueDictionary()
         self._unpacked = lru_cache(UNPACKED)(self._unpack)
 
     def append(self, row: Row) -> None:
@@ -157,7 +157,7 @@ class PackedRows(Sequence[Row], Generic[Row]):
     def _let_go(self, places: list[int]) -> None:
         # Hardly any is looked at by anybody: a reference that only watches tells so in a tenth of the time of a held one.
         watched = {place: ref(self._kept.pop(place)) for place in places}
-        self._held.update({place: row for place, each in watched.items() if (row := each()) is not None})
+        self._live.update({place: row for place, each in watched.items() if (row := each()) is not None})
 
     def __len__(self) -> int:
         return self._count
@@ -172,9 +172,9 @@ class PackedRows(Sequence[Row], Generic[Row]):
         place = range(self._count)[index]
         row = self._kept.get(place)
         if row is None:
-            row = self._held.get(place)
+            row = self._live.get(place)
         if row is None:
-            row = self._held[place] = self._unpacked(place // PACKED_ROWS)[place % PACKED_ROWS]
+            row = self._live[place] = self._unpacked(place // PACKED_ROWS)[place % PACKED_ROWS]
         return row
 
     def _unpack(self, number: int) -> list[Row]:

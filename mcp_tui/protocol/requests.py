@@ -85,7 +85,7 @@ class Request:
     summary: str = ""
     # clocks
     sent_at: float | None = None
-    heard_at: float | None = None
+    received_at: float | None = None
     queued_at: float = 0.0
     idle_from: float | None = None
     idle_until: float | None = None
@@ -367,12 +367,12 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             _resume(row, event.at)
         case ev.Delivered():
             row.delivered += 1
-            row.heard_at = event.at
+            row.received_at = event.at
         case ev.InputRequired():
             row.rounds, row.asks, row.round_sent_at, row.round_answered = event.round, event.asks, None, True
             if event.asks and row.paused_at is None:  # where nothing is asked, nobody needs the time
                 row.paused_at = event.at
-            row.heard_at, row.overdue_until = event.at, None
+            row.received_at, row.overdue_until = event.at, None
         case ev.Round():
             row.round_ids += (event.wire_id,)
             row.round_sent_at, row.round_answered, row.queued_at = None, False, event.at
@@ -383,7 +383,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             _polled(row, event.at)
         case ev.Acknowledged():
             row.acknowledged = True
-            row.heard_at = event.at
+            row.received_at = event.at
         case _:  # Called makes the row; nothing else is left
             raise IllegalTransition(type(event).__name__)
 
@@ -417,7 +417,7 @@ def _sent(row: Request, event: ev.Sent) -> None:
     else:
         _resume(row, event.at)  # the time between two rounds was a person's
         row.idle_until = None
-    row.round_sent_at = row.idle_from = row.heard_at = event.at
+    row.round_sent_at = row.idle_from = row.received_at = event.at
     row.request_seq = event.seq or row.request_seq
 
 
@@ -437,7 +437,7 @@ _FREQUENT: Final[dict[type[ev.RequestEvent], Callable[[Request, Any], None]]] = 
 def _polled(row: Request, at: float) -> None:
     # every answer to a poll shows that the server is alive, whether it has news or not
     _rearm(row, at)
-    row.heard_at = at
+    row.received_at = at
 
 
 def _rearm(row: Request, at: float) -> None:
@@ -461,7 +461,7 @@ def _counted(row: Request, at: float) -> None:
     """Counts a progress notification, in time or late."""
     row.longest_gap = longest_gap(row, at)
     row.progress_count += 1
-    row.heard_at = row.progress_at = at
+    row.received_at = row.progress_at = at
 
 
 def add_count(row: Request, kind: type[ev.Event], count: int) -> None:

@@ -394,8 +394,8 @@ class Responses:
         does not withdraw the cancel, which then leaves as ``tasks/cancel``.
         """
         if row.state is State.CANCEL_REQUESTED:
-            held = row.as_task and row.signal is None and not row.task_id
-            if (self._ledger.recall(row, at) or held) and not task:
+            waits = row.as_task and row.signal is None and not row.task_id
+            if (self._ledger.recall(row, at) or waits) and not task:
                 self._core.emit(ev.CancelWithdrawn(at=at, id=row.id))
         else:
             self._ledger.recall(row, at, for_good=True)

@@ -114,18 +114,18 @@ class Rounds:
     def resend(self, id: RequestId) -> bool:
         """Sends a held round; returns false if there is none."""
         live = self._core.live.get(id)
-        if live is None or not live.held:
+        if live is None or not live.deferred:
             return False
-        live.held = False
+        live.deferred = False
         self._ledger.dispatch(live.row, live.params)
         return True
 
     def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
         """Fails a request that waits between two rounds; returns false if it does not wait."""
         live = self._core.live.get(id)
-        if live is None or (live.row.state is not State.AWAITING_INPUT and not live.held):
+        if live is None or (live.row.state is not State.AWAITING_INPUT and not live.deferred):
             return False
-        live.held = False
+        live.deferred = False
         self._ledger.fail(live.row, text, rule, at)
         return True
 
@@ -135,7 +135,7 @@ class Rounds:
         wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
         if not wanted or row.method != "tools/call" or row.round_ids:
             return False
-        self._ledger.send_round(row, None, "the server requires other headers", at, held=True)
+        self._ledger.send_round(row, None, "the server requires other headers", at, deferred=True)
         core.do(core.port.relist, row.id)
         return True
 
@@ -322,10 +322,10 @@ class Tasks:
         """Gathers answers to new questions of a task and withdraws vanished ones (tasks extension, polling)."""
         asks = {key: as_object(value) for key, value in as_object(task.get("inputRequests")).items()}
         core, known = self._core, self._core.live[row.id].questions
-        gone = frozenset(key for key, open_ in known.items() if open_ and key not in asks)
-        if gone:
-            known.update(dict.fromkeys(gone, False))
-            core.do(core.port.gather_over, row.id, "withdrawn by the server", gone)
+        removed = frozenset(key for key, open_ in known.items() if open_ and key not in asks)
+        if removed:
+            known.update(dict.fromkeys(removed, False))
+            core.do(core.port.gather_over, row.id, "withdrawn by the server", removed)
         new = {key: each for key, each in asks.items() if key not in known}
         if new:
             known.update(dict.fromkeys(new, True))
@@ -534,7 +534,7 @@ class Tasks:
         if self._followed_by_id.get(row.task_id) is row:
             del self._followed_by_id[row.task_id]
 
-    def connection_gone(self) -> None:
+    def connection_ended(self) -> None:
         """Stops following all tasks when the connection ends."""
         for row in tuple(self._followed_by_id.values()):
             self._unfollow(row)

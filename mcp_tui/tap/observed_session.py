@@ -183,8 +183,8 @@ class ObservedSession(Onlooker, ABC):
                 row = self.ledger.row(id_)
                 if not self.loop.restoring:
                     self._decide(row, event.at, cause, reason)
-                goes_on, kept = self._goes_on(row, cause), self.store.is_written
-                message = self.observer.answer_for(row, cause, reason, records=kept, goes_on=goes_on)
+                continues, kept = self._continues(row, cause), self.store.is_written
+                message = self.observer.answer_for(row, cause, reason, records=kept, continues=continues)
                 if message is not None:
                     self.answer_client(row, message)
             case ev.Connected():
@@ -214,7 +214,7 @@ class ObservedSession(Onlooker, ABC):
     # -- the guard of --once -----------------------------------------------------------------------------------
 
     @staticmethod
-    def _goes_on(row: Request, cause: Cause | None) -> bool:
+    def _continues(row: Request, cause: Cause | None) -> bool:
         """Whether a call is given up without a cancel: the server never had it, or a limit of the tap ends a guarded one."""
         return row.held or (row.guard is not None and cause in evidence.TIMEOUTS)
 
@@ -316,7 +316,7 @@ class ObservedSession(Onlooker, ABC):
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
         """Sends the cancel of a request that the tap ends, unless it goes on."""
         row = self.ledger.current(id)
-        if row is not None and self._goes_on(row, row.cause):
+        if row is not None and self._continues(row, row.cause):
             self.ledger.give_up(row, monotonic())
         elif message is None:
             self.release(id)

@@ -79,7 +79,7 @@ class Call:
     given_up_at: float | None = None
     cancelled_at: float | None = None
     """When a cancel was sent to the server."""
-    heard_at: float = 0.0
+    received_at: float = 0.0
     """When its newest progress came after that."""
     unknown: str = ""
     """Why nobody can know the outcome."""
@@ -91,7 +91,7 @@ class Call:
 
     def may_answer(self, at: float) -> bool:
         """Whether an answer can still come."""
-        silent_since = None if self.cancelled_at is None else max(self.cancelled_at, self.heard_at)
+        silent_since = None if self.cancelled_at is None else max(self.cancelled_at, self.received_at)
         return not self.unknown and (silent_since is None or at - silent_since < SILENT_SECONDS)
 
 
@@ -277,7 +277,7 @@ class OnceGuard:
         is_sent = call.first is None
         self.gave_up(call, at)
         if is_sent and call.cancelled_at is None and not call.unknown and call.answer is None:
-            call.cancelled_at = call.heard_at = at
+            call.cancelled_at = call.received_at = at
         return is_sent
 
     def crossed(self, id_: Json, at: float, *, scope: Any = None, session: str | None = None) -> bool:
@@ -367,7 +367,7 @@ class OnceGuard:
 
     def progressed(self, call: Call, params: dict[str, Json], at: float) -> list[Action]:
         """Takes progress of a call: those that wait for it get it under their own tokens."""
-        call.heard_at = at
+        call.received_at = at
         return [
             Given(each, messages.notification("notifications/progress", {**params, "progressToken": each.token}),
                   last=False, how="progress", of=call)
@@ -438,7 +438,7 @@ class OnceGuard:
         """When :meth:`tick` has something to do."""
         return min(
             (
-                max(each.cancelled_at, each.heard_at) + SILENT_SECONDS
+                max(each.cancelled_at, each.received_at) + SILENT_SECONDS
                 for calls in self._calls.values()
                 for each in calls
                 if each.waiting and each.cancelled_at is not None

@@ -152,7 +152,9 @@ class StdioRecorder(ObservedSession):
             self._server_end.input_closed(at)
             self.event(ev.Note(at=at, text="the client closed the server's stdin"))
         elif kind == records.FROM_SERVER:
-            self.ledger.unheard("server closed its stdout", at=at, expected=self._server_end.is_wanted(at))
+            self.ledger.receiving_ended(
+                "server closed its stdout", at=at, expected=self._server_end.is_wanted(at)
+            )
 
     def _missed(self, kind: bytes, size: int, at: float) -> None:
         """Notes bytes that the relay could not keep. An answer may have been among them."""

@@ -213,7 +213,7 @@ class Sink(Protocol):
     def secrets(self, *, values: Iterable[str]) -> None:
         """Reports values that must be masked wherever they are shown or written."""
 
-    def unheard(self, *, detail: str) -> None:
+    def receiving_ended(self, *, detail: str) -> None:
         """Reports that nothing more can be heard from the server; :meth:`closed` follows."""
 
     def closed(

@@ -78,7 +78,7 @@ class HttpTransport(HttpSession):
         self._stream: asyncio.Task[None] | None = None
         """Reads the stream that belongs to no request."""
         self._closing = False
-        self.keeps_session = False
+        self.continues_session = False
         """Whether :meth:`close` leaves the session to the server, without its DELETE."""
 
     # -- open and close --------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class HttpTransport(HttpSession):
         tasks = self.drop()
         if tasks:
             await asyncio.wait(tasks, timeout=FAREWELL_SECONDS)
-        if not self.over and self.session_id is not None and not self.keeps_session:
+        if not self.over and self.session_id is not None and not self.continues_session:
             await _at_most(self.end_session())
         await _at_most(self.http.close())
         self.end("closed", expected=True)

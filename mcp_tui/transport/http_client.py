@@ -78,7 +78,7 @@ def nothing() -> None:
     """Does nothing."""
 
 
-class ConnectionRoom:
+class ConnectionSlots:
     """Places for connections in the making, and the requests that wait for one, or for an idle connection."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class HttpClient:
         """Makes a connection, which is not open yet; ``None`` before :meth:`open` and after :meth:`close`."""
         self._idle: dict[HttpxConnection, asyncio.TimerHandle] = {}
         # Two rooms: a cancel must not wait for calls that are still connecting.
-        self._room = {urgent: ConnectionRoom() for urgent in (True, False)}
+        self._slots = {urgent: ConnectionSlots() for urgent in (True, False)}
         self.proxy: Proxy | None = None
         """The proxy of the environment; ``None`` if there is none, or before :meth:`open`."""
         self.cookies = Cookies()
@@ -248,7 +248,7 @@ class HttpClient:
             content=body,
             extensions={"timeout": self._timeout, "trace": course.trace, **named},
         )
-        connection = await self._obtain(self._make, self._room[urgent], course.place)
+        connection = await self._obtain(self._make, self._slots[urgent], course.place)
         try:
             response = await _response(connection, request)
             response.extensions |= {TOKEN: sent, ADDRESS_EXTENSION: address}
@@ -299,35 +299,35 @@ class HttpClient:
         return sent, [(b"Host", url.netloc), *exact, *added, *own]
 
     async def _obtain(
-        self, make: Callable[[], HttpxConnection], room: ConnectionRoom, place: contextlib.ExitStack
+        self, make: Callable[[], HttpxConnection], slots: ConnectionSlots, place: contextlib.ExitStack
     ) -> HttpxConnection:
         """Returns the connection that was used last, if it is idle, else a new one as soon as there is room.
 
         One that comes free meanwhile is taken: those in the making may hang until the limit of each.
         """
-        while not (self._idle or room.free):
+        while not (self._idle or slots.free):
             try:
-                await room.wait()
+                await slots.wait()
             except asyncio.CancelledError:
                 self._let_in()  # it may have been called already
                 raise
         if not self._idle:
-            room.free -= 1
-            place.callback(self._leave, room)
+            slots.free -= 1
+            place.callback(self._leave, slots)
             return make()
         found, timer = self._idle.popitem()
         timer.cancel()
         self._let_in()  # it may have been called for a place, which is still free
         return found
 
-    def _leave(self, room: ConnectionRoom) -> None:
-        room.free += 1
+    def _leave(self, slots: ConnectionSlots) -> None:
+        slots.free += 1
         self._let_in()
 
     def _let_in(self) -> None:
         """Calls a request that waits, if there is something for it: an urgent one first."""
-        for room in self._room.values():
-            if (self._idle or room.free) and room.call():
+        for slots in self._slots.values():
+            if (self._idle or slots.free) and slots.call():
                 return
 
     def _drop(self, connection: HttpxConnection) -> None:

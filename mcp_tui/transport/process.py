@@ -37,7 +37,7 @@ class ServerProcess:
         """The server's own process id."""
         self.exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Its exit code, negative for a signal, once there is one; its last lines may still be in its pipes then."""
-        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.all_ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the server and all that it started has ended."""
         self.guard_code = 0
         """The exit code of the guard if that ended before the server, and so ended it; 0 if it did not."""
@@ -133,7 +133,7 @@ class ServerProcess:
                     await asyncio.sleep(LEFT_GRACE)
                     os.killpg(self.pid, signal.SIGKILL)
                 self.exit.set_result(-signal.SIGKILL)
-            self.gone.set_result(None)
+            self.all_ended.set_result(None)
 
 
 async def _reap(guard: subprocess.Popen[bytes]) -> None:

@@ -324,7 +324,7 @@ class StdioTransport(LineWriter, Transport):
             await _first(exited, self._readers[0], asked)
             if not exited.done() and not asked.done():
                 # Told at once: nothing can be heard from here on, and nobody may be said to have listened in the meantime.
-                self.sink.unheard(detail="server closed its stdout")
+                self.sink.receiving_ended(detail="server closed its stdout")
                 # Its exit would stay unknown if it had stopped its guard before.
                 process.wake()
                 await _first(exited, asked, seconds=STDOUT_GRACE)
@@ -356,20 +356,20 @@ class StdioTransport(LineWriter, Transport):
 
     async def _end(self, process: ServerProcess, sink: Sink) -> None:
         """Ends the process and all that it started, as gently as it permits, and reports what still ran."""
-        started, gone, hurry = time.monotonic(), process.gone, self._hurry
+        started, all_ended, hurry = time.monotonic(), process.all_ended, self._hurry
         self.end_input("the connection is being closed")
-        await _first(gone, hurry, seconds=STDIN_GRACE)
-        if not gone.done():
+        await _first(all_ended, hurry, seconds=STDIN_GRACE)
+        if not all_ended.done():
             process.terminate()
             if not hurry.done():
-                await _first(gone, hurry, seconds=TERM_GRACE)
+                await _first(all_ended, hurry, seconds=TERM_GRACE)
             else:
-                await _first(gone, seconds=HURRIED_GRACE)
-            if not gone.done():
+                await _first(all_ended, seconds=HURRIED_GRACE)
+            if not all_ended.done():
                 process.kill()
         # By the time since the beginning, not grace after grace: a server that ignores everything holds nobody up for
         # longer.
-        await _first(gone, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
+        await _first(all_ended, seconds=started + STDIN_GRACE + TERM_GRACE + KILL_GRACE - time.monotonic())
         if process.exit.done():
             await asyncio.wait(self._readers, timeout=LAST_LINES_SECONDS)
         if process.ended:

@@ -147,7 +147,7 @@ class Host(App[int], inherit_bindings=False):
         return screen.is_mounted
 
     @property
-    def whose(self) -> SafeText:
+    def server_name(self) -> SafeText:
         """The name of the server on the screen; empty while there is only one."""
         return NOTHING
 

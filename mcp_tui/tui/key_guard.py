@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp_tui.view.text import SafeText, words
 
-SEEN_SECONDS: Final = 0.7
+READ_SECONDS: Final = 0.7
 """Seconds without a key after which a person has seen the screen."""
 
 REPEAT_SECONDS: Final = 0.25
@@ -23,7 +23,7 @@ class KeyGuard:
     """Judges keys by what a person can have seen when pressing them. ``now`` returns monotonic seconds.
 
     After a refusal, a dialog that closed by itself, or a lost connection, printable keys and enter are swallowed until
-    no key came for :data:`SEEN_SECONDS`: they were typed for something that is gone. But a person can always stop
+    no key came for :data:`READ_SECONDS`: they were typed for something that is gone. But a person can always stop
     something: after a refusal, the keys that open a prompt to cancel still work, as the prompt shows what it cancels and
     takes nothing of the rest of the burst; and any key that cancels works when it is pressed twice in a row, which no stray
     text does by more than opening such a prompt. A key that acts on a server works only if
@@ -35,7 +35,7 @@ class KeyGuard:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self.reason: SafeText = words("")
-        self._held_until = -inf
+        self._blocked_until = -inf
         self._last_key = self._burst = self._moved = self._clicked = -inf
         self._moved_by_text = False
         self._target: tuple[object, bool] = None, False
@@ -47,17 +47,17 @@ class KeyGuard:
 
     # -- swallowing --------------------------------------------------------------------------------------------
 
-    def hold(self, reason: SafeText, spared: Collection[str] = ()) -> None:
+    def block(self, reason: SafeText, spared: Collection[str] = ()) -> None:
         """Swallows keys from now on until there is a pause, but for the first one with a name in ``spared``."""
         self.reason = reason
         self._spared = spared
         self._swallowed = ""
-        self._held_until = self.now() + SEEN_SECONDS
+        self._blocked_until = self.now() + READ_SECONDS
 
-    def hold_burst(self, reason: SafeText) -> None:
+    def block_burst(self, reason: SafeText) -> None:
         """Swallows the keys of the burst that is under way: something opened by itself in the middle of it."""
-        if self.now() - self._last_key < SEEN_SECONDS:
-            self.hold(reason)
+        if self.now() - self._last_key < READ_SECONDS:
+            self.block(reason)
 
     def swallows(self, key: str = "", *, text: bool, cancels: bool = False) -> bool:
         """Returns whether a key pressed now is swallowed.
@@ -65,12 +65,12 @@ class KeyGuard:
         ``text`` is true for printable keys and enter, ``cancels`` for keys that cancel requests where they are pressed.
         """
         now = self.now()
-        if now - self._last_key >= SEEN_SECONDS:
+        if now - self._last_key >= READ_SECONDS:
             self._burst = now
             self.aimed = self._target[0]
         self._last_key = now
-        if now < self._held_until:
-            self._held_until = now + SEEN_SECONDS
+        if now < self._blocked_until:
+            self._blocked_until = now + READ_SECONDS
             # Each further press lengthens the pause, so an impatient person would never get a cancel through.
             if cancels and (key in self._spared or key == self._swallowed):
                 self._spared, self._swallowed = (), ""
@@ -82,7 +82,7 @@ class KeyGuard:
 
     def release(self) -> None:
         """Notes a click, which is always meant: nothing is swallowed any more, and its target was seen."""
-        self._held_until = self._last_key = -inf
+        self._blocked_until = self._last_key = -inf
         self._burst = self._moved = self._clicked = self.now()
         self._moved_by_text = False
 
@@ -112,15 +112,15 @@ class KeyGuard:
     @property
     def steady(self) -> bool:
         """Whether the target under the cursor was there, unchanged, when the person began to type."""
-        return self._changed == -inf or self.stood(self._changed)
+        return self._changed == -inf or self.was_readable(self._changed)
 
-    def stood(self, since: float) -> bool:
+    def was_readable(self, since: float) -> bool:
         """Returns whether something shown since then could be read before the person began to type, or was clicked."""
         if self._clicked > self._last_key:
             return True
         now = self.now()
-        began = self._burst if now - self._last_key < SEEN_SECONDS else now
-        return began - since >= SEEN_SECONDS
+        began = self._burst if now - self._last_key < READ_SECONDS else now
+        return began - since >= READ_SECONDS
 
     def may_repeat(self) -> bool:
         """Returns whether a key may repeat a request now; a held key comes far more often."""

@@ -70,7 +70,7 @@ def keymap(
         if {*names} == {*names_of(FIRST_KEYS[id_].keys)}:
             continue
         new = [name for name in names if name not in usual]
-        wrong = [problem for problem in (*map(_problem, new), _unheard(id_, names, usual)) if problem]
+        wrong = [problem for problem in (*map(_problem, new), _shadowed(id_, names, usual)) if problem]
         if wrong:
             note_problem(id_, f"{id_} = {text!r}: {wrong[0]}")
             continue
@@ -112,7 +112,7 @@ def _seldom(name: str) -> bool:
     return "+" in plain and plain not in _SENT
 
 
-def _unheard(id_: str, names: tuple[str, ...], usual: set[str]) -> str:
+def _shadowed(id_: str, names: tuple[str, ...], usual: set[str]) -> str:
     """Returns why none of the keys would work in their scopes: they move the focus, or belong to a field or a list."""
     for scope, key in _places(id_):
         reasons = [_taken(scope, key, name) if name not in usual else "" for name in names]

@@ -103,7 +103,7 @@ def violation(broken: ClientViolation, *, origin: float) -> CancellationLine:
     )
 
 
-def line_of(entry: Cancelled, *, origin: float, until: float) -> CancellationLine | None:
+def cancellation_line(entry: Cancelled, *, origin: float, until: float) -> CancellationLine | None:
     """Returns the line of either."""
     if isinstance(entry, ClientViolation):
         return violation(entry, origin=origin)
@@ -150,7 +150,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
 
     def measure(self, entries: Iterable[Cancelled]) -> bool:
         """Measures more lines; returns whether a column needs more cells than before."""
-        lines = (line_of(each, origin=0.0, until=evidence.FOREVER) for each in entries)
+        lines = (cancellation_line(each, origin=0.0, until=evidence.FOREVER) for each in entries)
         return self.grow(
             (_TIME, _SHORT_TIME, *_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER),
             (line for line in lines if line is not None),
@@ -287,5 +287,5 @@ class Cancellations:
             self._columns.reset()
             self._columns.measure(self._newest(self._fitted))
         entry = self.item(number)
-        shown = line_of(entry, origin=self.origin, until=self._now())
+        shown = cancellation_line(entry, origin=self.origin, until=self._now())
         return DAMAGED if shown is None else self._columns.line(shown, width, key=entry.id)

@@ -275,7 +275,7 @@ class Catalogue:
         """Returns the number of the first, second … entry of a name, from 0; of a title for -1."""
         return self._known.setdefault((kind, name, again), len(self._known))
 
-    def line(self, number: int, room: int) -> Line:
+    def line(self, number: int, space: int) -> Line:
         row = self._rows.get(number)
         if row is None:
             return EMPTY
@@ -286,15 +286,15 @@ class Catalogue:
                 return line((TITLES[row], "title"), (safe("  {}", problem), "error"))
             tools = sum(entry.cost for entry in self.entries.get(row, ())) if row == "tools" else 0
             said = safe("  {}", costs.costs(tools)) if tools else NOTHING
-            if width(TITLES[row]) + width(count) + width(said) > room:
+            if width(TITLES[row]) + width(count) + width(said) > space:
                 said = safe("  ≈ {:,}", costs.tokens(tools))
             return line((TITLES[row], "title"), (count, "muted"), (said, "muted"))
-        if room - 4 - self.longest < HINT_CELLS:
-            return line(words("  "), fit(row.label, max(8, room - 2)), key=row)
+        if space - 4 - self.longest < HINT_CELLS:
+            return line(words("  "), fit(row.label, max(8, space - 2)), key=row)
         # a longer one takes the room of its hint
-        name = fit(row.label, max(self.longest, min(width(row.label), room - 2)))
+        name = fit(row.label, max(self.longest, min(width(row.label), space - 2)))
         spent = NOTHING
-        if row.kind == "tools" and (self.by_cost or room - 4 - self.longest >= COST_CELLS + 2 * HINT_CELLS):
+        if row.kind == "tools" and (self.by_cost or space - 4 - self.longest >= COST_CELLS + 2 * HINT_CELLS):
             spent = safe("{:>{}}  ", safe("≈ {:,}", costs.tokens(row.cost)), COST_CELLS)
         return line(words("  "), name, words("  "), (spent, "muted"), (row.hint, "muted"), key=row)
 

@@ -152,11 +152,11 @@ class ColumnWidths(Generic[Thing]):
     def layout(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
         """Lays out all of the columns in a line of so many cells."""
         needs = [self._need(column) for column in columns]
-        room = cells - sum(column.gap for column in columns[1:])
-        widths = tuple(allot(needs, room))
+        space = cells - sum(column.gap for column in columns[1:])
+        widths = tuple(allot(needs, space))
         cut = any(width < need.wish for width, need in zip(widths, needs, strict=True))
         least = sum(max(column.least, need.least) for column, need in zip(columns, needs, strict=True))
-        return Layout(columns, widths, cut, cut and least > room)
+        return Layout(columns, widths, cut, cut and least > space)
 
     def _need(self, column: Column[Thing]) -> ColumnNeed:
         longest = self._longest.get(column.cell, 0)
@@ -174,21 +174,21 @@ class ColumnWidths(Generic[Thing]):
         return made
 
 
-def allot(needs: Sequence[ColumnNeed], room: int) -> list[int]:
+def allot(needs: Sequence[ColumnNeed], space: int) -> list[int]:
     """Returns the widths of columns in cells, together as wide as ``room`` unless there is no column.
 
     If there is no room for the least of each, the widest give way; otherwise what is left is shared by weight.
     """
     widths = [need.least for need in needs]
-    for _ in range(sum(widths) - max(0, room)):
+    for _ in range(sum(widths) - max(0, space)):
         widths[widths.index(max(widths))] -= 1
     by_weight = sorted(range(len(needs)), key=lambda at: -needs[at].weight)
-    while (left := room - sum(widths)) > 0 and needs:
+    while (left := space - sum(widths)) > 0 and needs:
         cut = [at for at in by_weight if widths[at] < needs[at].wish]
         if not cut:
             widths[next((at for at, need in enumerate(needs) if need.spare), by_weight[0])] += left
         total = sum(needs[at].weight for at in cut)
         for at in cut:
             share = math.ceil(left * needs[at].weight / total)
-            widths[at] += min(share, needs[at].wish - widths[at], room - sum(widths))
+            widths[at] += min(share, needs[at].wish - widths[at], space - sum(widths))
     return widths

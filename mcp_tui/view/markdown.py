@@ -75,7 +75,7 @@ class MarkdownLines:
                 self._code(token.content)
             elif token.type == "hr":
                 self._space()
-                self._put([(clean("─" * min(40, self._room)), "muted")])
+                self._put([(clean("─" * min(40, self._available)), "muted")])
             elif token.nesting > 0:
                 self._opened(token)
                 tone = "title" if token.type == "heading_open" else tone
@@ -116,7 +116,7 @@ class MarkdownLines:
     def _code(self, text: str) -> None:
         self._space()
         for each in text.rstrip("\n").split("\n"):
-            for part in wrap(clean(each), self._room - 2) or [NOTHING]:
+            for part in wrap(clean(each), self._available - 2) or [NOTHING]:
                 self._put([(words("  "), ""), (part, "json-text")])
 
     def _table(self, tokens: Sequence[Token]) -> None:
@@ -129,7 +129,7 @@ class MarkdownLines:
                 rows[-1].append(join(text for text, _ in _inline(token.children or (), "")))
         columns = max(map(len, rows), default=0)
         widths = [max(width(row[at]) if at < len(row) else 0 for row in rows) for at in range(columns)]
-        widths = narrowed(widths, self._room - 2 * (columns - 1))
+        widths = narrowed(widths, self._available - 2 * (columns - 1))
         for number, row in enumerate(rows):
             cells = [fit(row[at] if at < len(row) else NOTHING, widths[at]) for at in range(columns)]
             self._put([(join(cells, "  "), "" if number else "header")])
@@ -137,7 +137,7 @@ class MarkdownLines:
     # -- lines -------------------------------------------------------------------------------------------------
 
     @property
-    def _room(self) -> int:
+    def _available(self) -> int:
         return max(8, self._cells - sum(width(text) for text, _ in self._lead))
 
     def _space(self) -> None:
@@ -151,19 +151,19 @@ class MarkdownLines:
         self.lines.append(Line((*lead, *pieces)))
 
     def _wrapped(self, pieces: Sequence[tuple[SafeText, str]]) -> None:
-        for pieces_of_line in _wrapped(pieces, self._room):
+        for pieces_of_line in _wrapped(pieces, self._available):
             self._put(pieces_of_line)
 
 
-def narrowed(widths: Sequence[int], room: int) -> list[int]:
+def narrowed(widths: Sequence[int], space: int) -> list[int]:
     """Returns widths of columns that fit into ``room`` cells: the widest get narrower, none below four."""
     most = max(widths, default=0)
-    if sum(widths) <= room:
+    if sum(widths) <= space:
         return [*widths]
     cap = bisect_left(
-        range(most), True, lo=4, key=lambda each: sum(min(one, each + 1) for one in widths) > room
+        range(most), True, lo=4, key=lambda each: sum(min(one, each + 1) for one in widths) > space
     )
-    spare = room - sum(min(one, cap) for one in widths)
+    spare = space - sum(min(one, cap) for one in widths)
     made: list[int] = []
     for one in reversed(widths):
         wider = one > cap and spare > 0

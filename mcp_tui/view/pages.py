@@ -140,8 +140,8 @@ class JsonPage:
         while waiting:
             node = waiting.popleft()
             size = _size(node.value)
-            room = node is self._root or len(self._nodes) + min(KIDS, size) <= UNFOLDED_LINES
-            if room and size and not node.ranged and node.table is None:
+            space = node is self._root or len(self._nodes) + min(KIDS, size) <= UNFOLDED_LINES
+            if space and size and not node.ranged and node.table is None:
                 self._unfold(node)
                 waiting.extend(node.kids)
 
@@ -154,7 +154,7 @@ class JsonPage:
 
     def line(self, number: int) -> Line:
         node = self._nodes[number]
-        mark = words("  ") if not self._holds(node) else words("▾ ") if node.open else words("▸ ")
+        mark = words("  ") if not self._can_unfold(node) else words("▾ ") if node.open else words("▸ ")
         lead = safe("{}{}", "  " * min(node.depth, 30), mark)
         if node.table is not None:
             node.table.lay_out(max(8, self._cells - len(lead)))
@@ -165,11 +165,11 @@ class JsonPage:
             return line((lead, "muted"), (safe("{:,} … {:,}", node.start, node.stop - 1), "muted"))
         label = safe("{}: ", brief(node.label, 200)) if node.label else NOTHING
         label_tone = "json-name" if node.label.startswith('"') else "muted"
-        room = max(8, self._cells - len(lead) - len(label))
-        shown, tone = self._shown(node, room)
+        space = max(8, self._cells - len(lead) - len(label))
+        shown, tone = self._shown(node, space)
         return line((lead, "muted"), (label, label_tone), (shown, tone))
 
-    def _shown(self, node: _Node, room: int) -> tuple[SafeText, str]:
+    def _shown(self, node: _Node, space: int) -> tuple[SafeText, str]:
         size = _size(node.value)
         match node.value:
             case dict():
@@ -177,15 +177,15 @@ class JsonPage:
             case list():
                 return (safe("[ {:,} ]", size) if size else words("[]")), "muted"
             case str() as text if node.label == "" and node.depth and not node.open:
-                shown = clip(brief(text, room), room)
+                shown = clip(brief(text, space), space)
                 return broken(shown) if node.broken else shown, ""
-            case str() as text if len(text) > room:
-                cut = clean(json.dumps(text[:room], ensure_ascii=False)[:-1])
-                return clip(safe("{}", cut), room), json_tone(text)
+            case str() as text if len(text) > space:
+                cut = clean(json.dumps(text[:space], ensure_ascii=False)[:-1])
+                return clip(safe("{}", cut), space), json_tone(text)
             case value:
                 return clean(messages.text(value)), json_tone(value)
 
-    def _holds(self, node: _Node) -> bool:
+    def _can_unfold(self, node: _Node) -> bool:
         """Whether a line can be unfolded."""
         if node.ranged:
             return True
@@ -199,7 +199,7 @@ class JsonPage:
 
     def toggle(self, number: int) -> bool:
         node = self._nodes[number]
-        if not self._holds(node):
+        if not self._can_unfold(node):
             return False
         if node.open:
             end = number + 1

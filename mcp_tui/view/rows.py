@@ -101,12 +101,12 @@ def silence(row: Request, now: float) -> SafeText:
     """Returns the silence about an open request: ``quiet 8s``; blank at first."""
     if (
         not row.open
-        or row.heard_at is None
+        or row.received_at is None
         or row.paused_at is not None
-        or now - row.heard_at < SILENCE_SECONDS
+        or now - row.received_at < SILENCE_SECONDS
     ):
         return NOTHING
-    silent = now - row.heard_at
+    silent = now - row.received_at
     return safe("quiet {}s", int(silent)) if silent < 60 else safe("quiet {}", durations.elapsed(silent))
 
 

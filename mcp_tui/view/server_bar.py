@@ -77,7 +77,7 @@ class OtherServers:
 
     place: int = 1
     of: int = 1
-    whose: SafeText = NOTHING
+    server_name: SafeText = NOTHING
     wants: Segments = ()
 
 
@@ -116,7 +116,7 @@ LINK_GLYPHS: Final = {
 WANT: Final = 16
 """The most cells for a notice of another server in a narrow bar."""
 
-ROOM_CELLS: Final = 72
+SPARE_CELLS: Final = 72
 """Cells below which there is no room for such a notice."""
 
 BAR_NAME_CELLS: Final = 24
@@ -129,7 +129,7 @@ SHORT_BAR_CELLS: Final = 120
 def server_bar(facts: ServerFacts, cells: int) -> Segments:
     """Returns the bar: the server on the left, the counts that are not zero on the right."""
     wide = cells >= SHORT_BAR_CELLS
-    if cells < ROOM_CELLS and facts.around.wants:
+    if cells < SPARE_CELLS and facts.around.wants:
         facts = replace(facts, around=replace(facts.around, wants=()))
     right = _counts(facts, wide=wide)
     taken = sum(width(text) for text, _ in right)
@@ -142,7 +142,7 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     """Returns the server in so many cells."""
     glyph, tone = (words("!"), "warning") if facts.degraded else LINK_GLYPHS[facts.link]
     around = facts.around
-    name = around.whose or facts.name or words("no server")
+    name = around.server_name or facts.name or words("no server")
     place = safe(" {} of {}", around.place, around.of) if around.of > 1 else NOTHING
     transport = facts.transport
     process = safe("pid {}", facts.pid) if wide and facts.pid is not None else NOTHING
@@ -154,19 +154,22 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     gap = "   " if wide else "  "
     if connected and around.wants:
         state = up = NOTHING
-    room = cells - 3 - width(place)
+    available = cells - 3 - width(place)
     # Facts that the detail shows as well go before a name of usual length is cut; the reason of a loss stays.
     for spare in (up, process, transport, state if connected else NOTHING):
         told = (transport, process, state, up)
-        if min(width(name), BAR_NAME_CELLS) + sum(width(text) + len(gap) for text in told if text) <= room:
+        if (
+            min(width(name), BAR_NAME_CELLS) + sum(width(text) + len(gap) for text in told if text)
+            <= available
+        ):
             break
         transport, process, state, up = (NOTHING if text is spare else text for text in told)
     state_tone = "error" if facts.link is Link.LOST else "muted"
     told = ((join((transport, process), " "), "muted"), (state, state_tone), (up, "muted"))
     rest = [(clean(gap + text), tone) for text, tone in told if text]
     # Then the name is cut first: it is the longest, and chosen by the server.
-    room -= sum(width(text) for text, _ in rest)
-    shown = clip(name, max(8, room))
+    available -= sum(width(text) for text, _ in rest)
+    shown = clip(name, max(8, available))
     pieces = [(safe(" {} ", glyph), tone), (shown, "title"), *rest]
     if place:
         pieces.insert(0, (place, "muted"))

@@ -196,13 +196,13 @@ class _Marks:
             text = after_line_end.sub(lambda run: "\n" + self._spelled(run[0][1:], 0), text)
         return text
 
-    def _spelled(self, run: str, room: int) -> str:
+    def _spelled(self, run: str, available: int) -> str:
         shown: list[str] = []
         for character in run:
             if self._cells(character):
-                room = STACKED_MARKS
-            elif room:
-                room -= 1
+                available = STACKED_MARKS
+            elif available:
+                available -= 1
             else:
                 character = f"‹{ord(character):04X}›"
             shown.append(character)
@@ -368,9 +368,11 @@ class _Page:
 
     def scalar(self, value: object) -> str:
         if isinstance(value, str):
-            room = max(self.left, 64)
-            shown = json.dumps(value[:room], ensure_ascii=False)
-            return shown if len(value) <= room else f"{shown} … {len(value) - room:,} more characters"
+            available = max(self.left, 64)
+            shown = json.dumps(value[:available], ensure_ascii=False)
+            return (
+                shown if len(value) <= available else f"{shown} … {len(value) - available:,} more characters"
+            )
         try:
             return json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):

@@ -92,10 +92,10 @@ class _Track:
 
     def say(self, cell: int, text: SafeText, tone: str) -> bool:
         """Writes a text from a cell on if there is room for it; returns whether there is."""
-        room = text.isascii() and cell >= 0 and cell + len(text) <= len(self._cells)
-        if room:
+        space = text.isascii() and cell >= 0 and cell + len(text) <= len(self._cells)
+        if space:
             self._cells[cell : cell + len(text)] = [(each, tone) for each in text]
-        return room
+        return space
 
     def beside(self, first: int, last: int, text: SafeText, tone: str) -> None:
         """Writes a text after a bar, or before it if there is no room after it."""

@@ -35,10 +35,10 @@ from mcp_tui.view.text import (
 
 def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
     """Returns the frames of a store as lines; the key of a line is the number of its frame."""
-    return _kept(frames, partial(wire_line, origin=origin))
+    return _stable_lines(frames, partial(wire_line, origin=origin))
 
 
-def _kept(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
+def _stable_lines(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
     """Returns lines of a store under numbers that stay the same while the oldest are dropped."""
     return Lines(
         lambda: range(kept.hidden, kept.hidden + len(kept)),
@@ -56,7 +56,7 @@ _FROM_TAP: Final = words(" (tap)")
 
 def wire_line(
     frame: FrameHead | None,
-    room: int,
+    space: int,
     *,
     origin: float,
     row: Request | None = None,
@@ -70,7 +70,7 @@ def wire_line(
     if frame is None:
         return DAMAGED
     arrow, tone = (words("→"), "accent") if frame.direction == "out" else (words("←"), "success")
-    cells = max(12, min(80, room - 2 - 14 - _SIZE_CELLS))
+    cells = max(12, min(80, space - 2 - 14 - _SIZE_CELLS))
     own = _FROM_TAP if frame.own else NOTHING
     said = brief(frame.method, 80) or words("response")
     id_ = row.id if frame.id is None and row is not None else frame.id
@@ -125,8 +125,8 @@ def frame_sections(
     sections = [Section(words(""), fact_lines(rows, 7))]
     if broken:
         told = [line((words("✗ "), "error"), (brief(str(each), 400), "error")) for each in broken]
-        whose = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
-        sections.append(Section(words("Schema violation"), [*told, whose]))
+        source_label = line((safe("by the official schema of {}", brief(revision, 20)), "muted"))
+        sections.append(Section(words("Schema violation"), [*told, source_label]))
     if raw is not None and len(raw) <= JSON_FRAME_BYTES:
         try:
             json = texts(pretty(read_json(raw)))
@@ -181,14 +181,14 @@ WIRE_LINE_CHARACTERS: Final = 2000
 
 def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
     """Returns the log of a store as lines."""
-    return _kept(log, lambda event, _: log_line(event, origin=origin))
+    return _stable_lines(log, lambda event, _: log_line(event, origin=origin))
 
 
 def log_line(event: ev.Event, *, origin: float) -> Line:
     """Returns the line of an event: its time, its source, and its text."""
     source, said, tone = event_pieces(event)
-    time, whose = durations.moment(event.at, origin), safe("{} ", fit(source, 9))
-    return line((time, "muted"), words("  "), (whose, tone or "muted"), (said, tone), key=event)
+    time, source_label = durations.moment(event.at, origin), safe("{} ", fit(source, 9))
+    return line((time, "muted"), words("  "), (source_label, tone or "muted"), (said, tone), key=event)
 
 
 def event_pieces(event: ev.Event) -> tuple[SafeText, SafeText, str]:

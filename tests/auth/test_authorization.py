@@ -479,7 +479,7 @@ async def test_a_request_is_held_with_its_clocks_stopped_and_cancelled_as_never_
         person.waits.clear()
         first, second = client.call_tool("open", {}), client.call_tool("open", {})
         rows = [row_of(client, id_) for id_ in (first, second)]
-        await until(lambda: person.asked == 2 and len(client.held.waiting) == 2)
+        await until(lambda: person.asked == 2 and len(client.deferred.waiting) == 2)
         for row in rows:
             assert row.state is State.QUEUED
             assert row.paused_at is not None

@@ -54,7 +54,7 @@ def judged(path: Path, *, internal: bool = False, **given: object) -> list[list[
     findings = Findings(assertions(**filters))  # pyright: ignore[reportArgumentType] - values of a table
     judge(findings, Recording.read(path), "one", internal=internal)
     return [
-        [each.holds, *(match.fields().get("name") or match.fields()["method"] for match in each.broken_by)]
+        [each.passes, *(match.fields().get("name") or match.fields()["method"] for match in each.broken_by)]
         for each in findings.assertions
     ]
 
@@ -318,7 +318,7 @@ def test_what_is_beside_the_requests_can_be_asserted(tmp_path: Path, filter: str
         assert [[row["source"], row["name"]] for row in rows] == found
     expecting = Findings(assertions((), ["down"]))
     judge(expecting, Recording.read(path), "one")
-    assert not expecting.assertions[0].holds  # a word that is expected is one of a request
+    assert not expecting.assertions[0].passes  # a word that is expected is one of a request
 
 
 def test_a_strict_call_fails_where_a_side_broke_a_rule(tmp_path: Path):
@@ -355,8 +355,8 @@ def test_whole_messages_are_searched(tmp_path: Path, capfd: Capture):
 
 
 def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: Capture):
-    holds = ("--expect", "state:late", str(path))
-    assert report(capfd, "check", *holds).status == Exit.COMPLETED
+    passes = ("--expect", "state:late", str(path))
+    assert report(capfd, "check", *passes).status == Exit.COMPLETED
     (tmp_path / "empty.jsonl").touch()
     report(capfd, "check", "--fail-on", "x", str(tmp_path / "empty.jsonl")).sentence(
         Exit.USAGE, "not a recording"
@@ -367,7 +367,7 @@ def test_what_cannot_be_read_is_never_a_pass(path: Path, tmp_path: Path, capfd: 
     assert report(capfd, "check", "--fail-on", "state:late", str(tmp_path)).status == Exit.BROKEN_RULE
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join((*lines[:3], b"not a record\n", *lines[3:])))
-    ran = report(capfd, "check", *holds)
+    ran = report(capfd, "check", *passes)
     assert ran.status == Exit.USAGE
     assert "1 record is unreadable or missing in" in ran.err
 

@@ -135,7 +135,7 @@ def test_what_stands_in_a_recording_alone_is_found(events: list[ev.Event], ways:
             findings = [Findings(assertions([way], ())) for _ in range(2)]
             judge(findings[0], faulty, "faulty")
             judge(findings[1], sound, "sound")
-            assert [each.assertions[0].holds for each in findings] == [False, True], way
+            assert [each.assertions[0].passes for each in findings] == [False, True], way
 
 
 def test_what_many_calls_do_wrong_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str]):

@@ -245,7 +245,7 @@ async def test_a_refused_end_of_the_handshake_asks_for_one_token_and_no_second_o
 
     async with HttpScript(script) as server:
         made = Client(HttpTarget(url=server.url), as_of("2025-11-25"))
-        monkeypatch.setattr(made.held, "authorized", authorized)
+        monkeypatch.setattr(made.deferred, "authorized", authorized)
         with pytest.raises(Unauthorized, match=r"refused at notifications/initialized: .*HTTP 401"):
             await made.connect()
         await made.close()

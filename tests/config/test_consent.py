@@ -107,7 +107,7 @@ def test_the_account_has_the_whole_command_and_the_names_of_variables(project: P
         env={"SECRET": "hunter2", "OTHER": "${env:HOME}"},
     )
     around = surroundings(project.folder / "home", project.folder, {"TOKEN": "t0ken", "HOME": "/h0me"})
-    said = consent.account(replace(server, around=around))
+    said = consent.consent_details(replace(server, around=around))
     assert [each for each in said if each[0] != "defined in"] == [
         ("program", f"{project.folder / 'run.sh'} (in the project's folder)"),
         ("command", f"./run.sh --key ${{input:key}} {long} 'two words' ${{env:TOKEN}}"),
@@ -142,7 +142,7 @@ def test_the_program_that_is_shown_is_the_one_that_starts(project: Project, thro
     }
     (project.folder / "elsewhere").mkdir()
     server = project.server(**fields[through])
-    said = consent.account(server)
+    said = consent.consent_details(server)
     assert ("program", f"{own} (in the project's folder)") in said
     assert (("variable", f"PATH={path}") in said) is (through != "relative")
     target = server.target()
@@ -163,7 +163,7 @@ DECIDE = (
 def test_variables_that_decide_what_runs_have_their_values_and_others_only_names(project: Project):
     others = ("MODE", "GIT_TOKEN", "GOOGLE_PROJECT", "REGION", "CORS_ORIGIN", "LESSON")
     env = dict.fromkeys((*DECIDE.split(), *others), "it")
-    said = consent.account(project.server(command="git", env=env))
+    said = consent.consent_details(project.server(command="git", env=env))
     assert [text for label, text in said if label == "variable"] == [f"{name}=it" for name in DECIDE.split()]
     assert [text for label, text in said if label == "sets"] == [*others]
 
@@ -174,14 +174,14 @@ def test_what_decides_is_named_also_if_it_looks_like_a_secret_or_has_a_default(p
     asked = (AskedInput("host", default="evil.example"), AskedInput("key", default="s3cret", secret=True))
     assert server.launch is not None
     server = replace(server, launch=replace(server.launch, inputs=asked))
-    said = consent.account(server)
+    said = consent.consent_details(server)
     assert [text for label, text in said if label == "sets"] == ["GIT_TOKEN_COMMAND"]
     inputs = [text for label, text in said if label == "input"]
     assert inputs == ["host (default: evil.example)", "key (default: ‹redacted›)"]
 
 
 def test_a_variable_is_shown_without_the_password_of_its_url(project: Project):
-    said = consent.account(
+    said = consent.consent_details(
         project.server(command="git", env={"HTTPS_PROXY": "http://me:s3cret@proxy.example:8080"})
     )
     (shown,) = [text for label, text in said if label == "variable"]
@@ -191,14 +191,14 @@ def test_a_variable_is_shown_without_the_password_of_its_url(project: Project):
 
 def test_a_letter_that_may_look_like_another_is_named(project: Project):
     own = _program(project.folder / "g\u0456t")
-    said = consent.account(project.server(command="./g\u0456t"))
+    said = consent.consent_details(project.server(command="./g\u0456t"))
     assert ("program", f"{own} (in the project's folder) (not ASCII in its name: U+0456)") in said
 
 
 def test_a_link_is_shown_with_the_file_that_runs(project: Project):
     real = _program(project.folder / "real")
     (project.folder / "tool").symlink_to(real)
-    said = consent.account(project.server(command="./tool"))
+    said = consent.consent_details(project.server(command="./tool"))
     assert ("program", f"{project.folder / 'tool'} → {real} (in the project's folder)") in said
 
 
@@ -243,7 +243,7 @@ def test_the_account_of_a_url_names_its_headers_and_what_would_be_sent_there(pro
     server = project.server(
         url="https://evil.example/${env:USER}", headers={"Authorization": "Bearer ${env:GITHUB_TOKEN}"}
     )
-    assert consent.account(server) == [
+    assert consent.consent_details(server) == [
         ("URL", "https://evil.example/${env:USER}"),
         ("defined in", f"{project.file}:1 (VS Code)"),
         ("header", "Authorization"),

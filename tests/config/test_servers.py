@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from mcp_tui.client.settings import HttpTarget
-from mcp_tui.config.consent import Availability, account, availability
+from mcp_tui.config.consent import Availability, availability, consent_details
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sources import place_of, places
@@ -89,7 +89,7 @@ class TestFind:
         target = found.target()
         assert isinstance(target, HttpTarget)
         assert (target.client_cert, target.client_key) == ("/home/ada/me.pem", "me.key")
-        assert ("certificate", "${HOME}/me.pem") in account(found)
+        assert ("certificate", "${HOME}/me.pem") in consent_details(found)
         assert found.unread == ()
 
     def test_nobody_of_that_name(self, tmp_path: Path):

@@ -323,7 +323,7 @@ def test_a_server_that_restarts_has_30_s_with_back_off(
         client: Any = Waiting(loop)
         renewal = connecting.Renewal(client)
         renewal.begin("the server ended the session (HTTP 404)")
-        assert renewal.holds(7, "tools/call", {})
+        assert renewal.defer(7, "tools/call", {})
         await asyncio.sleep(60)
         assert not renewal.active
         pauses = [later - earlier for earlier, later in pairwise(tries)]
@@ -351,9 +351,9 @@ def test_what_waits_for_a_new_session_is_lost_when_a_defect_ends_the_attempt(mon
         client: Any = Waiting(loop)
         renewal = connecting.Renewal(client)
         renewal.begin("the server ended the session (HTTP 404)")
-        assert renewal.holds(7, "tools/call", {})
+        assert renewal.defer(7, "tools/call", {})
         await asyncio.sleep(1)
-        assert (renewal.active, renewal.held) == (False, {})
+        assert (renewal.active, renewal.deferred) == (False, {})
         assert [said for _, said in client.ends] == [
             "the server ended the session (HTTP 404); last attempt: mcp-tui failed (LookupError)"
         ]

@@ -50,7 +50,7 @@ def works_on(session: Session, gap: Callable[[Random, int], float], random: Rand
         if what:
             session.step(what, 1, began + at - session.now, "")
     session.now = began + CANCELLED + LINGERED
-    session.ledger.unheard("", at=session.now, expected=True)
+    session.ledger.receiving_ended("", at=session.now, expected=True)
     session.step("progress", 1, 0.1, "")  # our own closing makes the server write what it held back
     session.step("result", 1, 0.1, "")
     session.ledger.closed("closed", at=session.now, expected=True)

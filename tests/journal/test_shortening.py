@@ -267,7 +267,7 @@ def test_the_most_needed_is_kept_where_not_all_has_room(tmp_path: Path) -> None:
     session.request()
     session.turns.run()
     header = session.path.read_bytes().partition(b"\n")[0] + b"\n"
-    for _ in shorten(session.path, range(1, 2), header, "x", room=6_000, since=0.0):
+    for _ in shorten(session.path, range(1, 2), header, "x", space=6_000, since=0.0):
         pass
     requests = RecordedRequests.whole(recording := Recording.read(session.path))
     found = ids(recording)
@@ -301,7 +301,7 @@ def test_a_row_that_is_kept_is_as_in_the_whole_journal(
             pass
         open_ = {row.id for row in RecordedRequests.whole(removed).order if row.open}
         for number in range(1, cut + 1):  # one after the other, as a session does it
-            for _ in shorten(path, range(number, number + 1), header, "x", room=10**6, since=0.0):
+            for _ in shorten(path, range(number, number + 1), header, "x", space=10**6, since=0.0):
                 pass
         recording = Recording.read(path)
         assert (recording.skipped, recording.unknown, recording.table.misfits) == (0, 0, 0)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from mcp_tui.journal.records import FrameHead, Header
-from mcp_tui.journal.spans import HOLD_SECONDS, SpanMaker, TraceSpan, otlp_lines
+from mcp_tui.journal.spans import LATE_SECONDS, SpanMaker, TraceSpan, otlp_lines
 from mcp_tui.journal.writer import Record
 from mcp_tui.protocol import events as ev
 from tests.cli.keeping import called, cancelled, connected, late
@@ -14,8 +14,10 @@ from tests.cli.keeping import called, cancelled, connected, late
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
-def made(*records: Record | list[ev.Event], purpose: str = "", hold: float = float("inf")) -> list[TraceSpan]:
-    maker = SpanMaker(Header(id="s", wall=1000.0, mono=100.0, purpose=purpose), hold=hold)
+def made(
+    *records: Record | list[ev.Event], purpose: str = "", late_seconds: float = float("inf")
+) -> list[TraceSpan]:
+    maker = SpanMaker(Header(id="s", wall=1000.0, mono=100.0, purpose=purpose), late_seconds=late_seconds)
 
     def found() -> Iterator[TraceSpan]:
         for each in records:
@@ -67,7 +69,7 @@ def test_a_late_answer_is_in_the_span_of_its_request():
 def test_what_comes_after_a_span_was_sent_is_linked_to_it():
     cancel = [*cancelled(1), ev.Settled(at=104.0, id=1)]
     first, after, _ = made(
-        called(1), cancel, called(2, at=103.0 + HOLD_SECONDS), late(1, 90.0), hold=HOLD_SECONDS
+        called(1), cancel, called(2, at=103.0 + LATE_SECONDS), late(1, 90.0), late_seconds=LATE_SECONDS
     )
     assert happened(first)[-1] == ("settled", 1004.0)
     assert (after.parent, after.links, happened(after)) == (

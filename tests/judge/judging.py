@@ -57,7 +57,7 @@ def judged(command: Sequence[str], *each: str, **more: Any) -> ClientReport:
     """The report, once no process of the judge's server is left."""
     judge = Judge(command, chosen=each, **more)
     report = asyncio.run(judge.run())
-    for pid in (server.pid for seen in judge.runs.values() for server in seen.servers):
+    for pid in (server.pid for observed in judge.runs.values() for server in observed.servers):
         wait(lambda: not is_there(pid))  # noqa: B023 - waited for here
     return report
 

@@ -49,7 +49,7 @@ async def test_two_sessions_that_are_opened_at_once_are_told_apart(tmp_path: Pat
                 trial.url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=named
             )
     await trial.close()
-    assert [each.connection for each in trial.seen.sessions] == [0, 1]
+    assert [each.connection for each in trial.observed.sessions] == [0, 1]
 
 
 @pytest.mark.slow

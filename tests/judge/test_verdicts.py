@@ -82,7 +82,7 @@ GAVE_UP: Final = OutputLine(12.0, "stdout", "gave up")
 
 
 @cases(
-    ("seen", "verdict", "words"),
+    ("observed", "verdict", "words"),
     [
         (run("limit", cancelled(), nexts=(following(),)), PASS, "cancelled 2.00 s after the call"),
         (run("limit", call(), nexts=(following(),)), WARNING, "it made its next call, add, and sent no cancel"),
@@ -103,9 +103,9 @@ GAVE_UP: Final = OutputLine(12.0, "stdout", "gave up")
     ],
 )  # fmt: skip
 def test_that_a_call_was_given_up_is_known_from_a_cancel_a_line_or_the_next_call(
-    seen: ObservedRun, verdict: Verdict, words: str
+    observed: ObservedRun, verdict: Verdict, words: str
 ):
-    finding = found("K-01", seen)
+    finding = found("K-01", observed)
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
 
 
@@ -169,7 +169,7 @@ QUESTION: Final[dict[str, Any]] = {"id": "q", "method": "elicitation/create", "p
 
 
 @cases(
-    ("rule", "seen"),
+    ("rule", "observed"),
     [
         ("K-03", talked(called(1), cancel(1, "notifications/canceled"))),
         ("K-03", talked(called(1), cancel(1, "$/cancelRequest"))),
@@ -186,8 +186,8 @@ QUESTION: Final[dict[str, Any]] = {"id": "q", "method": "elicitation/create", "p
         ("K-12", talked(called(5, token=6), called(6, token=6))),
     ],
 )  # fmt: skip
-def test_what_a_tap_sees_breaks_one_rule_and_no_other(rule: str, seen: ObservedRun):
-    findings = judge({"limit": seen}, LATEST_HANDSHAKE, "stdio")
+def test_what_a_tap_sees_breaks_one_rule_and_no_other(rule: str, observed: ObservedRun):
+    findings = judge({"limit": observed}, LATEST_HANDSHAKE, "stdio")
     assert {each.rule for each in findings.values() if each.verdict is FAIL} == {rule}
     assert findings[rule].evidence
 
@@ -201,10 +201,10 @@ def test_a_token_is_free_again_when_its_call_is_over():
     assert findings["K-12"].verdict is UNSEEN  # too few
 
 
-def judged(rule: str, seen: ObservedRun, control: ObservedRun | None = None) -> Finding:
+def judged(rule: str, observed: ObservedRun, control: ObservedRun | None = None) -> Finding:
     """The finding on a run, with its control run, which ends as a client does that nothing harms."""
-    control = control or run(seen.experiment, *seen.calls, nexts=(following(),))
-    runs = {seen.experiment: seen, control_name(seen.experiment): control}
+    control = control or run(observed.experiment, *observed.calls, nexts=(following(),))
+    runs = {observed.experiment: observed, control_name(observed.experiment): control}
     return judge(runs, LATEST_HANDSHAKE, "stdio")[rule]
 
 
@@ -313,11 +313,11 @@ def test_late_progress_is_judged_where_it_was_asked_for():
 
 
 def test_a_cancel_of_a_call_whose_answer_was_lost_is_harm_and_breaks_no_other_rule():
-    seen = run(
+    observed = run(
         "limit", cancelled(), nexts=(ObservedCall("add", 14.0, 0, 2, answered_at=15.0, cancelled_at=46.0),)
     )
-    seen.events = [Violation(at=46.0, rule="cancel-over", detail="a cancel of 2", id=2, by=Origin.CLIENT)]
-    findings = judge({"limit": seen}, LATEST_HANDSHAKE, "stdio")
+    observed.events = [Violation(at=46.0, rule="cancel-over", detail="a cancel of 2", id=2, by=Origin.CLIENT)]
+    findings = judge({"limit": observed}, LATEST_HANDSHAKE, "stdio")
     assert (findings["K-07"].verdict, findings["K-04"].verdict) == (WARNING, PASS)
 
 
@@ -342,7 +342,7 @@ def taken_back(answered_at: float | None = None, *, is_error: bool = False) -> O
 
 
 @cases(
-    ("seen", "verdict", "words"),
+    ("observed", "verdict", "words"),
     [
         (asked(taken_back()), PASS, "no question was answered that was taken back (watched 6.0 s)"),
         (asked(taken_back(), watched=0.5), UNSEEN, "before it had the time"),
@@ -359,11 +359,11 @@ def taken_back(answered_at: float | None = None, *, is_error: bool = False) -> O
     ],
 )  # fmt: skip
 def test_a_question_counts_where_the_client_answers_one_that_was_not_taken_back(
-    seen: ObservedRun, verdict: Verdict, words: str
+    observed: ObservedRun, verdict: Verdict, words: str
 ):
-    finding = judged("K-10", seen, asked())
+    finding = judged("K-10", observed, asked())
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
-    assert found("K-10", seen, revision=LATEST).verdict is ABSENT
+    assert found("K-10", observed, revision=LATEST).verdict is ABSENT
 
 
 @cases(
@@ -381,7 +381,7 @@ def test_a_cancel_of_nothing_is_ignored(more: dict[str, Any], words: str):
 
 
 @cases(
-    ("seen", "maximum", "verdict"),
+    ("observed", "maximum", "verdict"),
     [
         (call(reports=True, cancelled_at=18.0), 8.0, PASS),
         (call(reports=True, cancelled_at=12.1), 8.0, ABSENT),
@@ -391,10 +391,10 @@ def test_a_cancel_of_nothing_is_ignored(more: dict[str, Any], words: str):
     ],
 )
 def test_a_maximum_is_missed_only_where_the_client_says_that_it_has_one(
-    seen: ObservedCall, maximum: float, verdict: Verdict
+    observed: ObservedCall, maximum: float, verdict: Verdict
 ):
-    seen.tool = "count"
-    kept = run("progress", seen, tool="count", maximum=maximum, watched=9.0, stopped=True)
+    observed.tool = "count"
+    kept = run("progress", observed, tool="count", maximum=maximum, watched=9.0, stopped=True)
     assert found("K-13", run("limit", cancelled()), kept).verdict is verdict
     assert found("K-13", kept).verdict in (UNSEEN, ABSENT)  # its limit is not known
 
@@ -426,8 +426,8 @@ def test_a_normal_exit_closes_stdin_first_and_leaves_nothing(
 
 def test_a_client_that_looks_first_gives_the_handshake_up_with_its_last_server():
     servers = [ObservedServer(7, 1.0, 1.1, [], 1.2), ObservedServer(8, 1.5, 4.0, [], 4.1)]
-    seen = run("initialize", servers=servers, initialize_at=1.6, began=0.5, acted_at=None)
-    assert [each.at for each in found("K-05", seen).evidence] == pytest.approx([1.0, 1.1, 3.5])
+    observed = run("initialize", servers=servers, initialize_at=1.6, began=0.5, acted_at=None)
+    assert [each.at for each in found("K-05", observed).evidence] == pytest.approx([1.0, 1.1, 3.5])
 
 
 def test_a_rule_of_one_era_names_the_version_that_its_clause_stands_in():
@@ -492,7 +492,7 @@ def closed(at: float) -> ObservedCall:
 
 
 @cases(
-    ("rule", "seen", "verdict", "words"),
+    ("rule", "observed", "verdict", "words"),
     [
         ("K-01", run("limit", closed(19.9)), UNSEEN, "it may have ended"),
         ("K-01", run("limit", closed(19.9), gave_up=GAVE_UP), UNSEEN, "it may have ended"),
@@ -521,10 +521,10 @@ def closed(at: float) -> ObservedCall:
     ],
 )  # fmt: skip
 def test_over_http_nothing_is_judged_that_the_end_of_a_connection_may_hide(
-    rule: str, seen: ObservedRun, verdict: Verdict, words: str
+    rule: str, observed: ObservedRun, verdict: Verdict, words: str
 ):
-    seen.transport, seen.servers = "http", []
-    finding = judge({seen.experiment: seen}, LATEST_HANDSHAKE, "http")[rule]
+    observed.transport, observed.servers = "http", []
+    finding = judge({observed.experiment: observed}, LATEST_HANDSHAKE, "http")[rule]
     assert (finding.verdict, words in finding.sentence) == (verdict, True), finding
     assert finding.evidence or verdict in (UNSEEN, ABSENT)
 

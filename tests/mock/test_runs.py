@@ -128,10 +128,10 @@ def test_answers_to_a_cancel_are_told_from_those_that_come_anyway(tmp_path: Path
             *(call(4, 30), cancel(4, 31), progress(4, 31.5, 1)),
         ),
     )
-    _, late, obeys, goes_on = found.all
-    assert (shape(late), late.replies, late.goes_on) == ([(2.0, "answer")], [], False)
+    _, late, obeys, continues = found.all
+    assert (shape(late), late.replies, late.continues) == ([(2.0, "answer")], [], False)
     assert (obeys.steps, [round(each.at, 3) for each in obeys.replies]) == ([], [0.1])
-    assert (goes_on.goes_on, goes_on.replies) == (True, [])
+    assert (continues.continues, continues.replies) == (True, [])
 
 
 def test_a_message_without_an_id_belongs_to_the_newest_request_in_progress(tmp_path: Path):

@@ -40,7 +40,7 @@ def beating(*beats: float) -> Observation:
 
 
 @cases(
-    ("seen", "level", "verdict", "words"),
+    ("observation", "level", "verdict", "words"),
     [
         (STOPPED, MUST, PASS, "no response within 1.1 s"),
         (LATE, SHOULD, WARNING, "a result arrived 0.60 s after the cancel"),
@@ -79,17 +79,17 @@ def beating(*beats: float) -> Observation:
     ],
 )
 def test_a_response_weighs_as_much_as_the_clause(
-    seen: Observation, level: Strength, verdict: Verdict, words: str
+    observation: Observation, level: Strength, verdict: Verdict, words: str
 ):
-    found = judging.response("P-01", seen, CONTROL, level)
+    found = judging.response("P-01", observation, CONTROL, level)
     assert found.verdict is verdict
     assert words in found.sentence
     assert ("had not read" in words) is ("had not read" in found.sentence)
-    assert bool(found.evidence) is bool(seen.answers)
+    assert bool(found.evidence) is bool(observation.answers)
 
 
 @cases(
-    ("seen", "level", "verdict", "words"),
+    ("observation", "level", "verdict", "words"),
     [
         (STOPPED, MUST, PASS, "sent 3 more"),
         (
@@ -129,8 +129,8 @@ def test_a_response_weighs_as_much_as_the_clause(
         ),
     ],
 )
-def test_progress_after_the_cancel(seen: Observation, level: Strength, verdict: Verdict, words: str):
-    found = judging.progress("P-02", seen, CONTROL, level)
+def test_progress_after_the_cancel(observation: Observation, level: Strength, verdict: Verdict, words: str):
+    found = judging.progress("P-02", observation, CONTROL, level)
     assert found.verdict is verdict
     assert words in found.sentence
 
@@ -152,7 +152,7 @@ CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
 
 
 @cases(
-    ("seen", "control", "verdict", "words"),
+    ("observation", "control", "verdict", "words"),
     [
         # that nothing more arrives shows no end of the work: many SDKs send nothing more of a cancelled request
         (
@@ -213,9 +213,9 @@ CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
     ],
 )
 def test_signs_show_whether_the_work_stopped(
-    seen: Observation, control: ControlRun, verdict: Verdict, words: str
+    observation: Observation, control: ControlRun, verdict: Verdict, words: str
 ):
-    found = judging.work("P-03", seen, control)
+    found = judging.work("P-03", observation, control)
     assert found.verdict is verdict
     assert words in found.sentence
 
@@ -258,8 +258,8 @@ def test_a_call_that_is_not_answered_fails_whatever_the_level():
 
 
 def test_nothing_more_means_neither_a_response_nor_progress():
-    def verdict(seen: Observation) -> Verdict:
-        return judging.nothing_more("P-05", seen, CONTROL, MUST).verdict
+    def verdict(observation: Observation) -> Verdict:
+        return judging.nothing_more("P-05", observation, CONTROL, MUST).verdict
 
     assert verdict(STOPPED) is PASS
     assert verdict(then(*TENTHS[4:])) is FAIL
@@ -279,16 +279,16 @@ def test_the_silence_of_a_tool_that_never_answers_shows_nothing():
 @cases("where", ["seen", "control"])
 def test_progress_under_an_unknown_token_lets_no_rule_about_it_pass(where: str):
     foreign = {where: "'x'"}
-    seen = replace(STOPPED, foreign=foreign.get("seen", ""))
+    observation = replace(STOPPED, foreign=foreign.get("seen", ""))
     control = replace(CONTROL, foreign=foreign.get("control", ""))
     for found in (
-        judging.progress("P-02", seen, control, MUST),
-        judging.work("P-03", seen, control),
-        judging.nothing_more("P-05", seen, control, MUST),
+        judging.progress("P-02", observation, control, MUST),
+        judging.work("P-03", observation, control),
+        judging.nothing_more("P-05", observation, control, MUST),
     ):
         assert (found.verdict, found.sentence) == (UNSEEN, "progress under the unknown token 'x'")
-    assert judging.response("P-01", seen, control, MUST).verdict is PASS
-    late = replace(seen, signs=then(*TENTHS[4:]).signs)
+    assert judging.response("P-01", observation, control, MUST).verdict is PASS
+    late = replace(observation, signs=then(*TENTHS[4:]).signs)
     assert judging.progress("P-02", late, control, MUST).verdict is FAIL
 
 

@@ -113,7 +113,7 @@ class Facts:
             return 0.0
         return max(0.0, self.end(until) - self.written_at)
 
-    def goes_on(self, until: float) -> bool:
+    def continues(self, until: float) -> bool:
         """A message later than 0.3 s after the signal and after an answer, and no quiet up to the end of watching.
 
         Without a signal, that was when it was clear that there is none.
@@ -123,7 +123,7 @@ class Facts:
     def fell_quiet(self, until: float) -> bool:
         """The same, and then quiet, of one that was told to stop and that nothing else explains."""
         told = self.confirmed or self.failed or self.written_at is None
-        return self.went_on and not self.goes_on(until) and not told
+        return self.went_on and not self.continues(until) and not told
 
     @property
     def went_on(self) -> bool:
@@ -281,7 +281,7 @@ def _aftermath(words: str, facts: Facts, until: float) -> None:
     assert all(_claim(clause, facts, until) for clause in told), f"unfounded: {words!r}"
     progress, answers = facts.late_progress, facts.answers
     assert any("progress" in each for each in told) is bool(progress), "its progress"
-    assert any(each.startswith("still progressing") for each in told) is facts.goes_on(until), "goes on"
+    assert any(each.startswith("still progressing") for each in told) is facts.continues(until), "goes on"
     ignored = [each for each in told if each.endswith(", ignored")]
     assert len(ignored) == len(answers), "its answers"
     ends = (facts.lost_at is not None) + (facts.rejected is not None)
@@ -309,7 +309,7 @@ def _claim(clause: str, facts: Facts, until: float) -> bool:
         counted = int(found[1].replace(",", "")) == len(times)
         return (
             counted
-            and facts.goes_on(until)
+            and facts.continues(until)
             and same(found[2], times[-1])
             and same(found[3], end - facts.counted_from)
         )
@@ -370,7 +370,7 @@ def _outcomes(named: list[str], facts: Facts, until: float) -> None:
     assert len(named) == len(set(named)), "an outcome is told twice"
     expected = {
         "task_cancelled": facts.confirmed,
-        "still_progressing": facts.goes_on(until),
+        "still_progressing": facts.continues(until),
         "progress_then_quiet": facts.fell_quiet(until),
         "disconnected": facts.lost_at is not None,
         "refused": facts.refused,

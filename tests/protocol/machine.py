@@ -282,7 +282,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 seen.report(id_, "unanswered")
                 self.ledger.signal_unanswered(id_, "the connection was closed", at=self.now)
             case "leave" if really:
-                self.ledger.unheard("", at=self.now, expected=True)
+                self.ledger.receiving_ended("", at=self.now, expected=True)
             case "closed" if really:
                 self.close()
             case _:

@@ -270,11 +270,11 @@ class Moment:
     def closed(self, detail: str, *, expected: bool = False) -> Step:
         return self._step(f"closed: {detail}", lambda on: on.closed(detail, at=self.at, expected=expected))
 
-    def unheard(self, detail: str) -> Step:
-        return self._step(f"unheard: {detail}", lambda on: on.unheard(detail, at=self.at))
+    def receiving_ended(self, detail: str) -> Step:
+        return self._step(f"unheard: {detail}", lambda on: on.receiving_ended(detail, at=self.at))
 
     def stop_watching(self) -> Step:
-        return self._step("stop watching", lambda on: on.unheard("", at=self.at, expected=True))
+        return self._step("stop watching", lambda on: on.receiving_ended("", at=self.at, expected=True))
 
     def too_large(self, head: bytes, size: int) -> Step:
         return self._step(

@@ -89,10 +89,10 @@ def test_an_endless_line_takes_no_more_memory_than_the_cap() -> None:
     try:
         for _ in range(64 * 16):
             assert framer.feed(piece) == []
-        held, peak = tracemalloc.get_traced_memory()
+        deferred, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < 4 * LINE_HEAD_BYTES
+    assert deferred < 4 * LINE_HEAD_BYTES
     assert peak < 6 * MB
     large = Oversized(head=b"q" * LINE_HEAD_BYTES, size=64 * MB, tail=b"q" * TAIL_BYTES)
     assert framer.feed(b"\n{}\n") == [large, b"{}"]

@@ -5,7 +5,7 @@ from collections.abc import Sized
 import pytest
 
 from mcp_tui.protocol import events as ev
-from mcp_tui.protocol.core import BROKEN, TOLD_VIOLATIONS
+from mcp_tui.protocol.core import BROKEN, REPORTED_VIOLATIONS
 from mcp_tui.protocol.responses import EVENT_TEXT_CHARACTERS
 from tests.protocol.playbook import Wire, after, at, play
 from tests.protocol.recorded import Action, RecordedLedger
@@ -99,7 +99,7 @@ def test_a_violation_that_goes_on_is_told_ever_more_rarely() -> None:
     at(1).progress(2, 1).run(ledger)
     told = violations(ledger)
     assert [violation.count for violation in told if violation.id == 1] == [
-        *range(1, TOLD_VIOLATIONS + 1),
+        *range(1, REPORTED_VIOLATIONS + 1),
         100,
         1000,
     ]
@@ -123,11 +123,11 @@ def test_what_the_ledger_keeps_of_requests_that_are_over_is_their_rows() -> None
         ledger.written(id_, at=0)
         after(ledger, at(1).result(id_))
     parts = [ledger, ledger.tasks, ledger.rounds, ledger.inbound, ledger.responses]
-    held = {
+    deferred = {
         name: len(value) for part in parts for name, value in vars(part).items() if isinstance(value, Sized)
     }
     assert len(ledger.requests.order) == 2000
-    assert set(held.values()) == {0}
+    assert set(deferred.values()) == {0}
     assert ledger.deadlines.next() is None
 
 

@@ -79,13 +79,13 @@ def test_an_id_that_was_packed_is_not_given_twice_and_no_other_is_found():
 
 def test_who_holds_a_row_sees_what_happens_to_it_when_it_is_packed():
     requests = finished(1)
-    held = requests.order[0]
+    deferred = requests.order[0]
     again = finished(ROWS, requests)
     assert again.order.recent < ROWS
-    assert again.order[0] is held is again.get(1)
+    assert again.order[0] is deferred is again.get(1)
     again.apply(ev.Duplicate(at=9, id=1, kind=Kind.RESULT))
-    assert held.duplicates == 1
-    assert again.order[0] is held
+    assert deferred.duplicates == 1
+    assert again.order[0] is deferred
 
 
 def test_rows_that_much_happened_to_are_packed_again():
@@ -141,16 +141,16 @@ def finished(rows: int, requests: Requests | None = None) -> Requests:
 
 
 def test_requests_that_outlive_their_packing_are_packed_when_they_end():
-    def held() -> int:
+    def deferred() -> int:
         return sum(isinstance(each, ev.Called) for each in gc.get_objects())
 
-    requests, many, before = Requests(keep=FEW), 3 * LOOSE, held()
+    requests, many, before = Requests(keep=FEW), 3 * LOOSE, deferred()
     for id in range(1, many + 1):
         requests.apply(ev.Called(at=0.0, id=id, method="tools/call", name="slow"))
         requests.apply(ev.Sent(at=0.0, id=id))
         if id > LOOSE // 2:  # so many are always in flight, more than are kept as they are
             requests.apply(ev.Completed(at=1.0, id=id - LOOSE // 2, size=1))
-    assert held() - before < 2 * LOOSE
+    assert deferred() - before < 2 * LOOSE
     assert requests.get(1) == requests.order[0]
 
 

@@ -254,7 +254,7 @@ def test_c33_c41_c42_a_connection_that_closes_leaves_nothing_in_flight(wire: Wir
 def test_c41_a_stdout_that_closed_is_the_end_of_watching(wire: Wire) -> None:
     ledger = play(
         wire.cancelled(),
-        at(3).unheard("server closed its stdout"),
+        at(3).receiving_ended("server closed its stdout"),
         "Unwatched 1 detail='server closed its stdout' disconnected=True",
         at(4).tick(),
         "Settled 1",

@@ -163,7 +163,7 @@ def test_c80_c82_a_cancel_before_the_task_id_waits_for_it_and_its_status_confirm
     play(
         _called(wire),
         at(0.5).cancels(1, "no"),
-        "= HELD",
+        "= AWAITS_TASK_ID",
         at(1).result(1, _handle(wire)),
         "Late 1 kind=task after=0.5",
         _created(wire),
@@ -506,8 +506,10 @@ def test_c80_the_end_of_the_connection_does_not_hide_that_a_task_may_be_running(
     ledger = _called(wire)
     at(0.5).cancel(1, "no").run(ledger)
     at(0.9).closed("closed", expected=True).run(ledger)
-    held = "not sent: the server sent no task id, so the task cannot be cancelled and may still be running"
-    assert evidence.summary_words(ledger.row(1), 9.0) == held
+    deferred = (
+        "not sent: the server sent no task id, so the task cannot be cancelled and may still be running"
+    )
+    assert evidence.summary_words(ledger.row(1), 9.0) == deferred
 
 
 @both

@@ -133,7 +133,7 @@ class ProcessesEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unheard:
+class ReceivingEnded:
     detail: str
 
 
@@ -165,7 +165,7 @@ Item = (
     | Dropped
     | Degraded
     | ProcessesEnded
-    | Unheard
+    | ReceivingEnded
     | Closed
 )
 
@@ -185,7 +185,7 @@ KINDS: dict[str, type[Item]] = {
     "dropped": Dropped,
     "degraded": Degraded,
     "processes_ended": ProcessesEnded,
-    "unheard": Unheard,
+    "receiving_ended": ReceivingEnded,
     "closed": Closed,
 }
 

@@ -167,7 +167,7 @@ class Process:
     def __init__(self, world: World, stdin: asyncio.BaseProtocol) -> None:
         self.pid = 4242
         self.exit: asyncio.Future[int] = world.loop.create_future()
-        self.gone: asyncio.Future[None] = world.loop.create_future()
+        self.all_ended: asyncio.Future[None] = world.loop.create_future()
         self.ended = 0
         self.guard_code = 0
         self.running = True
@@ -195,7 +195,7 @@ class Process:
 
     def _exited(self, code: int) -> None:
         self.exit.set_result(code)
-        self.gone.set_result(None)
+        self.all_ended.set_result(None)
 
     def ready(self) -> None: ...
 

@@ -52,7 +52,7 @@ class Seen:
     wire: RequestId = 0
     began: bool = False
     token: Any = None
-    heard_at: float = 0.0
+    received_at: float = 0.0
     progress: float | None = None
     cancelled_at: float | None = None
     signalled_at: float | None = None
@@ -260,8 +260,8 @@ class Watch:
         """But for what was asked for while a new session is opened, of which nothing has left."""
         renewal = self.client.renewal
         for row in self.client.requests.order:
-            held = renewal.active and row.id in renewal.held and not self.of(row.id).began
-            if row.state not in TERMINAL and not held:
+            deferred = renewal.active and row.id in renewal.deferred and not self.of(row.id).began
+            if row.state not in TERMINAL and not deferred:
                 self.fail(8, f"{row.id} is {row.state.value} behind the end of the connection")
 
     # -- events ----------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class Watch:
     def _moved(self, event: ev.RequestEvent, row: Request, seen: Seen) -> None:
         match event:
             case ev.Sent():
-                seen.heard_at = event.at
+                seen.received_at = event.at
             case ev.Progress():
                 self._progressed(event, seen)
             case ev.Extended() | ev.Paused() | ev.Resumed() | ev.InputRequired() | ev.TaskCreated():
@@ -344,7 +344,7 @@ class Watch:
         self.expect(3, own, "progress of {!r} moved {}, whose token is {!r}", token, event.id, seen.token)
         increasing = seen.progress is None or event.progress > seen.progress
         self.expect(3, increasing, "progress {} after {} moved {}", event.progress, seen.progress, event.id)
-        seen.progress, seen.heard_at = event.progress, event.at
+        seen.progress, seen.received_at = event.progress, event.at
 
     def _timely(self, event: ev.RequestEvent, row: Request, seen: Seen, before: State | None) -> None:
         """Nothing may happen to a request in flight after its deadline but the end of it."""
@@ -354,7 +354,7 @@ class Watch:
         if limits.max_timeout is not None:
             due = row.sent_at + limits.max_timeout
         if limits.timeout is not None:
-            due = min(due, seen.heard_at + limits.timeout + limits.ask)
+            due = min(due, seen.received_at + limits.timeout + limits.ask)
         self.expect(3, event.at <= due + SLACK, "{} is past its limit by {:.3f} s", row.id, event.at - due)
 
     def _cancelled(self, event: ev.CancelRequested, row: Request, seen: Seen) -> None:
@@ -364,7 +364,7 @@ class Watch:
             return
         limits = row.limits
         if event.cause is Cause.TIMEOUT and limits.timeout is not None:
-            due = seen.heard_at + limits.timeout
+            due = seen.received_at + limits.timeout
             self.expect(3, event.at >= due - SLACK, "{} timed out {:.3f} s too early", row.id, due - event.at)
         elif event.cause is Cause.MAX_TIMEOUT and limits.max_timeout is not None:
             due = row.sent_at + limits.max_timeout

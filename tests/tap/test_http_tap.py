@@ -238,14 +238,14 @@ async def _at_socket(wanted: dict[str, Any], true: Callable[[dict[str, Any]], bo
 
 
 async def test_requests_and_events_pass_as_they_come():
-    goes_on = asyncio.Event()
+    continues = asyncio.Event()
 
     async def work(call: Call) -> None:
         await call.stream({"X-Own": "1"})
         await call.event(
             {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, id="e-1", retry=10
         )
-        await goes_on.wait()
+        await continues.wait()
         await call.result()
         await call.end()
 
@@ -255,7 +255,7 @@ async def test_requests_and_events_pass_as_they_come():
         )
         assert (await peer.head(), peer.headers["x-own"]) == (200, "1")
         assert (await peer.chunk()).startswith(b"id: e-1\nretry: 10\ndata: ")
-        goes_on.set()
+        continues.set()
         assert json.loads((await peer.body()).partition(b"data: ")[2]) == {
             "jsonrpc": "2.0",
             "id": 7,
@@ -314,10 +314,10 @@ async def test_a_client_that_goes_is_gone_for_the_server(modern: bool):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether the client still reads")
 @pytest.mark.parametrize("early", [(), (2, 3)], ids=["one request", "three requests"])
 async def test_a_client_that_ends_what_it_writes_still_reads(early: tuple[int, ...]):
-    goes_on = asyncio.Event()
+    continues = asyncio.Event()
 
     async def work(call: Call) -> None:
-        await goes_on.wait()
+        await continues.wait()
         await call.answer({"resultType": "complete"})
 
     async with _tapped(served("2026-07-28", work)) as tap:
@@ -329,7 +329,7 @@ async def test_a_client_that_ends_what_it_writes_still_reads(early: tuple[int, .
         peer.writer.write_eof()
         await tap.server.until(is_rpc("tools/call"))
         await turns()
-        goes_on.set()
+        continues.set()
         assert [(await peer.answer())["id"] for _ in (1, *early)] == [1, *early]
         assert await peer.reader.read() == b""
 
@@ -497,7 +497,7 @@ async def test_a_server_that_is_stopping_is_not_held_by_a_stream_once_its_last_c
     era: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(http_client, "IDLE_SECONDS", 0.0)
-    modern, sse, goes_on = era == "modern", era == "sse", asyncio.Event()
+    modern, sse, continues = era == "modern", era == "sse", asyncio.Event()
     streams: list[Call] = []
 
     async def listen(call: Call) -> None:
@@ -513,10 +513,10 @@ async def test_a_server_that_is_stopping_is_not_held_by_a_stream_once_its_last_c
             await call.answer({"protocolVersion": "2025-11-25"}, {"Mcp-Session-Id": "s-1"})
         elif sse:
             await call.respond(202)
-            await goes_on.wait()
+            await continues.wait()
             await streams[0].event({"jsonrpc": "2.0", "id": call.id, "result": {}})
         else:
-            await goes_on.wait()
+            await continues.wait()
             await call.answer()
 
     async with _tapped(script) as tap:
@@ -543,7 +543,7 @@ async def test_a_server_that_is_stopping_is_not_held_by_a_stream_once_its_last_c
         assert await (await call(3)).head() == 502
         await until(lambda: len(_of(ev.Lost)) == 1)
         assert not streams[0].gone, "the server still works on a call"
-        goes_on.set()
+        continues.set()
         assert await stream.chunk() if sse else (await running.answer())
         await until(lambda: streams[0].gone)
         assert not await stream.reader.read(), "the stream of the client ends, too"
@@ -620,7 +620,7 @@ async def test_a_cancel_of_a_task_is_told_as_the_server_answered_it():
 
 @pytest.mark.parametrize("streams", [False, True], ids=["before the head", "in the stream"])
 async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
-    goes_on = asyncio.Event()
+    continues = asyncio.Event()
 
     async def work(call: Call) -> None:
         if streams:
@@ -628,7 +628,7 @@ async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
             await call.event(
                 {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
             )
-        await goes_on.wait()
+        await continues.wait()
         await (call.result() if streams else call.answer())
         await (call.end() if streams else call.raw(b""))
 
@@ -652,7 +652,7 @@ async def test_a_person_cancels_for_a_client_of_the_handshake(streams: bool):
         call = await tap.server.until(is_rpc("notifications/cancelled"))
         assert call.message["params"] == {"requestId": "c", "reason": "hangs"}
         assert [call.headers[name] for name in ("mcp-session-id", "authorization")] == ["s-1", "Bearer t"]
-        goes_on.set()
+        continues.set()
         await until(lambda: _of(ev.Late))
     assert [each.kind for each in _of(ev.Late)] == [ev.Kind.RESULT]
 
@@ -794,13 +794,13 @@ def test_within_a_block_nothing_is_said():
 
 
 @pytest.mark.sends_anything
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_request_that_is_answered_before_it_is_complete_is_a_row(goes_on: bool):
+@pytest.mark.parametrize("continues", [True, False])
+def test_a_request_that_is_answered_before_it_is_complete_is_a_row(continues: bool):
     body = b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}'
-    rest = [(b"o", body[60:]), (b"d", b"")] if goes_on else []
+    rest = [(b"o", body[60:]), (b"d", b"")] if continues else []
     _keep((b"q", _POSTED), (b"o", body[:60]), (b"a", as_head(b"413", [])), *rest, (b"n", b""))
     (row,) = _of(ev.Called)
-    assert (row.id, row.name) == (5, "slow" if goes_on else "")
+    assert (row.id, row.name) == (5, "slow" if continues else "")
     (failed,) = _of(ev.Failed)
     assert (failed.id, "HTTP 413" in failed.message) == (5, True)
 
@@ -874,17 +874,17 @@ def test_a_stream_is_read_on_behind_missing_bytes(rest: bytes):
 
 
 async def test_the_same_id_of_two_clients_is_two_rows():
-    goes_on = asyncio.Event()
+    continues = asyncio.Event()
 
     async def work(call: Call) -> None:
-        await goes_on.wait()
+        await continues.wait()
         await call.answer({"resultType": "complete"})
 
     async with _tapped(served("2026-07-28", work)) as tap:
         peers = [await tap.call(1, modern=True) for _ in range(2)]
         await tap.server.until(is_rpc("tools/call"), 2)
         await until(lambda: len(sockets.sockets()) == 2)
-        goes_on.set()
+        continues.set()
         assert [(await peer.answer())["id"] for peer in peers] == [1, 1]
     assert [each.id for each in _of(ev.Completed)] == [1, 1]
     assert [each.client for each in _of(ev.Connected)] == ["other 3", "other 3"]
@@ -960,10 +960,10 @@ async def test_what_a_client_asks_for_by_an_id_of_an_ended_call_passes():
 
 @pytest.mark.parametrize("media", ["application/json", "text/event-stream"])
 async def test_the_rest_of_a_batch_is_answered_after_one_of_it_was_cancelled(media: str):
-    goes_on = asyncio.Event()
+    continues = asyncio.Event()
 
     async def script(call: Call) -> None:
-        await goes_on.wait()
+        await continues.wait()
         answers: list[Any] = [{"jsonrpc": "2.0", "id": id, "result": {}} for id in (1, 2)]
         if media == "application/json":
             await call.respond(200, json.dumps(answers, indent=1).encode(), media)
@@ -980,7 +980,7 @@ async def test_the_rest_of_a_batch_is_answered_after_one_of_it_was_cancelled(med
         await _at_socket({"ask": "cancel", "id": "1"}, lambda told: "signal" in told)
         await peer.head()
         assert json.loads((await peer.chunk()).partition(b"data: ")[2])["result"]["isError"]
-        goes_on.set()
+        continues.set()
         assert json.loads((await peer.body()).partition(b"data: ")[2]) == [
             {"jsonrpc": "2.0", "id": 2, "result": {}}
         ]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.journal.files import is_held, journal_folder, journals
+from mcp_tui.journal.files import is_locked, journal_folder, journals
 from mcp_tui.live.sockets import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.once import NOT_SENT, REPEAT_OF
@@ -245,7 +245,7 @@ class Mail:
 def over() -> None:
     """Waits until all recorders have written everything: that of a killed tap takes a moment."""
     paths = [path for journal in journals(journal_folder()) for path in journal.paths]
-    wait(lambda: not any(map(is_held, paths)))
+    wait(lambda: not any(map(is_locked, paths)))
 
 
 def test_a_repeat_waits_for_the_first_and_both_get_its_answer(tmp_path: Any) -> None:

@@ -77,10 +77,10 @@ d.ListeningSocket.__init__ = opened"""
 
 
 def test_a_session_can_be_found_before_its_recorder_answers(tmp_path: Path):
-    goes_on = tmp_path / "goes on"
-    with connected(planted(WAITS % str(goes_on), tap(code=OBEDIENT))) as client:
+    continues = tmp_path / "goes on"
+    with connected(planted(WAITS % str(continues), tap(code=OBEDIENT))) as client:
         wait(lambda: len(sockets()) == 1)
-        goes_on.touch()
+        continues.touch()
         assert client.end() == 0
 
 

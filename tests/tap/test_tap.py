@@ -361,7 +361,7 @@ ANSWER: Final = '"id":"5","result":{"content":[]}}'
 
 
 @pytest.mark.parametrize(
-    ("goes_on", "rest", "read"),
+    ("continues", "rest", "read"),
     [
         ("notifications/cancelled", NOTE, ["note", "error", "ping"]),
         ("notifications/cancelled", ANSWER, ["answer", "ping"]),
@@ -371,10 +371,10 @@ ANSWER: Final = '"id":"5","result":{"content":[]}}'
     ids=["a message", "the answer", "a message that is never ended", "an answer that is never ended"],
 )
 def test_a_server_that_stops_within_a_line_is_told_and_so_is_the_client(
-    goes_on: str, rest: str, read: list[str]
+    continues: str, rest: str, read: list[str]
 ):
     start = b'{"jsonrpc":"2.0",'
-    with _client([*tap("--max-timeout", "0.2", code=HALF), goes_on, rest]) as client:
+    with _client([*tap("--max-timeout", "0.2", code=HALF), continues, rest]) as client:
         client.connect()
         client.call("5", "any")
         assert client.process.stdout is not None

@@ -25,11 +25,11 @@ from tests.servers.recorder import (
     Item,
     NotSent,
     Received,
+    ReceivingEnded,
     SignalFailed,
     SignalLeaving,
     Signalled,
     StderrLine,
-    Unheard,
     Writing,
     Written,
     recorder,
@@ -241,7 +241,7 @@ async def test_a_server_that_closes_its_stdout_is_given_up() -> None:
     async with wire("unspoken") as it:
         closed = await it.closed()
         assert closed == Closed(detail="server closed its stdout but is still running")
-        assert it.all(Unheard) == [Unheard(detail="server closed its stdout")]
+        assert it.all(ReceivingEnded) == [ReceivingEnded(detail="server closed its stdout")]
         assert it.lines == [b'"ready"']
 
 

@@ -28,7 +28,7 @@ from mcp_tui.config.definitions import AskedInput
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.bindings import scopes_of
 from mcp_tui.tui.host import Offer
-from mcp_tui.tui.key_guard import SEEN_SECONDS
+from mcp_tui.tui.key_guard import READ_SECONDS
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
@@ -93,7 +93,7 @@ def timeout() -> TimeoutScreen:
         requests=requests(overdue(1)), now=clock, cancel=show_message, extend=show_message
     )
     screen = TimeoutScreen(cast("Client", client))
-    clock.now += SEEN_SECONDS
+    clock.now += READ_SECONDS
     return screen
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_tui.client.settings import StdioTarget
 from mcp_tui.protocol.requests import State
-from mcp_tui.tui.key_guard import SEEN_SECONDS, KeyGuard
+from mcp_tui.tui.key_guard import READ_SECONDS, KeyGuard
 from mcp_tui.tui.screens.call import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt
 from mcp_tui.tui.screens.dialog import ConfirmScreen
@@ -50,15 +50,15 @@ def clock() -> Clock:
 def test_what_is_typed_after_a_refusal_is_swallowed_until_a_pause(clock: Clock):
     guard = KeyGuard(clock)
     assert not guard.swallows(text=True)
-    guard.hold(words("refused"))
+    guard.block(words("refused"))
     for _ in range(40):
-        clock.now += SEEN_SECONDS - 0.01
+        clock.now += READ_SECONDS - 0.01
         assert guard.swallows(text=True)
     assert not guard.swallows(text=False), "esc, ctrl+c and arrows still work"
     guard.release()
     assert not guard.swallows(text=True), "a click ends it"
-    guard.hold(words("refused"))
-    clock.now += SEEN_SECONDS
+    guard.block(words("refused"))
+    clock.now += READ_SECONDS
     assert not guard.swallows(text=True), "and so does a pause"
 
 
@@ -74,7 +74,7 @@ def test_a_target_that_changed_by_itself_is_acted_on_only_after_a_pause(clock: C
         clock.now += TYPED
         guard.swallows(text=True)
         assert not guard.steady, "the burst began before it could be seen"
-    clock.now += SEEN_SECONDS
+    clock.now += READ_SECONDS
     guard.swallows(text=True)
     assert guard.steady
 
@@ -114,7 +114,7 @@ def test_what_cancels_is_aimed_at_what_was_under_the_cursor_when_the_burst_began
     assert guard.aimed == "seen"
     guard.moved("chosen by a key")
     assert guard.aimed == "chosen by a key"
-    clock.now += SEEN_SECONDS
+    clock.now += READ_SECONDS
     guard.watch("there for a while")
     guard.swallows("C", text=True)
     assert guard.aimed == "there for a while"
@@ -122,24 +122,24 @@ def test_what_cancels_is_aimed_at_what_was_under_the_cursor_when_the_burst_began
 
 def test_a_key_that_was_refused_may_be_pressed_again_at_once(clock: Clock):
     guard = KeyGuard(clock)
-    guard.hold(words("refused"), ("C",))
+    guard.block(words("refused"), ("C",))
     assert guard.swallows("r", text=True)
     assert not guard.swallows("C", text=True, cancels=True)
 
 
 def test_what_a_key_opened_in_the_middle_of_a_burst_gets_nothing_of_the_rest(clock: Clock):
     guard = KeyGuard(clock)
-    guard.hold(words("refused"), ("c",))
-    clock.now += SEEN_SECONDS - 0.01
+    guard.block(words("refused"), ("c",))
+    clock.now += READ_SECONDS - 0.01
     assert not guard.swallows("c", text=True, cancels=True)
     for letter in "accept":
-        clock.now += SEEN_SECONDS - 0.01
+        clock.now += READ_SECONDS - 0.01
         assert guard.swallows(letter, text=True)
 
 
 def test_a_key_that_cancels_works_when_pressed_twice_in_a_row(clock: Clock):
     guard = KeyGuard(clock)
-    guard.hold(words("the dialog closed on its own"))
+    guard.block(words("the dialog closed on its own"))
     assert guard.swallows("C", text=True, cancels=True)
     assert guard.swallows("r", text=True)
     assert guard.swallows("r", text=True), "others wait for a pause"
@@ -276,7 +276,7 @@ async def test_cancel_now_on_a_row_that_came_by_itself_works_when_pressed_again(
         row = await driven.in_flight("silent")
         clock.now += 5
         await driven.press("i")
-        clock.now += SEEN_SECONDS / 2
+        clock.now += READ_SECONDS / 2
         driven.app.guard.aim(None)  # nothing was under the cursor until now
         await driven.press("C")
         await driven.until(lambda: "changed just now. Press C again" in driven.text())
@@ -326,7 +326,7 @@ async def test_a_question_is_not_answered_by_a_letter_of_the_burst_that_opened_i
         assert isinstance(driven.top, ConfirmScreen)
         assert "Just opened: press again." in driven.text()
         assert row.cancel_at is None
-        clock.now += SEEN_SECONDS
+        clock.now += READ_SECONDS
         await driven.press("y")
         await driven.until(lambda: row.cancel_at is not None)
 
@@ -355,7 +355,7 @@ async def test_swallowed_keys_are_told_and_a_pause_ends_it(
         await refused(driven, clock)
         await driven.press("w")
         await driven.until(lambda: "Keys ignored: pause for a second · " in driven.text())
-        clock.now += SEEN_SECONDS
+        clock.now += READ_SECONDS
         await driven.press("w")
         assert [path.suffix for path in Path.cwd().iterdir()] == [".json"]
 
@@ -375,7 +375,7 @@ async def test_what_cancels_still_works_right_after_a_refusal(
             assert isinstance(driven.top, CancelPrompt)
             await driven.press(*"all", "enter")
             assert isinstance(driven.top, CancelPrompt), "the rest of the burst was not meant for it"
-            clock.now += SEEN_SECONDS
+            clock.now += READ_SECONDS
             await driven.press("enter")
         await driven.until(lambda: row.cancel_at is not None)
         assert "all" not in (row.reason or "")

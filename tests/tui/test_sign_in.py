@@ -89,7 +89,7 @@ async def test_in_the_middle_of_a_session_a_request_waits_and_goes_on_after_a_pa
         await driven.until(lambda: "tools" in driven.session.catalogue.entries)
         server.revoke()
         first, second = driven.call("open"), driven.call("open")
-        await driven.until(lambda: len(driven.session.client.held.waiting) == 2)
+        await driven.until(lambda: len(driven.session.client.deferred.waiting) == 2)
         await driven.until(lambda: "sign-in required" in driven.text())
         await driven.until(lambda: "waiting f" in driven.line("open [+1]"))
         await driven.press("C")  # the one under the cursor

@@ -49,14 +49,14 @@ needed = st.lists(
 
 @given(needed, st.integers(0, 400))
 def test_columns_fill_the_room_and_none_is_cut_while_another_has_spare_cells(
-    needs: list[ColumnNeed], room: int
+    needs: list[ColumnNeed], space: int
 ):
-    widths = allot(needs, room)
-    assert sum(widths) == room
+    widths = allot(needs, space)
+    assert sum(widths) == space
     assert min(widths) >= 0
     if any(width < need.wish for width, need in zip(widths, needs, strict=True)):
         assert all(width <= max(need.wish, need.least) for width, need in zip(widths, needs, strict=True))
-    enough = allot(needs, room + sum(need.least for need in needs))
+    enough = allot(needs, space + sum(need.least for need in needs))
     assert all(width >= need.least for width, need in zip(enough, needs, strict=True))
 
 

@@ -99,8 +99,8 @@ def test_a_text_of_one_sign_again_and_again_is_plain_text(piece: str):
         ([], -2, []),
     ],
 )
-def test_the_widest_columns_get_narrower(widths: list[int], room: int, made: list[int]):
-    assert narrowed(widths, room) == made
+def test_the_widest_columns_get_narrower(widths: list[int], space: int, made: list[int]):
+    assert narrowed(widths, space) == made
 
 
 @given(st.text(max_size=300), st.integers(8, 60))

@@ -30,7 +30,7 @@ class AttachScreen(ReplayScreen):
         is_client = isinstance(recording, ClientRecording)
         super().__init__(recording, scene=ClientScene(recording) if is_client else None)
         name = session.name if isinstance(session, Running) else f"process {session.pid}"
-        self.whose = brief(f"{session.whose} ({name})", 40)
+        self.client_name = brief(f"{session.client_name} ({name})", 40)
         self.attached = Attached(session, self.recorded, self.show_message)
         self.cancelling = Cancelling(self, self.attached, self.table)
         self._where = session.where
@@ -44,7 +44,7 @@ class AttachScreen(ReplayScreen):
     def on_mount(self) -> None:
         where = self._where and safe(", process {}", brief(self._where, 60))
         self.show_message(
-            safe("Attached to {}{}. Leaving keeps it running.", self.whose, where), "muted", seconds=3
+            safe("Attached to {}{}. Leaving keeps it running.", self.client_name, where), "muted", seconds=3
         )
         if isinstance(self.replay, ClientRecording):
             self.set_interval(MORE_SECONDS, self._look_for_more)
@@ -63,7 +63,7 @@ class AttachScreen(ReplayScreen):
         if self.recorded.requests.over and self.playback.read is None and not self._ended:
             self._ended = True
             self.show_message(
-                safe("The session of {} has ended. You can still read it.", self.whose), seconds=60
+                safe("The session of {} has ended. You can still read it.", self.client_name), seconds=60
             )
 
     def idle(self) -> frozenset[str]:
@@ -87,7 +87,7 @@ class AttachScreen(ReplayScreen):
 
     def _refuses(self) -> bool:
         if self._ended:
-            self.refuse(safe("The session of {} has ended", self.whose))
+            self.refuse(safe("The session of {} has ended", self.client_name))
         return self._ended
 
     async def action_cancel(self) -> None:

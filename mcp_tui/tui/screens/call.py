@@ -65,10 +65,10 @@ class ToolList(Vertical):
         self._about = Static(markup=False, id="about")
         super().__init__(self.filter, self._options, self._about, id="list")
 
-    def size_for(self, room: int) -> None:
+    def size_for(self, space: int) -> None:
         """Sets the height to hold all tools, whether or not they pass the filter, within ``room`` lines."""
         lines = min(len(self.tools), LISTED_TOOLS) + (len(self.tools) > LISTED_TOOLS)
-        self._options.styles.height = max(1, min(lines, room - 6)) + 2
+        self._options.styles.height = max(1, min(lines, space - 6)) + 2
 
     class Counted(Message):
         """How many tools pass the filter, in words."""
@@ -138,12 +138,12 @@ class ToolList(Vertical):
             problem = self._search.wanted.problem
             self._about.update(Content.styled(problem, "$warning") if problem else Content(said))
             return
-        room = self._about.size.width or 72
-        said = clip(tool.summary or tool.arguments, room)
+        space = self._about.size.width or 72
+        said = clip(tool.summary or tool.arguments, space)
         if tool.summary and (
             width(tool.arguments) > LIST_CELLS[1] or width(brief(tool.name)) > LIST_CELLS[0]
         ):
-            said = safe("{}\n{}", clip(tool.arguments, room), said)
+            said = safe("{}\n{}", clip(tool.arguments, space), said)
         claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
         self._about.update(Content.assemble(said, (claims, "italic")))
 
@@ -279,7 +279,7 @@ class CallScreen(Dialog[NamedCall | None]):
             self._size_form(self._form)
 
     @property
-    def _room(self) -> int:
+    def _lines_left(self) -> int:
         """Lines between the frame and the keys, at most."""
         return min(DIALOG_LINES, self.size.height - 2) - 5
 
@@ -296,7 +296,7 @@ class CallScreen(Dialog[NamedCall | None]):
         self.tick()
 
     def _fill(self) -> None:
-        self.tool_list.size_for(self._room)
+        self.tool_list.size_for(self._lines_left)
         self.tool_list.fill()
 
     def on_tool_list_counted(self, event: ToolList.Counted) -> None:
@@ -350,11 +350,11 @@ class CallScreen(Dialog[NamedCall | None]):
         self.set_class(short, "-short")
         # The pane knows its lines only after it was laid out, which is one frame too late.
         lines = len(wrapped_lines(self._described, (self._box.size.width or 72) - 1))
-        lines = max(1, min(DESCRIPTION_LINES, self._room // 4, lines))
+        lines = max(1, min(DESCRIPTION_LINES, self._lines_left // 4, lines))
         self._help.styles.height = lines
         self._help.display = bool(self._described.lines)
-        room = self._room - (lines + 1 if self._help.display else 0) - (5 if short else 7)
-        form.limit(room)
+        space = self._lines_left - (lines + 1 if self._help.display else 0) - (5 if short else 7)
+        form.limit(space)
 
     def on_form_changed(self) -> None:
         self.tick()

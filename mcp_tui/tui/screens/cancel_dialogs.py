@@ -38,8 +38,8 @@ class ReasonInput(LineInput):
 
     def replace(self, text: str, start: int, end: int) -> None:
         start, end = sorted((max(0, start), min(len(self.value), end)))
-        room = max(0, TYPED_CHARACTERS - len(self.value) + end - start)
-        super().replace(one_line(text)[:room], start, end)
+        space = max(0, TYPED_CHARACTERS - len(self.value) + end - start)
+        super().replace(one_line(text)[:space], start, end)
 
 
 class ReasonField(Horizontal):
@@ -271,7 +271,7 @@ class TimeoutScreen(Dialog[None]):
     @property
     def deaf(self) -> bool:
         """Whether keys are still ignored: it opens unasked, and they were meant for something else."""
-        return not self.app.guard.stood(self._opened)
+        return not self.app.guard.was_readable(self._opened)
 
     def tick(self) -> None:
         requests = self.client.requests
@@ -302,14 +302,14 @@ class TimeoutScreen(Dialog[None]):
     def _describe(self, now: float) -> None:
         rows = self._rows
         count = len(rows)
-        room = max(24, (self._list.size.width or 64) - 35)
+        space = max(24, (self._list.size.width or 64) - 35)
         pieces: list[Piece] = []
         for row in rows[:LISTED_REQUESTS]:
             if pieces:
                 pieces.append(words("\n"))
             pieces += [
                 (safe("{} ", OVERDUE.glyph), "bold $warning"),
-                safe("{}  {}", fit(brief(str(row.id), 40), 5, right=True), fit(request(row), room)),
+                safe("{}  {}", fit(brief(str(row.id), 40), 5, right=True), fit(request(row), space)),
                 (fit(elapsed(row.elapsed(now)), 9, right=True), "$warning"),
             ]
             if count > 1:

@@ -137,16 +137,16 @@ class Dialog(ModalScreen[ScreenResultType]):
         title = self.heading()
         if title != self._title:
             self._title = title
-            self._box.border_title = Content(safe("{}{}", title, self.whose))
+            self._box.border_title = Content(safe("{}{}", title, self.server_name))
         said = self.keys(self.hints())
         cells = sum(each.cells + 1 for each in self.foot)
         cells += sum(width(piece if isinstance(piece, str) else piece[0]) for piece in said)
         # Without room for the buttons, they become keys like the others, on as many lines as it takes.
-        room = self._box.content_size.width
-        crowded = 0 < room < cells
+        space = self._box.content_size.width
+        crowded = 0 < space < cells
         self.set_class(crowded and bool(self.foot), "-plain")
         if crowded:
-            said = self.keys([*(each.hint for each in self.foot), *self.hints()], room)
+            said = self.keys([*(each.hint for each in self.foot), *self.hints()], space)
         self.say(self._key_line, *said)
         line, height = self.line(), self._box.outer_size.height
         if line is not None and height:
@@ -197,12 +197,12 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def close_by_itself(self) -> None:
         """Closes without a key; swallows what is typed just now, which was meant for this dialog."""
-        self.app.guard.hold(words("the dialog closed on its own"))
+        self.app.guard.block(words("the dialog closed on its own"))
         self.dismiss(None)
 
     def meant(self) -> bool:
         """Returns whether a person could have read this before a key that decides something; says so if not."""
-        if self.app.guard.stood(self._opened):
+        if self.app.guard.was_readable(self._opened):
             return True
         before, said = self._box.border_subtitle, "Just opened: press again."
         if str(before) != said:  # in the frame: a tick writes the last line again
@@ -223,14 +223,14 @@ class Dialog(ModalScreen[ScreenResultType]):
     # -- text ------------------------------------------------------------------------------------------------
 
     @property
-    def whose(self) -> SafeText:
+    def server_name(self) -> SafeText:
         """The name of its server as the end of a title; empty while there is only one server."""
-        return safe(" · {}", self.app.whose) if self.app.whose and self.OF_SERVER else NOTHING
+        return safe(" · {}", self.app.server_name) if self.app.server_name and self.OF_SERVER else NOTHING
 
     def fitted(self, start: SafeText, middle: SafeText, end: SafeText) -> SafeText:
         """Joins three texts in the width of the title; the middle is cut if there is no room."""
-        room = min(self._box.size.width or 64, self.size.width) - 2 - width(self.whose)
-        return safe("{}{}{}", start, clip(middle, max(8, room - width(start) - width(end))), end)
+        space = min(self._box.size.width or 64, self.size.width) - 2 - width(self.server_name)
+        return safe("{}{}{}", start, clip(middle, max(8, space - width(start) - width(end))), end)
 
     def say(self, place: Static, *pieces: Piece) -> None:
         """Updates a text, if it changed. Nothing of it is read as markup."""
@@ -240,16 +240,16 @@ class Dialog(ModalScreen[ScreenResultType]):
             place.display = bool(said)
             place.update(said)
 
-    def keys(self, hints: Sequence[Hint | None], room: int = 1000) -> list[Piece]:
+    def keys(self, hints: Sequence[Hint | None], space: int = 1000) -> list[Piece]:
         """Returns keys with their labels, in lines of ``room`` cells."""
         pieces: list[Piece] = []
-        left = room
+        left = space
         for key, does in filter(None, hints):
             shown = hinted(key)
             cells = width(shown) + len(does) + 3
             if pieces:
                 pieces.append(words("  ") if cells <= left else words("\n"))
-            left = room - cells if cells > left else left - cells
+            left = space - cells if cells > left else left - cells
             pieces += [(shown, "$accent"), (safe(" {}", does), "$text-muted")]
         return pieces
 
@@ -364,12 +364,14 @@ class ConfirmScreen(Dialog[bool]):
         self._scroll.scroll_relative(y=3 * step, animate=False)
 
 
-def consent_screen(name: str, account: Sequence[tuple[str, str]]) -> ConfirmScreen:
+def consent_screen(name: str, consent_details: Sequence[tuple[str, str]]) -> ConfirmScreen:
     """Asks whether a server that a project's file defines may start.
 
-    ``account`` is what a person agrees to, made by :func:`mcp_tui.config.consent.account`; it is shown in full.
+    ``account`` is what a person agrees to, made by :func:`mcp_tui.config.consent.consent_details`; it is shown in full.
     """
-    lines = [[(safe("{} ", f"{clean(word):<10}"), "$text-muted"), clean(said)] for word, said in account]
+    lines = [
+        [(safe("{} ", f"{clean(word):<10}"), "$text-muted"), clean(said)] for word, said in consent_details
+    ]
     return ConfirmScreen(
         safe("Start {}?", brief(name, 40)),
         lines,

@@ -117,10 +117,10 @@ class InteractionScreen(Dialog[Answer | None]):
         self.question = question
         self._waited = 0.0
         self._words = place()
-        self._said_by_it = VerticalScroll(self._words, can_focus=False, classes="-words")
+        self._server_text = VerticalScroll(self._words, can_focus=False, classes="-words")
         self._wrong = place("wrong")
         self._over = place("over")
-        inside = self._over, self._said_by_it, place("what", self.LABEL), control, self._wrong
+        inside = self._over, self._server_text, place("what", self.LABEL), control, self._wrong
         super().__init__(*filter(None, inside))
 
     # -- the content -----------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class InteractionScreen(Dialog[Answer | None]):
     def hints(self) -> Sequence[Hint | None]:
         if self.question.over:
             return [("question.copy", "Copy answer") if self.draft() else None, ("app.back", "Close")]
-        return [("question.on", "Scroll") if self._said_by_it.max_scroll_y else None, *self.HINTS]
+        return [("question.on", "Scroll") if self._server_text.max_scroll_y else None, *self.HINTS]
 
     def on_mount(self) -> None:
         self.question.shown = True
@@ -170,28 +170,28 @@ class InteractionScreen(Dialog[Answer | None]):
         elif self._control is not None:
             self.set_focus(self._control)
         told, about = self.server_words(), self.question.about
-        whose = safe("for {}\n" if told else "for {}", about) if about else words("")
-        self.say(self._words, (whose, "$text-muted"), *told)
+        source_label = safe("for {}\n" if told else "for {}", about) if about else words("")
+        self.say(self._words, (source_label, "$text-muted"), *told)
 
     def on_resize(self) -> None:
-        self._share_room()
+        self._share_space()
 
-    def _share_room(self) -> None:
+    def _share_space(self) -> None:
         """Divides the room between the server's words and the control; the keys always stay in sight."""
         around = 5 if self.size.height < LOW_LINES else 7
-        room = self.size.height - around - max(1, self._key_line.size.height)
-        share = max(2, room if self._control is None else room // 2)
-        self._said_by_it.styles.max_height = share
+        space = self.size.height - around - max(1, self._key_line.size.height)
+        share = max(2, space if self._control is None else space // 2)
+        self._server_text.styles.max_height = share
         if self._control is not None:
-            self._control.styles.max_height = max(3, room - share)
+            self._control.styles.max_height = max(3, space - share)
         if isinstance(self._control, Form):
-            self._control.limit(room - share - 1)
+            self._control.limit(space - share - 1)
 
     def action_scroll_words(self, way: int) -> None:
         """Pages through the server's words."""
-        height = self._said_by_it.size.height
+        height = self._server_text.size.height
         height -= height > 3  # a line of the last page stays in sight
-        self._said_by_it.scroll_relative(y=way * height, animate=False)
+        self._server_text.scroll_relative(y=way * height, animate=False)
 
     def tick(self) -> None:
         over = self.question.over
@@ -199,7 +199,7 @@ class InteractionScreen(Dialog[Answer | None]):
             self.drop_buttons()
             self.say(self._over, safe("{}. No answer was sent.", f"{over[0].upper()}{over[1:]}"))
         super().tick()
-        self._share_room()
+        self._share_space()
 
     def now(self) -> float:
         """Returns monotonic seconds, as inquiries count them."""
@@ -356,7 +356,7 @@ class SamplingScreen(InteractionScreen):
 
     def on_mount(self) -> None:
         prompted = Prompted()
-        self._said_by_it.mount(prompted)
+        self._server_text.mount(prompted)
         prompted.show(words(""), [Section(words(""), (*self._messages(), *self._settings()))])
         if self._command and not self.editor.text:
             self.run_worker(self._draft(), exit_on_error=False)

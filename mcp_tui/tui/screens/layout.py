@@ -101,7 +101,7 @@ class LayoutScreen(Screen[None]):
         Not ignored are keys that open a prompt to cancel, and those of the id ``again``.
         """
         self.show_message(text, tone)
-        self.app.guard.hold(text, names_in((*CANCEL_PROMPTS, again) if again else CANCEL_PROMPTS))
+        self.app.guard.block(text, names_in((*CANCEL_PROMPTS, again) if again else CANCEL_PROMPTS))
 
     def steady(self) -> bool:
         """Returns whether a key may act on the line under the cursor, and says so if it may not."""
@@ -274,7 +274,7 @@ class TabTitles:
     def __init__(self, screen: LayoutScreen) -> None:
         self._screen = screen
         self._counts: dict[str, int] = {}
-        self._rooms: dict[tuple[str, ...], int] = {}
+        self._widths: dict[tuple[str, ...], int] = {}
 
     def count(self, counts: dict[str, int]) -> None:
         """Sets the counts in the tabs."""
@@ -287,7 +287,7 @@ class TabTitles:
         panes = self._screen.panes
         for name, widget in panes.items():
             if widget.display and widget.region:  # a hidden one still has its old size
-                self._rooms[self._sharing(name)] = widget.region.width
+                self._widths[self._sharing(name)] = widget.region.width
         for name, widget in panes.items():
             if widget.display:
                 labels, between = self._labels(name)
@@ -315,7 +315,7 @@ class TabTitles:
         If there is no room, they get shorter: without counts, closer together, with a short name, then with keys as names.
         """
         names = self._sharing(active)
-        room = self._rooms.get(names, 0) - FRAME_CELLS
+        space = self._widths.get(names, 0) - FRAME_CELLS
         labels: dict[str, SafeText] = {}
         between: LiteralString = " "
         by_key = {name: key_of(f"view.pane-{place}") for place, name in enumerate(TABS, 1)}
@@ -329,7 +329,7 @@ class TabTitles:
         )
         for known, counts, between in forms:
             labels = {name: _tab(known[name], counts.get(name, 0), chosen=name == active) for name in names}
-            if room <= 0 or len(join(labels.values(), between)) <= room:
+            if space <= 0 or len(join(labels.values(), between)) <= space:
                 break
         return labels, between
 

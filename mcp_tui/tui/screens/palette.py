@@ -62,13 +62,13 @@ class PaletteScreen(Dialog[Offer | None]):
             self._lines.action_top()
             self._preview()
 
-    def _line(self, number: int, room: int) -> Line:
+    def _line(self, number: int, space: int) -> Line:
         offer = self._found[number]
-        names = min(max(width(each.name) for each in self._found), max(32, room * 2 // 5))
+        names = min(max(width(each.name) for each in self._found), max(32, space * 2 // 5))
         keys = max(width(each.key) for each in self._found)
         if width(offer.name) > names:  # one that is long takes the room of its note
-            names = min(width(offer.name), room - keys - 1)
-        note = max(0, room - names - keys - 3)
+            names = min(width(offer.name), space - keys - 1)
+        note = max(0, space - names - keys - 3)
         tone = "" if offer.now else "muted"
         return Line(
             (

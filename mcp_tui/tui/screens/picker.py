@@ -95,7 +95,7 @@ def gather(config: Path | None = None) -> ServerChoices:
 def _running(session: Running) -> ServerChoice:
     told = session.summary
     kept = bool(told.recording)
-    who = brief(f"{told.whose} ({told.where})" if told.where else told.whose, 100)
+    who = brief(f"{told.client_name} ({told.where})" if told.where else told.client_name, 100)
     said = safe("{}: {}, {:,} in flight", brief(told.server, 60), who, len(told.requests))
     return ServerChoice(
         group=words("Running sessions"),
@@ -403,7 +403,7 @@ class PickerScreen(Dialog[Target | None]):
             self._say(safe("{}: {}.", brief(definition.name, 60), brief(wrong, 400)), wrong=True)
             return
         if consent.is_needed(definition):
-            screen = consent_screen(definition.name, consent.account(definition))
+            screen = consent_screen(definition.name, consent.consent_details(definition))
             if not await self.app.push_screen_wait(screen):
                 return
             try:

@@ -190,7 +190,7 @@ class ProbeScreen(ModalScreen[None]):
         """Start the probe, the first time."""
         if self.report is not None:
             self.keys.show_message(hint("The probe is finished. {probe.again} runs it again."))
-        elif self.app.guard.stood(self._strayed):
+        elif self.app.guard.was_readable(self._strayed):
             self._start()
         else:
             self.keys.show_message(words("Text was typed here: press again."))

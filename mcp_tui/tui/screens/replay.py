@@ -200,7 +200,7 @@ class Playback:
         elif self.playing:
             state = safe("playing {:g}×", self.speed)
         else:
-            state = (self._screen.whose or words("running")) if self.live else words("paused")
+            state = (self._screen.server_name or words("running")) if self.live else words("paused")
         number = f"{position:>{len(f'{events:,}')},}"
         pieces = [
             (safe(" {:<11}", state), "title" if self.read is None else "warning"),
@@ -209,12 +209,12 @@ class Playback:
         ]
         if damaged := self.replay.skipped + self.replay.table.misfits:
             pieces.append((safe("{}{:,} skipped", gap, damaged), "warning"))
-        room = min(
+        space = min(
             EVENT_WORDS_CELLS, cells - sum(width(text) for text, _ in pieces) - 2 * len(gap) - GRAPH_CELLS
         )
-        if room >= 10:
+        if space >= 10:
             last = said(self.replay.event(position - 1)) if position else NOTHING
-            pieces.append((safe("{}{:<{}}", gap, clip(last, room), room), "muted"))
+            pieces.append((safe("{}{:<{}}", gap, clip(last, space), space), "muted"))
         pieces.append((gap, ""))
         start = sum(width(text) for text, _ in pieces)
         graph = range(start, cells - 1)
@@ -322,7 +322,7 @@ class ReplayScreen(SessionScreen):
 
     BINDINGS = bindings(RECORDING)
 
-    whose: SafeText = NOTHING
+    server_name: SafeText = NOTHING
     """Whose session it is, if it runs and the screen acts on it."""
 
     def __init__(

@@ -31,7 +31,9 @@ class Workbench(SessionScreen):
     def __init__(self, session: Session, watched: Watched | None = None) -> None:
         super().__init__(session)
         self.session = session
-        self.table.server = lambda: f"{session.around.whose} {session.client.target.name} {session.name}"
+        self.table.server = lambda: (
+            f"{session.around.server_name} {session.client.target.name} {session.name}"
+        )
         self.connection = ConnectionKeys(self, session, self.table)
         self.server_menu = ServerMenu(self, session, self.connection)
         self.cancelling = Cancelling(self, session, self.table)
@@ -63,7 +65,7 @@ class Workbench(SessionScreen):
 
     def drawing(self) -> None:
         session = self.session
-        self.payloads.server = str(session.around.whose)
+        self.payloads.server = str(session.around.server_name)
         listed = session.link is Link.CONNECTED
         connecting = words("Connecting …") if session.link is Link.CONNECTING else words("Not connected.")
         empty = words("The server lists nothing.") if listed else connecting

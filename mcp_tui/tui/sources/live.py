@@ -159,7 +159,7 @@ class Session:
 
     def named(self, text: SafeText) -> SafeText:
         """Returns ``text``, after the server's name if there are several servers."""
-        return safe("{}: {}", self.around.whose, text) if self.around.whose else text
+        return safe("{}: {}", self.around.server_name, text) if self.around.server_name else text
 
     @property
     def around(self) -> OtherServers:
@@ -192,7 +192,7 @@ class Session:
         rows = [self.requests.get(id_) for id_ in self._overdue]
         return [row for row in rows if row is not None and row.overdue_until is not None]
 
-    def mark_seen(self) -> None:
+    def mark_shown(self) -> None:
         """Notes that it is on the screen from now on."""
         self.shown, self._told_lost, self.late = True, False, 0
         self._overdue.clear()
@@ -487,7 +487,7 @@ class Servers:
         if self.current is not None:
             self.current.shown = False
         self.current = server
-        server.mark_seen()
+        server.mark_shown()
 
     def next(self) -> Session | None:
         """Returns the server after the one on the screen; ``None`` if there is no other."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
     from mcp_tui.client.auth.sign_in import AuthorizationRequest
 
-KEPT_STEPS: Final = 40
+MOST_STEPS: Final = 40
 """Steps that are kept for the screen; the log has all."""
 
 
@@ -26,7 +26,7 @@ class SignIn:
     """
 
     def __init__(self, tokens: Authorization) -> None:
-        self.steps: deque[str] = deque(maxlen=KEPT_STEPS)
+        self.steps: deque[str] = deque(maxlen=MOST_STEPS)
         self.request: AuthorizationRequest | None = None
         self.done = False
         """Whether the last step brought a token."""

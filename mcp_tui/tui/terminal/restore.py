@@ -74,7 +74,7 @@ class Terminal:
                 termios.tcsetattr(self._fd, termios.TCSANOW, self._attributes)
 
     @property
-    def gone(self) -> bool:
+    def closed(self) -> bool:
         """Whether the terminal was closed."""
         try:
             return self._attributes is not None and not termios.tcgetattr(self._fd)
@@ -102,7 +102,7 @@ def restoring(leave: Callable[[int], bool]) -> Generator[Terminal, None, None]:
         if asked:
             at_once(status)
         asked.append(number)
-        if terminal.gone:
+        if terminal.closed:
             # nobody reads any more, and a write would block or fail
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_RDWR), 2)

@@ -29,7 +29,7 @@ class KeyBar(Bar, can_focus=False):
         self.said: SafeText = NOTHING
         self._tone = ""
         self._until = 0.0
-        self._holds: Callable[[], bool] = lambda: True
+        self._applies: Callable[[], bool] = lambda: True
         self._keys: list[Key] = []
         self.show(keys())
 
@@ -39,10 +39,10 @@ class KeyBar(Bar, can_focus=False):
         tone: str = "warning",
         *,
         seconds: float = 6.0,
-        holds: Callable[[], bool] = lambda: True,
+        applies: Callable[[], bool] = lambda: True,
     ) -> None:
         """Shows a sentence in place of most keys for a while, but only while it ``holds``."""
-        self.said, self._tone, self._until, self._holds = text, tone, time.monotonic() + seconds, holds
+        self.said, self._tone, self._until, self._applies = text, tone, time.monotonic() + seconds, applies
         self.refresh()
 
     def hush(self) -> None:
@@ -53,7 +53,7 @@ class KeyBar(Bar, can_focus=False):
 
     def show(self, offered: Iterable[Key], idle: AbstractSet[str] = frozenset()) -> None:
         """Shows the keys that are offered without idle ones, by id; hides a sentence whose time is over."""
-        if self.said and (time.monotonic() >= self._until or not self._holds()):
+        if self.said and (time.monotonic() >= self._until or not self._applies()):
             self.hush()
         shown = [key for key in offered if key.footer and (key.id not in idle or key.id in ALWAYS_SHOWN)]
         if shown != self._keys:

@@ -275,7 +275,7 @@ class ListCanvas(Canvas):
         self.settle(self.anchored())
 
     @property
-    def room(self) -> int:
+    def visible_lines(self) -> int:
         """The number of lines that fit on the screen."""
         return max(1, self.inner.height - self.header - self.footer)
 
@@ -295,12 +295,14 @@ class ListCanvas(Canvas):
     def in_view(self) -> range:
         """The lines on the screen."""
         top = self.scroll_offset.y
-        return range(top, max(top, min(len(self.lines), top + self.room)))
+        return range(top, max(top, min(len(self.lines), top + self.visible_lines)))
 
     def line_at(self, y: int) -> int | None:
         """Returns the line at a row within the border."""
         line = y - self.header + self.scroll_offset.y
-        return line if self.header <= y < self.header + self.room and line < len(self.lines) else None
+        return (
+            line if self.header <= y < self.header + self.visible_lines and line < len(self.lines) else None
+        )
 
     # -- places ------------------------------------------------------------------------------------------------
 
@@ -323,11 +325,11 @@ class ListCanvas(Canvas):
         if self._follow:
             top = 0 if self.newest_on_top else self.max_scroll_y
             line = self.cursor_line if self.cursor_in_sight else None
-            top = top if line is None else max(top, line - self.room + 1)
+            top = top if line is None else max(top, line - self.visible_lines + 1)
         elif anchor is None:
             top = 0
         else:
-            top = self.lines.nearest(anchor[0]) - min(anchor[1], self.room - 1)
+            top = self.lines.nearest(anchor[0]) - min(anchor[1], self.visible_lines - 1)
         self._scroll(top)
         self.placed()
         self.refresh()
@@ -368,8 +370,8 @@ class ListCanvas(Canvas):
         before = self.scroll_offset.y
         if line < before:
             self._scroll(line)
-        elif self.size and line >= before + self.room:
-            self._scroll(line - self.room + 1)
+        elif self.size and line >= before + self.visible_lines:
+            self._scroll(line - self.visible_lines + 1)
         if self.cursor_in_sight:
             self._follow = self._follow and self._at_newest
         elif self.scroll_offset.y != before:
@@ -402,10 +404,10 @@ class ListCanvas(Canvas):
         self.move(1)
 
     def action_page_up(self) -> None:
-        self.move(-max(1, self.room - 1))
+        self.move(-max(1, self.visible_lines - 1))
 
     def action_page_down(self) -> None:
-        self.move(max(1, self.room - 1))
+        self.move(max(1, self.visible_lines - 1))
 
     def action_top(self) -> None:
         self.put_cursor(0)

@@ -157,12 +157,12 @@ class LineList(ListCanvas):
             ((words("›" if cursor else " "), "accent"), (words(" "), ""), (words("…"), "muted")),
             cursor=cursor,
         )
-        room = max(1, self.inner.width - 1)
-        goes_on = strip.cell_length > self._shift + room
+        space = max(1, self.inner.width - 1)
+        continues = strip.cell_length > self._shift + space
         left_out = len(strip.crop(0, self._shift).text)
-        strip = strip.crop_extend(self._shift, self._shift + room, rest.style)
-        if goes_on:
-            strip = Strip([*strip.crop(0, room - 1), more])
+        strip = strip.crop_extend(self._shift, self._shift + space, rest.style)
+        if continues:
+            strip = Strip([*strip.crop(0, space - 1), more])
         return Strip([mark, *strip.apply_offsets(left_out, offset)])
 
     def settle(self, anchor: tuple[Any, int] | None) -> None:
@@ -217,8 +217,8 @@ class LineList(ListCanvas):
 
     def _move_sideways(self, cells: int) -> None:
         texts = (self._line(self._numbers.key(line)).text for line in self.in_view())
-        room = max(0, max(map(width, texts), default=0) + 1 - self.inner.width)
-        self._shift = max(0, min(self._shift + cells, room))
+        excess = max(0, max(map(width, texts), default=0) + 1 - self.inner.width)
+        self._shift = max(0, min(self._shift + cells, excess))
         self.forget()
 
     # -- copying -----------------------------------------------------------------------------------------------

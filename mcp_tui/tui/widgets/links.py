@@ -36,9 +36,9 @@ def linked(strip: Strip, number: int, line: Callable[[int], Segments]) -> Strip:
     """
     text = strip.text.rstrip(" ")
     first = last = number
-    while first and number - first < BROKEN_LINES and _goes_on(line(first - 1)):
+    while first and number - first < BROKEN_LINES and _continues(line(first - 1)):
         first -= 1
-    while last - number < BROKEN_LINES and _goes_on(line(last)):
+    while last - number < BROKEN_LINES and _continues(line(last)):
         last += 1
     around = ["".join(piece for piece, _ in line(at)) for at in range(first, last + 1) if at != number]
     if "://" not in text and not any("://" in each for each in around):
@@ -62,7 +62,7 @@ def linked(strip: Strip, number: int, line: Callable[[int], Segments]) -> Strip:
     return Strip.join([*pieces, strip.crop(done, strip.cell_length)]) if pieces else strip
 
 
-def _goes_on(pieces: Segments) -> bool:
+def _continues(pieces: Segments) -> bool:
     return bool(pieces) and is_broken(pieces[-1][0])
 
 

@@ -127,7 +127,7 @@ def _said_by(item: Item, now: float) -> tuple[object, ...]:
     row = item.row
     if row is None:
         return (item.server_request and item.server_request.outcome,)
-    return row.version, int(row.elapsed(now)), row.open and int(now - (row.heard_at or now))
+    return row.version, int(row.elapsed(now)), row.open and int(now - (row.received_at or now))
 
 
 class RequestTable(ListCanvas):

@@ -155,7 +155,7 @@ class Timeline(ListCanvas):
         anchor = self.anchored()
         self.header = 2 if self.inner.height > 4 else 1
         self.footer = 1 if self.inner.height > 3 else 0
-        most = None if all_ else self.scroll_offset.y + 3 * self.room
+        most = None if all_ else self.scroll_offset.y + 3 * self.visible_lines
         found = self._spans.during(self.window.begin, self.window.end)
         passing = filter(self._outline.shows, islice(found, view.LOOKED))
         self._found = [*islice(passing, most)]

@@ -13,7 +13,7 @@ from mcp_tui.config.settings import Timers
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause
 from mcp_tui.protocol.requests import Requests
-from mcp_tui.tui.key_guard import SEEN_SECONDS
+from mcp_tui.tui.key_guard import READ_SECONDS
 from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.making import completed, progress, requests, started
@@ -49,7 +49,7 @@ class Case:
 
     async def hearing(self, pilot: Any) -> None:
         await pilot.pause()
-        self.clock.now += SEEN_SECONDS
+        self.clock.now += READ_SECONDS
         await look(pilot, self.screen)
 
 

@@ -419,14 +419,14 @@ def _config_files() -> Generator[None]:
             file.write_text(json.dumps(whole))
             file.chmod(0o700)
 
-        def account(definition: Definition) -> list[tuple[str, str]]:
+        def consent_details(definition: Definition) -> list[tuple[str, str]]:
             return [(name, said.replace(str(project.parent), "/home/ada")) for name, said in told(definition)]
 
-        told = consent.account
+        told = consent.consent_details
         with (
             patch.dict(os.environ, {**dict.fromkeys(HOMES, str(home)), "PATH": str(programs)}),
             chdir(project),
-            patch.object(consent, "account", account),
+            patch.object(consent, "account", consent_details),
         ):
             yield
 

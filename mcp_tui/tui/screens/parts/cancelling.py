@@ -24,7 +24,7 @@ from mcp_tui.view.text import safe, words
 
 _OUTCOME_SENTENCES: Final[dict[CancelOutcome, LiteralString]] = {
     CancelOutcome.ALREADY_REQUESTED: "Cancel of {} already requested",
-    CancelOutcome.HELD: "Cancel of {} waits for the task id",
+    CancelOutcome.AWAITS_TASK_ID: "Cancel of {} waits for the task id",
     CancelOutcome.ABANDONED: "Request {} abandoned: the server was waiting for input",
     CancelOutcome.UNSENT: "Request {} was cancelled before it was sent",
 }

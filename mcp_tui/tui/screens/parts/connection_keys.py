@@ -175,7 +175,7 @@ class ConnectionKeys:
             if session.unwritten or session.has_calls():  # the empty table says it as well
                 self._screen.show_message(trouble, "error", seconds=15)
             if session.broke and self._screen.on_top and not isinstance(self._screen.focused, Input):
-                self._screen.app.guard.hold(trouble)
+                self._screen.app.guard.block(trouble)
 
     # -- tasks and notifications -------------------------------------------------------------------------------
 

@@ -333,7 +333,7 @@ class Details:
             key = "frame", head.seq
             return safe("Message {:,}", head.seq), self._once(key, partial(self._frame, head)), key
         if entry is not None and self._screen.beside:
-            shown = [*entry_sections(entry, self._largest(entry)), *self._held(entry)]
+            shown = [*entry_sections(entry, self._largest(entry)), *self._last_read(entry)]
             return entry.label, shown, (entry.kind, entry.name)
         if row is not None:
             payloads, command, _ = self._payloads.of(row)
@@ -377,14 +377,14 @@ class Details:
         sizes = (row.response_size for row in newest if row.method == "tools/call" and row.name == entry.name)
         return max(sizes, default=0)
 
-    def _held(self, entry: Entry) -> list[Section]:
+    def _last_read(self, entry: Entry) -> list[Section]:
         """Returns the content of a resource as it was read last, if that is not long ago."""
         if entry.kind != "resources":
             return []
         uri = entry.raw.get("uri")
         for row in islice(reversed(self._scene.requests.order), 500):
             if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
-                return self._once(("held", row.response_seq), partial(self._content, row))
+                return self._once(("last read", row.response_seq), partial(self._content, row))
         return []
 
     def _content(self, row: Request) -> list[Section]:

@@ -40,10 +40,10 @@ class QuestionPrompts:
                 continue  # the open question counts it, and it opens next
             question.shown = True
             if expected and screen.on_top:
-                screen.app.guard.hold_burst(words("a question opened on its own"))
+                screen.app.guard.block_burst(words("a question opened on its own"))
                 screen.app.run_worker(self.put(question), group="questions", exit_on_error=True)
                 return
-            name = self._session.around.whose or self._session.name
+            name = self._session.around.server_name or self._session.name
             said = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))
             if screen.on_top:
                 screen.show_message(said, seconds=10)
@@ -87,7 +87,7 @@ class QuestionPrompts:
                     parent,
                     key_of("request.cancel"),
                 )
-                screen.keys.show_message(told, holds=running)
+                screen.keys.show_message(told, applies=running)
             screen.look()
 
         self._open = True

@@ -13,14 +13,14 @@ from mcp_tui.transport.base import Challenge, RefusedResponse, Unauthorized, spa
 from mcp_tui.transport.errors import TransportError, within
 from mcp_tui.transport.suspension import Limit
 
-HOLDS: Final = 4
+DEFERRALS: Final = 4
 """Times that one request may be held: a token that has expired, more scopes twice, and once more."""
 
-WHY_HELD: Final = "the server requires a token"
+WHY_REFUSED: Final = "the server requires a token"
 WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
-class HeldRequests:
+class DeferredRequests:
     """The held requests of one client. ``waiting`` maps their ids to the tasks that get a token."""
 
     def __init__(self, client: Caller) -> None:
@@ -30,18 +30,18 @@ class HeldRequests:
         self._times = Counter[RequestId]()
         self.waiting: dict[RequestId, asyncio.Task[None]] = {}
 
-    def holds(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
+    def defer(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
         """Holds a request that was refused with ``detail``, and gets a token for it; false if no token would help."""
         client = self._client
         if client.tokens is None or not client.tokens.helps(challenge):
             return False
-        why = WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY_HELD
-        row_id = client.ledger.hold(id, why, at=client.now())
+        why = WHY_NONCE if "use_dpop_nonce" in challenge.header else WHY_REFUSED
+        row_id = client.ledger.defer(id, why, at=client.now())
         if row_id is None:
             return False
         self._times[row_id] += 1
-        if self._times[row_id] > HOLDS:
-            self._give_up(row_id, challenge, f"{detail}; {HOLDS} tokens did not help")
+        if self._times[row_id] > DEFERRALS:
+            self._give_up(row_id, challenge, f"{detail}; {DEFERRALS} tokens did not help")
             return True
         self.waiting[row_id] = task = spawn(self._authorize(row_id, challenge, detail), name="authorize")
         task.add_done_callback(lambda _: self.waiting.pop(row_id, None))
