@@ -1,7 +1,7 @@
 """The connection of a running client, shared with another process, and the client of that process.
 
-Both sides send lines of JSON. The other process sends requests and their cancels; it receives every event of its requests,
-so that it folds the same rows, and their answers.
+The other process sends requests and their cancels. It receives the answers, and every event of its requests, so that it
+folds the same rows.
 """
 
 from __future__ import annotations
@@ -17,17 +17,29 @@ from mcp_tui.client.client import Client
 from mcp_tui.client.connection import Mirrors, ServerInfo
 from mcp_tui.client.ports import Listener, notify
 from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
-from mcp_tui.journal.records import UnknownEvent, decode_event, encode_event
+from mcp_tui.journal.records import UnknownEvent
 from mcp_tui.journal.store import Store
-from mcp_tui.live.control import REASON_CHARACTERS, SHARE, VERSION
+from mcp_tui.live.control import SHARE, Problem
 from mcp_tui.live.running import Running
 from mcp_tui.live.serving import LINE_BYTES, write_line
+from mcp_tui.live.shared_messages import (
+    CallMade,
+    CallOver,
+    CancelCall,
+    Happened,
+    MakeCall,
+    NotShared,
+    Shared,
+    read_message,
+    read_opening,
+    read_wish,
+)
 from mcp_tui.live.sockets import ANSWER_SECONDS, reachable
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.ledger import CancelOutcome
-from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text
+from mcp_tui.protocol.messages import Json, ResponseFrame
 from mcp_tui.protocol.requests import Request, Requests, State
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.transport.base import NO_ANSWER, RefusedResponse, TransportError, spawn
@@ -45,23 +57,21 @@ async def share(client: Client, reader: asyncio.StreamReader, writer: asyncio.St
     """Lets another process call on the connection of a client. What is in flight when it hangs up is cancelled."""
     info = client.info
     if info is None:
-        write_line(writer, {"refused": "It is not connected to its server"})
+        write_line(writer, NotShared("It is not connected to its server").line())
         return
     server = " ".join(filter(None, (info.name, info.version)))
     connected = ev.Connected(
         at=client.now(), transport=info.transport, revision=info.revision.name, server=server, pid=info.pid
     )
-    write_line(
-        writer, {"version": VERSION, "lent": encode_event(connected), "capabilities": info.capabilities}
-    )
+    write_line(writer, Shared(connected, info.capabilities).line())
     other = _OtherProcess(client, writer)
     stop = client.listen(other.on_event)
     try:
         while line := await reader.readline():
-            other.ask(as_object(messages.read_json(line)))
+            other.carry_out(read_wish(line))
     finally:
         stop()
-        other.cancel(Cause.PARENT, "the command that called it has ended")
+        other.carry_out(CancelCall(None, Cause.PARENT, "the command that called it has ended", leave=True))
 
 
 class _OtherProcess:
@@ -81,44 +91,26 @@ class _OtherProcess:
         elif isinstance(event, OF_THE_CONNECTION) or (
             isinstance(event, ev.RequestEvent | ev.Violation) and event.id in self._ids
         ):
-            self._send({"told": encode_event(event)})
+            self._send(Happened(event))
 
-    def ask(self, asked: dict[str, Json]) -> None:
-        """Does what the other process asks for."""
-        if "call" in asked:
-            self._call(as_object(asked["call"]))
-        elif "cancel" in asked:
-            self.cancel(
-                Cause(asked["cause"]),
-                as_text(asked["cancel"])[:REASON_CHARACTERS],
-                leave=asked.get("leave") is True,
-                only=asked.get("of"),
-            )
-        else:
-            raise ValueError("it is of a version that asks for something else")
-
-    def cancel(self, cause: Cause, reason: str, *, leave: bool = True, only: Json = None) -> None:
-        """Cancels what is in flight for the other process, or ``only`` the request of this id."""
+    def carry_out(self, wish: MakeCall | CancelCall) -> None:
+        """Makes or cancels a request for the other process."""
+        if isinstance(wish, MakeCall):
+            self._call(wish)
+            return
         for id_ in self._ids:
-            if self._client.ledger.row(id_).open and only in (None, id_):
-                self._client.cancel(id_, cause, reason, leave=leave)
+            if self._client.ledger.row(id_).open and wish.id in (None, id_):
+                self._client.cancel(id_, wish.cause, wish.reason, leave=wish.leave)
 
-    def _call(self, wanted: dict[str, Json]) -> None:
-        limits = ev.Limits(
-            timeout=messages.number(wanted.get("timeout")),
-            max_timeout=messages.number(wanted.get("max_timeout")),
-        )
+    def _call(self, wish: MakeCall) -> None:
         # Its events come from within the call, before anybody knows its id.
         self._early = []
-        internal = wanted.get("internal") is True
-        id_ = self._client.call(
-            as_text(wanted["method"]), wanted.get("params"), limits=limits, internal=internal
-        )
+        id_ = self._client.call(wish.method, wish.params, limits=wish.limits, internal=wish.internal)
         self._ids.add(id_)
         early, self._early = self._early, None
         for event in early:
             self.on_event(event)
-        self._send({"id": id_})
+        self._send(CallMade(id_))
         spawn(self._answer(id_), name="a call of another process")
 
     async def _answer(self, id_: RequestId) -> None:
@@ -131,13 +123,13 @@ class _OtherProcess:
                 error = {**code, "message": frame.error.message, "data": frame.error.data}
                 answer = {"jsonrpc": "2.0", "id": id_, "error": error}
         status = self._client.refusals.get(id_, NO_ANSWER).status
-        self._send({"of": id_, "answer": answer, "status": status})
+        self._send(CallOver(id_, answer, status))
 
-    def _send(self, made: dict[str, Json]) -> None:
+    def _send(self, made: Happened | CallMade | CallOver) -> None:
         if self._writer.transport.get_write_buffer_size() > UNREAD_BYTES:
             self._writer.transport.abort()
         elif not self._writer.is_closing():
-            write_line(self._writer, made)
+            write_line(self._writer, made.line())
 
 
 # -- the side of the other process ----------------------------------------------------------------------------------
@@ -183,13 +175,23 @@ class SharedClient:
             async with asyncio.timeout(ANSWER_SECONDS):
                 with reachable(self._session.path) as address:
                     reader, self._writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
-                self._ask({**SHARE})
+                write_line(self._writer, {**SHARE})
                 line = await reader.readline()
         except (OSError, ValueError):  # a timeout is the first
             raise TransportError(f"{session_title} does not answer. It may have ended.") from None
         if not line:
             raise TransportError(f"{session_title} does not answer. It may have ended.")
-        event, capabilities = _read_connection(session_title, line)
+        match read_opening(line):
+            case Shared(event, capabilities):
+                pass
+            case NotShared(why):
+                raise TransportError(f"{session_title} does not share its connection. {why}.")
+            case Problem.OTHER_VERSION:
+                what = "is of another version of mcp-tui. Leave out --session, or restart it."
+                raise TransportError(f"{session_title} {what}")
+            case _:
+                what = "gave an answer that was not understood. It may be of another version of mcp-tui."
+                raise TransportError(f"{session_title} {what}")
         self.info = ServerInfo(
             transport=event.transport,
             revision=REVISIONS[event.revision],
@@ -221,9 +223,7 @@ class SharedClient:
             raise TransportError(f"Session {self._session.name} {self._over}.")
         id_: asyncio.Future[RequestId] = asyncio.get_running_loop().create_future()
         self._begun.append(id_)
-        given = limits or self.settings.limits
-        times = {"timeout": given.timeout, "max_timeout": given.max_timeout}
-        self._ask({"call": {"method": method, "params": params, "internal": internal, **times}})
+        self._ask(MakeCall(method, params, limits or self.settings.limits, internal))
         # Shielded: who waits may be cancelled, and the ids that come are those of the next requests.
         return self._row(await asyncio.shield(id_))
 
@@ -240,7 +240,7 @@ class SharedClient:
         if row is None or not row.open:
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
-        self._ask({"cancel": reason, "of": id, "cause": cause.value, "leave": leave})
+        self._ask(CancelCall(id, cause, reason, leave))
         return CancelOutcome.REQUESTED
 
     async def handle_what_is_due(self, row: Request) -> None:
@@ -286,9 +286,9 @@ class SharedClient:
 
     # -- lines -------------------------------------------------------------------------------------------------
 
-    def _ask(self, wanted: dict[str, Json]) -> None:
+    def _ask(self, wish: MakeCall | CancelCall) -> None:
         if self._writer is not None and not self._writer.is_closing():
-            write_line(self._writer, wanted)
+            write_line(self._writer, wish.line())
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         with suppress(OSError, ValueError):  # a connection that breaks ends like one that is closed
@@ -300,7 +300,7 @@ class SharedClient:
 
     def _receive(self, line: bytes) -> None:
         try:
-            self._take_message(as_object(messages.read_json(line)))
+            self._take_message(read_message(line))
         except UnknownEvent:
             pass  # a later version has more of them
         except Exception:  # noqa: BLE001 - whatever it is, nobody knows what becomes of the requests
@@ -308,23 +308,23 @@ class SharedClient:
             if self._writer is not None:
                 self._writer.close()  # it cancels the requests
 
-    def _take_message(self, told: dict[str, Json]) -> None:
-        if "told" in told:
-            self._take(decode_event(as_object(told["told"])))
-        elif messages.is_request_id(id_ := told.get("id")):
-            row = self._row(id_)
-            self._begun.popleft().set_result(row.id)
-        elif "answer" in told:
-            answer = told["answer"]
-            # The first version made one request at a time, and did not say which it answered.
-            of = told.get("of", as_object(answer).get("id", self.requests.order[-1].id))
-            if not messages.is_request_id(of):
-                raise ValueError("an answer to no request")
-            row = self._row(of)
-            if isinstance(status := told.get("status"), int) and status:
-                self.refusals[row.id] = RefusedResponse(status)
-            frame = None if answer is None else messages.response_in(messages.encode(answer), row.id)
-            self._answer(row.id).set_result(frame)
+    def _take_message(self, message: Happened | CallMade | CallOver | None) -> None:
+        match message:
+            case Happened(event):
+                self._take(event)
+            case CallMade(id_):
+                row = self._row(id_)
+                self._begun.popleft().set_result(row.id)
+            case CallOver(id_, response, status):
+                row = self._row(self.requests.order[-1].id if id_ is None else id_)
+                if status:
+                    self.refusals[row.id] = RefusedResponse(status)
+                encoded = None if response is None else messages.encode(response)
+                self._answer(row.id).set_result(
+                    None if encoded is None else messages.response_in(encoded, row.id)
+                )
+            case None:
+                pass
 
     def lost(self, detail: str, *, expected: bool = False) -> None:
         """Loses what is in flight."""
@@ -345,28 +345,3 @@ class SharedClient:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_result(None)
-
-
-def _read_connection(session_title: str, line: bytes) -> tuple[ev.Connected, dict[str, Json]]:
-    """Returns the connection that a session shares, and what its server can do.
-
-    Raises:
-        TransportError: it shares none, or its answer is of another version, or not understood.
-    """
-    try:
-        told = as_object(messages.read_json(line))
-        version = told.get("version", 0)
-        if type(version) is int and version > VERSION:
-            raise TransportError(
-                f"{session_title} is of another version of mcp-tui. Leave out --session, or restart it."
-            )
-        if "lent" not in told:
-            why = as_text(told.get("refused")) or "It has ended"
-            raise TransportError(f"{session_title} does not share its connection. {why}.")
-        event = decode_event(as_object(told["lent"]))
-        if isinstance(event, ev.Connected) and event.revision in REVISIONS:
-            return event, as_object(told.get("capabilities"))
-    except (ValueError, UnknownEvent):
-        pass
-    text = "gave an answer that was not understood. It may be of another version of mcp-tui."
-    raise TransportError(f"{session_title} {text}")
