@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.options import TAP
 from mcp_tui.cli.output import Failure
 from mcp_tui.config.tap_words import RESERVED
+
+if TYPE_CHECKING:
+    from mcp_tui.tap.records import TapOptions
 
 
 def run(_name: str, given: Words) -> int:
@@ -74,8 +77,8 @@ def _proxy(given: Words) -> int:
         raise Failure(f"Cannot listen at port {port}: {why}. Choose another one, or 0.") from error
 
 
-def _begin(given: Words) -> dict[str, Any]:
+def _begin(given: Words) -> TapOptions:
     if given.options.keep_secrets and not given.options.record:
         raise Failure("--keep-secrets is about a recording. Add --record FILE.")
     values = {each.dest: getattr(given.options, each.dest) for each in TAP.options}
-    return {name: value for name, value in values.items() if value is not None}
+    return cast("TapOptions", {name: value for name, value in values.items() if value is not None})

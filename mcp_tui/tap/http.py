@@ -568,7 +568,7 @@ class HttpTap:
         self,
         target: HttpTarget,
         tokens: Authorization | None,
-        begin: dict[str, Any],
+        begin: records.TapOptions,
         recorder: RecorderProcess,
         access: HttpAccess = OWN_ACCESS,
     ) -> None:
@@ -589,7 +589,7 @@ class HttpTap:
         self._advised = False
         self._recorder = recorder
         self._refused = False
-        self._begin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
+        self._begin: records.HttpBegin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
         self._withheld: dict[int, WithheldAnswers] = {}
         """What is withheld, by the number of a session."""
         self.withheld_in: dict[str, WithheldAnswers] = {}
@@ -804,7 +804,7 @@ def serve(
     target: HttpTarget,
     port: int,
     tokens: Authorization | None,
-    begin: dict[str, Any],
+    begin: records.TapOptions,
     recorder: RecorderProcess,
     access: HttpAccess,
 ) -> int:

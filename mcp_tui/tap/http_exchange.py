@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, Final
 
 from mcp_tui.protocol import events as ev
@@ -15,7 +16,7 @@ from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tap import records
 from mcp_tui.tap.event_pipe import EVENT_BYTES
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
-from mcp_tui.tap.http_session import Exchange, TappedSession
+from mcp_tui.tap.http_session import Exchange, TappedSession, Waiting
 from mcp_tui.tap.http_sessions import HttpSessions, requests_in, secrets_in
 from mcp_tui.tap.observed_session import salvaged
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlocks, fields_of
@@ -26,6 +27,14 @@ MEMORY_BYTES: Final = 64 * 1024
 
 DECODED_BYTES: Final = 1 << 20
 """Bytes that are decompressed at once."""
+
+
+class Reading(Enum):
+    """What can be read of a response."""
+
+    WHOLE = "all of it"
+    TORN = "what comes next may be the rest of an event whose start was missed"
+    UNREADABLE = "nothing: it is encoded in an unknown way, or bytes of it are missing"
 
 
 class BodyCopy:
@@ -83,11 +92,7 @@ class Record(Exchange):
         self._sessions = sessions
         self._given = headers
         self._left = left
-        self._has_left = False
-        self._unreadable = False
-        """Its response is encoded in an unknown way, or bytes of it are missing."""
-        self._is_torn = False
-        """What comes next may be the rest of an event whose start was missed."""
+        self._reading = Reading.WHOLE
         self._request = BodyCopy()
         self._response = BodyCopy()
         self._events: EventBlocks | None = None
@@ -96,9 +101,6 @@ class Record(Exchange):
         self._says_status = True
         self._answered: Mapping[str, str] = {}
         self._resumable = False
-        self._client_left = False
-        self._is_asked = False
-        """Its request is complete."""
         self._encoded = BodyCopy()
         """The response as it came, if it is compressed."""
 
@@ -115,7 +117,7 @@ class Record(Exchange):
             case records.FROM_SERVER:
                 self._piece(at, data)
             case records.SENT if self._left is not None:
-                self._has_left = True
+                self.waiting = Waiting.SENT
                 self._left(at)
             case records.GAP:
                 self._missed(at, *records.read_gap(data))
@@ -132,7 +134,6 @@ class Record(Exchange):
     def _asked(self, at: float, *, whole: bool = True) -> None:
         """Notes a request that is complete, or that the server answered before it was."""
         raw, is_torn, self._request = self._request.read(), self._request.is_torn, BodyCopy()
-        self._is_asked = True
         if not self._sessions.is_endpoint(self.target):
             return
         if self.method != "POST" or not raw:
@@ -194,7 +195,7 @@ class Record(Exchange):
             # 32 + 15: gzip or zlib, whichever the bytes are.
             self._decoder = zlib.decompressobj(47)
         elif encoding not in ("", "identity"):
-            self._unreadable = True
+            self._reading = Reading.UNREADABLE
         if media_type(headers) == EVENT_STREAM_TYPE:
             self._events = EventBlocks(EVENT_BYTES)
             if self.session is not None and self.method == "GET":
@@ -207,7 +208,7 @@ class Record(Exchange):
 
     def _piece(self, at: float, data: bytes) -> None:
         """Notes a part of the response's body."""
-        if self._unreadable or not self._sessions.is_endpoint(self.target):
+        if self._reading is Reading.UNREADABLE or not self._sessions.is_endpoint(self.target):
             return
         while data:
             decoded = data
@@ -217,7 +218,7 @@ class Record(Exchange):
                 try:
                     decoded = self._decoder.decompress(decoded, DECODED_BYTES)
                 except zlib.error:
-                    self._unreadable = True
+                    self._reading = Reading.UNREADABLE
                     return
                 data = self._decoder.unconsumed_tail
             if self._events is None:
@@ -231,9 +232,9 @@ class Record(Exchange):
         if kind == records.FROM_CLIENT:
             self._request.skip(size)
         elif self._events is None or self._decoder is not None:
-            self._unreadable = True
-        else:
-            self._events, self._is_torn = EventBlocks(EVENT_BYTES), True
+            self._reading = Reading.UNREADABLE
+        elif self._reading is not Reading.UNREADABLE:
+            self._events, self._reading = EventBlocks(EVENT_BYTES), Reading.TORN
         session = self.session
         if session is None or session.over or kind == records.FROM_CLIENT:
             return
@@ -249,7 +250,8 @@ class Record(Exchange):
             session.unseen(at, self.wires or [each for each in live if each not in session.exchanges])
 
     def _event(self, at: float, event: bytes | Oversized) -> None:
-        is_torn, self._is_torn = self._is_torn, False
+        if is_torn := self._reading is Reading.TORN:
+            self._reading = Reading.WHOLE
         if isinstance(event, Oversized):
             self._message(at, event)
             return
@@ -298,14 +300,12 @@ class Record(Exchange):
             "connection": self.connection,
             "wires": list(self.wires),
             "cancels": self.cancels,
-            "listens": self.listens,
-            "left": self._has_left,
-            "asked": self._is_asked,
+            "waiting": self.waiting.name,
             "body": None if asked is None else asked.decode(latin),
             "status": self._status,
             "answered": dict(self._answered),
             "resumable": self._resumable,
-            "coming": None if coming is None or self._unreadable else coming.decode(latin),
+            "coming": None if coming is None or self._reading is Reading.UNREADABLE else coming.decode(latin),
         }
 
     def recall(self, memory: dict[str, Any], session: TappedSession | None) -> None:
@@ -313,8 +313,7 @@ class Record(Exchange):
         latin = "latin-1"
         self.session = session
         self.wires, self.cancels = tuple(memory["wires"]), memory["cancels"]
-        self.listens, self._has_left = memory["listens"], memory["left"]
-        self._is_asked, self._resumable = memory["asked"], memory["resumable"]
+        self.waiting, self._resumable = Waiting[memory["waiting"]], memory["resumable"]
         if memory["body"] is None:
             self._request.skip(MEMORY_BYTES)
         else:
@@ -327,8 +326,8 @@ class Record(Exchange):
             ]
             self._began(memory["status"], headers)
         if memory["coming"] is None:
-            self._unreadable |= self._events is None or self._decoder is not None
-            self._is_torn = True
+            lost = self._events is None or self._decoder is not None or self._reading is Reading.UNREADABLE
+            self._reading = Reading.UNREADABLE if lost else Reading.TORN
             return
         data = memory["coming"].encode(latin)
         if self._decoder is not None:
@@ -355,22 +354,28 @@ class Record(Exchange):
 
     def client_left(self, at: float) -> None:
         """Notes that the client closed its connection, which ends the exchange."""
-        self._client_left = True
+        self.waiting = Waiting.CLIENT_LEFT
         self._over(at, "")
+
+    @property
+    def _client_left(self) -> bool:
+        return self.waiting is Waiting.CLIENT_LEFT
 
     def _over(self, at: float, why: str) -> None:
         """Notes the end of the exchange; ``why`` is what broke it."""
-        session, listened, self.listens = self.session, self.listens, False
+        session, listened = self.session, self.waiting is Waiting.CLIENT
+        if listened:
+            self.waiting = Waiting.NOBODY
         if session is None or session.over:
             return
-        if self._unreadable:
+        if self._reading is Reading.UNREADABLE:
             session.event(
                 ev.Note(
                     at=at, text="a message is not recorded: it was too much, or encoded in an unknown way"
                 )
             )
             session.unseen(at, self.wires)
-        raw = b"" if self._unreadable else self._response.read()
+        raw = b"" if self._reading is Reading.UNREADABLE else self._response.read()
         said = raw if isinstance(raw, bytes) else b""
         answers = isinstance(messages.parse(said), (ResponseFrame, Batch)) if said else False
         # The start of a message says nothing. From 2026-07-28 on the tap closes the stream when it has answered.
@@ -406,7 +411,7 @@ class Record(Exchange):
             ledger.stream_ended(id_, why, at=at)
 
     def _cancel_over(self, session: TappedSession, id_: RequestId, at: float, why: str) -> None:
-        outcome: list[Json] = [self._status, self._has_left, why]
+        outcome: list[Json] = [self._status, self.waiting is Waiting.SENT, why]
         cancel_over(session, id_, at, outcome)
         session.ledger.perform()
         row = session.ledger.current(id_)

@@ -13,7 +13,7 @@ from mcp_tui.protocol.messages import Json, RequestFrame, as_object
 from mcp_tui.tap import records
 from mcp_tui.tap.http_exchange import Record, cancel_over
 from mcp_tui.tap.http_heads import Headers, read_head
-from mcp_tui.tap.http_session import TappedSession
+from mcp_tui.tap.http_session import TappedSession, Waiting
 from mcp_tui.tap.http_sessions import HttpSessions
 from mcp_tui.tap.recorder_loop import RecorderLoop
 
@@ -27,13 +27,13 @@ AGAIN_NUMBERS: Final = 1 << 30
 class HttpRecorder:
     """The recorder of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, loop: RecorderLoop, begin: dict[str, Json], _at: float) -> None:
+    def __init__(self, loop: RecorderLoop, begin: records.HttpBegin, _at: float) -> None:
         self.loop = loop
         self._sessions = HttpSessions(loop, self, begin)
         self.over = False
         self._records: dict[int, Record] = {}
         """The open exchanges."""
-        self._own_numbers = count(OWN_NUMBERS + (AGAIN_NUMBERS if begin.get("again") else 0))
+        self._own_numbers = count(OWN_NUMBERS + (AGAIN_NUMBERS if "again" in begin else 0))
         self._stopping: list[TappedSession] = []
         """The sessions whose streams hold a server that is stopping, until their last call is over."""
         self._refused = 0
@@ -64,11 +64,11 @@ class HttpRecorder:
                 )
             case records.CLIENT_LEFT:
                 self._sessions.last.pop(number, None)
-                left = [each for each in self._records.values() if each.listens and each.connection == number]
-                for each in left:
-                    if not each.is_guarded:  # else its answer is waited for
-                        del self._records[each.number]
-                    each.client_left(at)
+                for each in [*self._records.values()]:
+                    if each.waiting is Waiting.CLIENT and each.connection == number:
+                        if not each.is_guarded:  # else its answer is waited for
+                            del self._records[each.number]
+                        each.client_left(at)
             case records.GUARD | records.GUARD_ANSWER:
                 self._in_session(number, lambda session: session.by_guard(kind, at, data))
             case records.DECISION:

@@ -6,6 +6,7 @@ Ids belong to a session, so each has a ledger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import Enum
 from time import monotonic
 from typing import Any, Final, Protocol
 
@@ -36,6 +37,16 @@ OF_ONE_MESSAGE: Final = (
 """How headers begin that belong to one message."""
 
 
+class Waiting(Enum):
+    """Who waits for the response of an exchange."""
+
+    CLIENT = "the client"
+    CLIENT_LEFT = "nobody: the client closed its connection"
+    NOBODY = "nobody: it is complete, or the tap answered in its place"
+    UNSENT = "the tap, whose message has not left yet"
+    SENT = "the tap, whose message has left"
+
+
 class Exchange:
     """An exchange, as its session knows it; one of the tap's own has no ``connection``."""
 
@@ -52,8 +63,7 @@ class Exchange:
         """The ids of its requests."""
         self.cancels: RequestId | None = None
         """The request that it cancels for the tap."""
-        self.listens = connection is not None
-        """Whether the client waits for the response, or for more of it."""
+        self.waiting = Waiting.UNSENT if connection is None else Waiting.CLIENT
 
 
 class Exchanges(Protocol):
@@ -77,7 +87,7 @@ class TappedSession(ObservedSession):
         began: float,
         socket_id: str,
         name: str,
-        begin: dict[str, Json],
+        begin: records.Begin,
         policy: TapSettings,
     ) -> None:
         super().__init__(loop, "http", store, name, begin, policy)
@@ -248,9 +258,9 @@ class TappedSession(ObservedSession):
         if not (self.is_modern and self.ledger.negotiated.transport == "http"):
             kept = self._withhold(message["id"], self.observer.token_of(row))
         exchange, last = self.exchanges.get(row.wire_id), False
-        if exchange is not None and exchange.listens:
+        if exchange is not None and exchange.waiting is Waiting.CLIENT:
             last = not any(each != row.wire_id and each in self.exchanges for each in exchange.wires)
-            exchange.listens = not last
+            exchange.waiting = Waiting.NOBODY if last else Waiting.CLIENT
         else:
             exchange = self.streams[-1] if self.streams else None
         about: list[Json] = [self.number, message["id"]]

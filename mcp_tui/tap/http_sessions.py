@@ -16,10 +16,11 @@ from mcp_tui.journal.masks import known_secrets
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.live.sockets import ListeningSocket
 from mcp_tui.protocol import messages
-from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, as_object
+from mcp_tui.protocol.messages import Batch, Frame, RequestFrame, as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.repeats import Repeats
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
+from mcp_tui.tap import records
 from mcp_tui.tap.http_heads import Headers
 from mcp_tui.tap.http_session import Exchange, Exchanges, TappedSession
 from mcp_tui.tap.recorder_loop import RecorderLoop
@@ -60,12 +61,10 @@ def _distance(session: TappedSession, id_: object) -> float:
 class HttpSessions:
     """The sessions of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, loop: RecorderLoop, exchanges: Exchanges, begin: dict[str, Json]) -> None:
+    def __init__(self, loop: RecorderLoop, exchanges: Exchanges, begin: records.HttpBegin) -> None:
         self.loop = loop
         self._exchanges = exchanges
-        self._target = HttpTarget(
-            url=messages.as_text(begin["url"]), name=messages.as_text(begin.get("name"))
-        )
+        self._target = HttpTarget(url=begin["url"], name=begin.get("name", ""))
         self.address = parse(self._target.url)
         self._begin = begin
         self.by_id: dict[str, TappedSession] = {}

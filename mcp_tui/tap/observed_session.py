@@ -51,22 +51,22 @@ class ObservedSession(Onlooker, ABC):
         transport: str,
         store: Store,
         name: str,
-        begin: dict[str, Json],
+        begin: records.Begin,
         policy: TapSettings,
     ) -> None:
         self.loop = loop
         # An own request of the recorder before may still be answered.
-        own_id = f"{OWN_PREFIX}again-{{}}" if begin.get("again") else OWN_ID
+        own_id = f"{OWN_PREFIX}again-{{}}" if "again" in begin else OWN_ID
         self.ledger = Ledger(self, transport=transport, observes=True, own_id=own_id)
         self.checkpoint = Checkpoint(self.ledger)
         self.observer = Observer(self.ledger)
         self.observer.limits_of = self._limits_of
-        self._limits = (messages.number(begin.get("timeout")), messages.number(begin.get("max_timeout")))
+        self._limits = (begin.get("timeout"), begin.get("max_timeout"))
         """Those of its command line, in seconds; 0 is none."""
         self._policy = policy
         self.store = store
         self._name_session()
-        self._given = messages.as_text(begin.get("name"))
+        self._given = begin.get("name", "")
         self._otherwise = name
         self._problems = 0
         self._continued: list[str] = []

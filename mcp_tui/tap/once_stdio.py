@@ -28,10 +28,10 @@ LARGE_BYTES: Final = 1 << 20
 LOOK_SECONDS: Final = 0.5
 
 
-def made(begin: dict[str, Any], configuration: object) -> tuple[OnceGuard, GuardLog]:
+def made(begin: records.TapOptions, configuration: object) -> tuple[OnceGuard, GuardLog]:
     """Returns the guard of a tap with these options, and its log."""
     log = GuardLog(configuration)
-    tools = filter(None, str(begin["once"]).split(","))
+    tools = filter(None, begin.get("once", "").split(","))
     return OnceGuard(tools, log=log.write, wall=clock.wall() - monotonic(), secret=log.secret), log
 
 

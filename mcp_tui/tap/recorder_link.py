@@ -23,9 +23,7 @@ from mcp_tui.tap.recorder_process import RecorderProcess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mcp_tui.tap.records import Order, TapRecord
+    from mcp_tui.tap.records import Begin, Order, TapRecord
 
 QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the recorder."""
@@ -194,7 +192,7 @@ class RecorderLink:
     def __init__(self, process: RecorderProcess) -> None:
         self.queue = Queue()
         self._process = process
-        self._begin: dict[str, Any] = {}
+        self._begin: Begin = {"at": 0.0}
         self._checkpoint = b""
         """The records from which another recorder could go on."""
         self._due = 0.0
@@ -221,15 +219,14 @@ class RecorderLink:
 
     # -- records, in a thread of their own ---------------------------------------------------------------------
 
-    def feed(self, begin: dict[str, Any]) -> None:
+    def feed(self, begin: Begin) -> None:
         """Hands the records to the recorder, until there is none. The first one is the beginning."""
-        self._begin = {**begin, "version": records.VERSION}
+        self._begin = begin
         self._unsent = [self._first()]
         self._feed()
 
     def _first(self) -> bytes:
-        data = repr(self._begin).encode()  # to import what writes JSON costs the bytes some of their time
-        return records.packed([(records.BEGIN, self._begin["at"], 0, data)])
+        return records.begin(self._begin)
 
     def _feed(self) -> None:
         queue, looks = self.queue, 0

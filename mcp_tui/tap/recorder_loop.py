@@ -12,7 +12,6 @@ is told once the line is over, or is ended for it because nothing more comes. If
 
 from __future__ import annotations
 
-import ast
 import os
 import select
 import selectors
@@ -20,7 +19,7 @@ import socket
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from time import monotonic, sleep
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from mcp_tui.client.session_store import open_store
 from mcp_tui.client.settings import Target
@@ -34,7 +33,7 @@ from mcp_tui.live import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.ledger import Ledger
-from mcp_tui.protocol.messages import Batch, Frame, Json, MethodFrame, as_object
+from mcp_tui.protocol.messages import Batch, Frame, Json, MethodFrame
 from mcp_tui.tap import records, relay
 from mcp_tui.tap.pipes import is_running, ready, write
 from mcp_tui.transport.errors import readable
@@ -107,7 +106,7 @@ class RecorderLoop:
         self,
         records: int,
         orders: int,
-        begun: Callable[[RecorderLoop, dict[str, Json], float], Recorder],
+        begun: Callable[[RecorderLoop, Any, float], Recorder],
         *,
         listening: sockets.ListeningSocket | None = None,
         caught_up: Callable[[], object] | None = None,
@@ -293,7 +292,7 @@ class RecorderLoop:
     def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes a record."""
         if self._recorder is None:
-            self._begin(as_object(ast.literal_eval(data.decode())), at)
+            self._begin(records.read_begin(data), at)
             return
         if kind == records.CHECKPOINT:
             start = 0
@@ -319,15 +318,15 @@ class RecorderLoop:
             self._recorder.record(kind, at, number, data)
             self._over = self._recorder.over
 
-    def _begin(self, begin: dict[str, Json], at: float) -> None:
-        if begin.get("version") == records.VERSION:
-            self.restoring = bool(begin.get("again"))
-            if isinstance(pid := begin.get("client"), int):
-                self.client = client_process(pid)
-            self._recorder = self._begun(self, begin, at)
-        else:
+    def _begin(self, begin: records.Begin | None, at: float) -> None:
+        if begin is None:
             self._over = True
             self.order({"failed": "the recorder is of another version of mcp-tui"})
+            return
+        self.restoring = "again" in begin
+        if "client" in begin:
+            self.client = client_process(begin["client"])
+        self._recorder = self._begun(self, begin, at)
 
     def changed(self) -> None:
         """Notes that another recorder would need something else."""
@@ -451,7 +450,7 @@ class RecorderLoop:
             self.warn(f"{problem}. This setting is not used.")
         return loaded.settings
 
-    def open_store(self, target: Target, chosen: Settings, begin: dict[str, Json], began: float) -> Store:
+    def open_store(self, target: Target, chosen: Settings, begin: records.Begin, began: float) -> Store:
         """Returns the store of a session. What fails is reported, and the rest continues."""
 
         def opened(record: str | None) -> Store:
@@ -459,19 +458,19 @@ class RecorderLoop:
                 target,
                 journal=chosen.journal.keep,
                 record=record,
-                keep_secrets=begin.get("keep_secrets") is True,
+                keep_secrets=begin.get("keep_secrets", False),
                 keep_days=chosen.journal.days or None,
                 keep_bytes=chosen.journal.size * 1_000_000 or None,
                 purpose="tap",
                 client=self.client,
                 soon=self._turns.append,
                 began=began,
-                otlp=messages.as_text(begin.get("otlp")) or None,
+                otlp=begin.get("otlp"),
                 unseen=True,
             )
 
         try:
-            store = opened(messages.as_text(begin.get("record")) or None)
+            store = opened(begin.get("record"))
         except RecordingError as error:
             self.warn(f"{error} The traffic continues.")
             store = opened(None)

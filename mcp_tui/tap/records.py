@@ -13,11 +13,42 @@ from struct import Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import TypeAlias, TypedDict
+    from typing import NotRequired, TypeAlias, TypedDict
 
     from mcp_tui.protocol.messages import Json
 
     TapRecord: TypeAlias = tuple[bytes, float, int, bytes]
+
+    class TapOptions(TypedDict, total=False):
+        """Those options of a tap that were given. Limits are in seconds, 0 is none."""
+
+        name: str
+        timeout: float
+        max_timeout: float
+        record: str
+        keep_secrets: bool
+        otlp: str
+        once: str  # names of tools, with commas
+
+    class Begin(TapOptions):
+        """What a recorder begins with."""
+
+        at: float  # monotonic seconds
+        version: NotRequired[int]  # of these records
+        again: NotRequired[int]  # it replaces another recorder
+        client: NotRequired[int]  # the process id of the client
+
+    class StdioBegin(Begin):
+        """The same over stdio, with the server's command, program, and process id."""
+
+        command: list[str]
+        path: str
+        pid: int
+
+    class HttpBegin(Begin):
+        """The same over HTTP, with the server's URL."""
+
+        url: str
 
     _Pass = TypedDict("_Pass", {"pass": Json}, total=False)
 
@@ -59,7 +90,7 @@ if TYPE_CHECKING:
         body: str
 
 
-VERSION = 1
+VERSION = 2
 """The version of records, orders, and options: a recorder may start when another mcp-tui has been installed meanwhile."""
 
 HEAD = Struct("!cdII")
@@ -170,6 +201,20 @@ def small(kind: bytes) -> bytes:
 def gap(kind: bytes, size: int) -> bytes:
     """Returns the data of a record about dropped bytes of a kind."""
     return kind + size.to_bytes(8, "big")
+
+
+def begin(made: Begin) -> bytes:
+    """Returns the first record. To import what writes JSON would cost the traffic some of its time."""
+    return packed([(BEGIN, made["at"], 0, repr({**made, "version": VERSION}).encode())])
+
+
+def read_begin(data: bytes) -> Begin | None:
+    """Returns the options of the first record; ``None`` if they are of another version."""
+    # Only a recorder needs it.
+    from ast import literal_eval
+
+    begun: Begin = literal_eval(data.decode())
+    return begun if begun.get("version") == VERSION else None
 
 
 def read_gap(data: bytes) -> tuple[bytes, int]:

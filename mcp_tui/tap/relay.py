@@ -39,10 +39,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from mcp_tui.tap.once_stdio import StdioGuard
-    from mcp_tui.tap.records import Order
+    from mcp_tui.tap.records import Order, StdioBegin, TapOptions
 
 _OF_ONE_RUN = ("at", "client", "pid", "path")
 """What is not the same each time that a client starts a tap."""
@@ -277,12 +277,18 @@ class ByteStream:
 class Relay:
     """A running tap."""
 
-    def __init__(self, server: StartedServer, recorder: RecorderProcess, begin: dict[str, Any]) -> None:
+    def __init__(self, server: StartedServer, recorder: RecorderProcess, options: TapOptions) -> None:
         self.server = server
         self.recorder = recorder
         self._parent = os.getppid()
-        started = {"command": server.command, "path": server.path, "client": self._parent}
-        self.begin = {**begin, **started, "at": monotonic()}
+        self.begin: StdioBegin = {
+            **options,
+            "command": server.command,
+            "path": server.path,
+            "client": self._parent,
+            "at": monotonic(),
+            "pid": 0,
+        }
         self.pid = 0
         """That of the server."""
         self.code: int | None = None

@@ -13,10 +13,12 @@ from mcp_tui.tap.started_server import StartedServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import NoReturn
+
+    from mcp_tui.tap.records import TapOptions
 
 
-def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
+def serve(found: TapOptions, command: list[str]) -> NoReturn:
     """Runs a tap and leaves this process as the server left its own."""
     try:
         server = StartedServer(command)
@@ -37,9 +39,9 @@ def serve(found: dict[str, Any], command: list[str]) -> NoReturn:
 # -- the command line ------------------------------------------------------------------------------------------
 
 
-def quick(words: list[str]) -> tuple[dict[str, Any], list[str]] | None:
+def quick(words: list[str]) -> tuple[TapOptions, list[str]] | None:
     """Returns options and command of ``tap OPTIONS [--] COMMAND``, without what reads any command line (0.1 s)."""
     start, found = split(words[1:])
     if words[:1] != ["tap"] or found is None or start + 1 >= len(words):
         return None
-    return found, words[start + 1 :]
+    return found, words[start + 1 :]  # pyright: ignore[reportReturnType] - its members are checked by their kinds

@@ -50,12 +50,12 @@ OF_STREAM: Final[dict[bytes, str]] = {
 class StdioRecorder(ObservedSession):
     """The recorder of the one session of a tap over stdio. ``begin`` are its options, and its server."""
 
-    def __init__(self, loop: RecorderLoop, begin: dict[str, Json], at: float) -> None:
+    def __init__(self, loop: RecorderLoop, begin: records.StdioBegin, at: float) -> None:
         chosen = loop.settings()
-        command = tuple(map(str, begin["command"]))
+        command = tuple(begin["command"])
         named_so = {name: value for name, value in loop.environment.items() if is_secret_name(name)}
         secret = {name: value for name, value in named_so.items() if name not in FOLDERS}
-        target = StdioTarget(command=command, env=secret, name=str(begin.get("name") or ""))
+        target = StdioTarget(command=command, env=secret, name=begin.get("name", ""))
         store = loop.open_store(target, chosen, begin, at)
         super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin, chosen.tap)
         self.over = False
@@ -68,7 +68,7 @@ class StdioRecorder(ObservedSession):
         """Seconds from the last record to its reading."""
         self._leaving: list[RequestId] = []
         """The requests whose cancels are to be written: the server has no other word for two of one id."""
-        self._server = int(begin["pid"])
+        self._server = begin["pid"]
         """The process id of the server, and of its group."""
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
         self._opens_socket = chosen.reachable

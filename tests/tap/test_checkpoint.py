@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -14,6 +14,9 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.tap.checkpoint import WHOLE_BYTES
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.stdio_recorder import StdioRecorder
+
+if TYPE_CHECKING:
+    from mcp_tui.tap.records import StdioBegin
 
 BLAMES: Final = (ev.Unknown, ev.Violation)
 Record = tuple[bytes, float, bytes]
@@ -153,8 +156,17 @@ def recorder(*, again: bool = False) -> Generator[StdioRecorder]:
     os.set_blocking(orders[1], False)
     loop = RecorderLoop(records[0], orders[1], StdioRecorder)
     loop.restoring = again
-    begin = {"command": ["s"], "path": "s", "pid": 1 << 30, "max_timeout": 500, "timeout": 300, "at": 99.0}
-    recorder = StdioRecorder(loop, {**begin, **({"again": 1} if again else {})}, 99.0)
+    begin: StdioBegin = {
+        "at": 99.0,
+        "command": ["s"],
+        "path": "s",
+        "pid": 1 << 30,
+        "max_timeout": 500,
+        "timeout": 300,
+    }
+    if again:
+        begin["again"] = 1
+    recorder = StdioRecorder(loop, begin, 99.0)
     try:
         yield recorder
     finally:
