@@ -1,1 +1,1 @@
-"""Live sessions: how a running session is found from another process, seen, and acted on."""
+"""Live sessions: another process finds running sessions, lists their requests, and cancels them."""

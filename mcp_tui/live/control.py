@@ -1,6 +1,6 @@
 """The lines at a control socket, as typed records: one request, one answer, and the one reader of each.
 
-The other side may be of another version of mcp-tui, or no mcp-tui at all. So every member is checked, and no reader raises:
+The other side may be of another version of mcp-tui, or another program. So every member is checked, and no reader raises:
 what cannot be read is a :class:`Problem`. Members that a version does not know are ignored. A member that is gone, or means
 something else, is another :data:`VERSION`. Lines without one are of the first sessions, and still read.
 
@@ -20,10 +20,10 @@ VERSION: Final = 1
 """The version of these lines."""
 
 REASON_CHARACTERS: Final = 4096
-"""Characters of a reason at most."""
+"""The maximum length of a reason, in characters."""
 
 TEXT_CHARACTERS: Final = 1000
-"""Characters of a text of the client or the server at most."""
+"""The maximum length of a text of the client or the server, in characters."""
 
 SIGNALS: Final = frozenset({"notification", "stream_closed", "tasks_cancel", "none"})
 
@@ -34,9 +34,9 @@ class Problem(Enum):
     """What is wrong with an answer."""
 
     SILENT = "silent"
-    """There was none in time."""
+    """No answer arrived in time."""
     OTHER_VERSION = "other_version"
-    """It is of a later version."""
+    """The answer is of a later version."""
     NOT_UNDERSTOOD = "not_understood"
 
 
@@ -48,7 +48,7 @@ class ListRequest(NamedTuple):
 
 
 class CancelRequest(NamedTuple):
-    """Asks to cancel a request, and what came of that: a :class:`CancelAnswer`.
+    """Asks to cancel a request, and for the outcome: a :class:`CancelAnswer`.
 
     ``id`` names the request. A text that is not ``exact`` may be a number, too.
     """
@@ -66,7 +66,7 @@ class AllowRequest(NamedTuple):
 
 
 class ShareRequest(NamedTuple):
-    """Asks for a connection that is shared (:mod:`mcp_tui.live.shared_connection`); in an old form, if ``is_old``."""
+    """Asks for a shared connection (:mod:`mcp_tui.live.shared_connection`); in an old form, if ``is_old``."""
 
     is_old: bool = False
 
@@ -76,7 +76,7 @@ SHARE: Final = {"ask": "lend", "version": VERSION}
 
 
 def cancel_line(id: int | str, reason: str, *, exact: bool) -> dict[str, Any]:
-    """Returns what a :class:`CancelRequest` is read from."""
+    """Returns the line of a :class:`CancelRequest`."""
     return {
         "ask": "cancel",
         "version": VERSION,
@@ -94,7 +94,7 @@ def allow_line(id: int | str, *, exact: bool) -> dict[str, Any]:
 def read_request(
     line: bytes | bytearray,
 ) -> ListRequest | CancelRequest | AllowRequest | ShareRequest | None:
-    """Returns what is asked; ``None`` if this version does not know it."""
+    """Returns the request in a line; ``None`` if this version does not know it."""
     try:
         asked = _object(line)
         match asked["ask"]:
@@ -119,7 +119,7 @@ def read_request(
 
 
 class InFlight(NamedTuple):
-    """A request in flight. Times are in seconds; ``None`` is no limit, or no progress. Texts are of others."""
+    """A request in flight. Times are in seconds; ``None`` is no limit, or no progress. Texts come from client and server."""
 
     id: int | str
     method: str
@@ -135,7 +135,7 @@ class InFlight(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A session: its ``kind`` is ``tap``, ``workbench``, or ``call``. Texts of its client and server are theirs.
+    """A session: its ``kind`` is ``tap``, ``workbench``, or ``call``. Texts of its client and server are hostile.
 
     ``recording`` is the file that it writes, empty for none. ``client_pid`` is the process of the client, if that is known,
     ``client_started`` when it started, in seconds since the machine did, and ``client_folder`` the
@@ -154,7 +154,7 @@ class Summary(NamedTuple):
 
     @property
     def client_name(self) -> str:
-        """Who calls in it: a foreign client, or mcp-tui itself."""
+        """The client of the session: a foreign one, or mcp-tui itself."""
         return (self.client or "unknown client") if self.kind == "tap" else f"{self.client} {self.kind}"
 
     @property
@@ -167,7 +167,7 @@ class Summary(NamedTuple):
 
 
 class CancelAnswer(NamedTuple):
-    """What came of a cancel. One of the texts is not empty, unless the request is ``unknown``.
+    """The outcome of a cancel. One of the texts is not empty, unless the request is ``unknown``.
 
     ``signal`` left; ``unsent`` says that none left, or that it was refused; ``over`` is the state of a request that was
     over; ``refused`` is why nothing was done; ``unknown``: there is none. ``already``: it was being cancelled before.
@@ -183,19 +183,19 @@ class CancelAnswer(NamedTuple):
     allowed: bool = False
 
     def line(self) -> dict[str, Any]:
-        """Returns what it is read from."""
+        """Returns its line."""
         return {"version": VERSION, **{name: value for name, value in self._asdict().items() if value}}
 
 
 NOT_SHARED: Final = CancelAnswer(refused="It is of a later version of mcp-tui")
-"""The answer to an old :class:`ShareRequest`: who asks reads it as the reason why nothing is shared."""
+"""The answer to an old :class:`ShareRequest`, whose sender shows it as the reason."""
 
 NOT_KNOWN: Final = CancelAnswer(refused="this session does not know how to do that")
 """The answer to a request that is not understood."""
 
 
 def summary_line(summary: Summary) -> dict[str, Any]:
-    """Returns what a :class:`Summary` is read from."""
+    """Returns the line of a :class:`Summary`."""
     made = summary._asdict()
     made["name"] = made.pop("server")
     return {"version": VERSION, **made, "requests": [each._asdict() for each in summary.requests]}
@@ -218,7 +218,7 @@ def _summary(members: dict[str, Any]) -> Summary:
     recording = _text(members["recording"])
     if recording and (recording[0] != "/" or recording[-1] == "/" or "\0" in recording):
         raise ValueError
-    recording.encode("utf-8", "surrogateescape")  # else no file can have this name
+    recording.encode("utf-8", "surrogateescape")  # Fails for a name that no file can have.
     return Summary(
         kind=_text(members["kind"]),
         client=_text(members["client"]),
@@ -249,7 +249,7 @@ def _in_flight(members: dict[str, Any]) -> InFlight:
 
 
 def _cancel_answer(members: dict[str, Any]) -> CancelAnswer:
-    # What says that nothing was done comes first: "Cancelled" must not be said of an answer that says two things.
+    # The members that say that nothing was done come first: an answer with two of them must not read as "Cancelled".
     if "unknown" in members:
         return CancelAnswer(unknown=True)
     made = CancelAnswer(already=members.get("already") is True)
@@ -270,7 +270,7 @@ def _cancel_answer(members: dict[str, Any]) -> CancelAnswer:
 # -- members ---------------------------------------------------------------------------------------------------
 
 UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""Errors in reading what others wrote."""
+"""Errors when a line of another program is read."""
 
 
 def _read(line: bytes | bytearray, made: Callable[[dict[str, Any]], Record]) -> Record | Problem:

@@ -22,7 +22,7 @@ class Running(NamedTuple):
 
     @property
     def client_name(self) -> str:
-        """Who calls in it: a foreign client, or mcp-tui itself."""
+        """The client of the session: a foreign one, or mcp-tui itself."""
         return self.summary.client_name
 
     @property
@@ -38,18 +38,18 @@ class RunningClient(NamedTuple):
 
     @property
     def client_name(self) -> str:
-        """Its name and version, as it gave them in any of them."""
+        """The client's name and version, as it gave them in any session."""
         known = next((each for each in self.sessions if each.summary.client), self.sessions[0])
         return known.client_name
 
     @property
     def pid(self) -> int | None:
-        """Its process, if that is known."""
+        """The client's process id, if it is known."""
         return self.sessions[0].summary.client_pid
 
     @property
     def process(self) -> tuple[int, float]:
-        """The same with the time at which it started; 0 if they are not known."""
+        """The process id and its start time in seconds since the machine started; 0 if they are not known."""
         return self.pid or 0, max(each.summary.client_started or 0.0 for each in self.sessions)
 
     @property
@@ -92,7 +92,7 @@ def by_client(running: Collection[Running]) -> list[RunningClient]:
     found: dict[object, list[Running]] = {}
     for each in running:
         told = each.summary
-        # a session of an earlier version does not say when its client started
+        # A session of an earlier version does not report when its client started.
         started = told.client_started or known.get(told.client_pid)
         key = each.name if told.client_pid is None else (told.client_pid, started)
         found.setdefault(key, []).append(each)
@@ -132,7 +132,7 @@ def ancestors() -> set[int]:
 def cancel(
     name: str, path: Path, id: int | str, reason: str, *, exact: bool = True
 ) -> CancelAnswer | Unknown | None:
-    """Has a session cancel a request; returns what came of it, ``None`` if the session has ended.
+    """Has a session cancel a request; returns the outcome, ``None`` if the session has ended.
 
     ``exact``: a text is the id, and not the number that it reads like.
     """

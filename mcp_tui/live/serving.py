@@ -1,4 +1,4 @@
-"""The session's side of its control socket: what is in flight there, and cancels of persons at other terminals.
+"""The session's side of its control socket: what is in flight there, and cancels from other terminals.
 
 A tap and a client of ours answer alike. Both have a ledger and a loop; only how they cancel differs.
 """
@@ -41,26 +41,26 @@ if TYPE_CHECKING:
     from mcp_tui.journal.store import Store
 
 UNSENT_SECONDS: Final = 4.0
-"""Seconds after which a person is told that a cancel has not left yet: less than they wait for an answer."""
+"""Seconds after which the answer is that a cancel is not sent yet; less than the other side waits."""
 
 CONFIRMED_SECONDS: Final = 1.0
-"""Seconds that a server has to accept or refuse a cancel that was written. Many do neither before the tool has ended."""
+"""Seconds that a server has to accept or refuse a written cancel. Many do neither before the tool ends."""
 
 LINE_BYTES: Final = 256 * 1024 * 1024
-"""Bytes of a line on a shared connection at most: the arguments of a call, or its result."""
+"""The maximum size of a line on a shared connection, in bytes: the arguments of a call, or its result."""
 
 
 class Loop(Protocol):
     """The loop of a session: asyncio's, or that of a tap."""
 
     def add_reader(self, fd: socket.socket, callback: Callable[[], object], /) -> object:
-        """Calls whenever there is something to read."""
+        """Calls ``callback`` whenever the socket can be read."""
 
     def remove_reader(self, fd: socket.socket, /) -> object:
-        """Calls no more."""
+        """Stops these calls."""
 
     def call_later(self, delay: float, callback: Callable[[], object], /) -> object:
-        """Calls once, after so many seconds."""
+        """Calls ``callback`` once, after ``delay`` seconds."""
 
 
 class ControlSocket:
@@ -95,15 +95,15 @@ class ControlSocket:
         self._share = share
         self._reading: dict[socket.socket, bytearray] = {}
         self._waiting: dict[RequestId, dict[socket.socket, bool]] = {}
-        """Who waits for what comes of a cancel; true for those who were not the first to ask for it."""
+        """Connections that wait for the outcome of a cancel; true for those that asked after the first one."""
         self._cancelling: RequestId | None = None
         self._listening = listening or ListeningSocket(os.urandom(6).hex())
         loop.add_reader(self._listening.socket, self._accept)
 
     def close(self) -> None:
-        """Closes it for good. Who waits gets the answer that is known."""
+        """Closes the socket permanently. Waiting connections get the outcome known so far."""
         self._listening.close()
-        with suppress(RuntimeError):  # the workbench closes when its loop is over
+        with suppress(RuntimeError):  # The workbench closes after its loop has ended.
             self._loop.remove_reader(self._listening.socket)
             for id_ in list(self._waiting):
                 self._look(id_, otherwise="not sent: the session ended")
@@ -126,7 +126,7 @@ class ControlSocket:
             self._loop.call_later(ANSWER_SECONDS, partial(self._drop, link))
 
     def _drop(self, link: socket.socket) -> None:
-        """Closes a connection that has not asked for anything."""
+        """Closes a connection that has sent no request."""
         if self._reading.pop(link, None) is not None:
             self._loop.remove_reader(link)
             link.close()
@@ -174,7 +174,7 @@ class ControlSocket:
             )
 
     def _cancel_now(self, row: Request, reason: str) -> None:
-        # Its events come from within, before the outcome says what they mean.
+        # The events are emitted within the call, before its outcome is known.
         self._cancelling = row.id
         outcome = self._cancel(row.id, reason)
         self._cancelling = None
@@ -187,12 +187,12 @@ class ControlSocket:
                 self._look(row.id)
 
     def event(self, event: Event) -> None:
-        """Looks what came of a cancel that somebody waits for."""
+        """Checks whether an event decides the outcome of a cancel that a connection waits for."""
         if self._waiting and isinstance(event, RequestEvent) and event.id != self._cancelling:
             self._look(event.id)
 
     def _look(self, id_: RequestId, *, otherwise: str = "") -> None:
-        """Answers who waits, if it is known what came of the cancel; ``otherwise`` is what is said if it is not."""
+        """Answers the waiting connections, if the outcome of the cancel is known; ``otherwise`` is the text if not."""
         if id_ not in self._waiting:
             return
         row = self._ledger.row(id_)
@@ -228,7 +228,7 @@ def _named(ledger: Ledger, wanted: RequestId, *, exact: bool, over: bool = False
     """
     ids: list[RequestId] = [wanted]
     if isinstance(wanted, str) and not exact:
-        # A negative number is one, too; "07" is not 7.
+        # Ids may be negative numbers; "07" is not 7.
         with suppress(ValueError):
             ids += [number] if str(number := int(wanted)) == wanted else []
     rows = [row for id_ in ids if (row := ledger.requests.get(id_)) is not None]
@@ -315,7 +315,7 @@ class ClientControlSocket:
         self._may = may
         self._share_with = share
         self._socket: ControlSocket | None = None
-        import asyncio  # which the recorder of a tap, with its own loop, does not load
+        import asyncio  # The recorder of a tap has its own loop, and does not load asyncio.
 
         self._loop = asyncio.get_running_loop()
         client.listen(self._on_event)
@@ -335,13 +335,13 @@ class ClientControlSocket:
                 )
 
     def close(self) -> None:
-        """Closes it for good."""
+        """Closes the socket permanently."""
         self._may = False
         if self._socket is not None:
             self._socket.close()
 
     def _summary(self) -> Summary:
-        # With the client's settings, once somebody asks.
+        # Imported at the first request, because it is slow.
         from mcp_tui.client.session_store import shown
 
         client, info = self._client, self._client.info
@@ -361,14 +361,14 @@ class ClientControlSocket:
         return client.cancel(id_, Cause.USER, reason) if reason else client.cancel(id_)
 
     def _share(self, link: socket.socket) -> None:
-        # With asyncio, which the recorder of a tap lacks.
+        # Imports asyncio, which the recorder of a tap does not load.
         from mcp_tui.transport.base import spawn
 
         spawn(self._serve(link), name="share a connection")
 
     async def _serve(self, link: socket.socket) -> None:
         """Shares the connection. An error there does not concern the session."""
-        # The same.
+        # Imports asyncio as well.
         import asyncio
 
         assert self._share_with is not None

@@ -82,7 +82,7 @@ class _OtherProcess:
         self._writer = writer
         self._ids: set[RequestId] = set()
         self._early: list[ev.Event] | None = None
-        """What happens while a call is made, whose id is not known yet."""
+        """Events while a call is being made, whose id is not known yet; ``None`` at other times."""
 
     def on_event(self, event: ev.Event) -> None:
         """Sends an event that concerns the other process."""
@@ -103,7 +103,7 @@ class _OtherProcess:
                 self._client.cancel(id_, wish.cause, wish.reason, leave=wish.leave)
 
     def _call(self, wish: MakeCall) -> None:
-        # Its events come from within the call, before anybody knows its id.
+        # The events are emitted within the call, before its id is known.
         self._early = []
         id_ = self._client.call(wish.method, wish.params, limits=wish.limits, internal=wish.internal)
         self._ids.add(id_)
@@ -144,7 +144,7 @@ class SharedClient:
     now = staticmethod(time.monotonic)
 
     def __init__(self, session: Running, settings: ClientSettings) -> None:
-        # how the session reaches its server is its own matter: what a command says of a process would be false
+        # The command must not report a process or URL of its own: the session has the connection to the server.
         self.target: Target = HttpTarget(url="", name=session.summary.server)
         self.settings = settings
         self.store = Store()
@@ -177,7 +177,7 @@ class SharedClient:
                     reader, self._writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
                 write_line(self._writer, {**SHARE})
                 line = await reader.readline()
-        except (OSError, ValueError):  # a timeout is the first
+        except (OSError, ValueError):  # TimeoutError is an OSError.
             raise TransportError(f"{session_title} does not answer. It may have ended.") from None
         if not line:
             raise TransportError(f"{session_title} does not answer. It may have ended.")
@@ -214,7 +214,7 @@ class SharedClient:
     async def begin(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> Request:
-        """Has the session make a request; returns its row.
+        """Makes the session send a request; returns its row.
 
         Raises:
             TransportError: the session has ended.
@@ -224,18 +224,18 @@ class SharedClient:
         id_: asyncio.Future[RequestId] = asyncio.get_running_loop().create_future()
         self._begun.append(id_)
         self._ask(MakeCall(method, params, limits or self.settings.limits, internal))
-        # Shielded: who waits may be cancelled, and the ids that come are those of the next requests.
+        # Shielded: the caller may be cancelled, and the future must stay in its place for the ids that follow.
         return self._row(await asyncio.shield(id_))
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
         """Waits until the outcome of a request is final; returns the response if it counts."""
-        # Shielded: a future that is cancelled with who waits could not be set any more.
+        # Shielded: a future that is cancelled together with its caller could not be set any more.
         return await asyncio.shield(self._answer(id))
 
     def cancel(
         self, id: RequestId, cause: Cause = Cause.USER, reason: str = "", *, leave: bool = False
     ) -> CancelOutcome:
-        """Has the session cancel a request."""
+        """Makes the session cancel a request."""
         row = self.requests.get(id)
         if row is None or not row.open:
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
@@ -244,7 +244,7 @@ class SharedClient:
         return CancelOutcome.REQUESTED
 
     async def handle_what_is_due(self, row: Request) -> None:
-        """Returns at once: the session decides what falls due."""
+        """Does nothing: the session handles its limits itself."""
 
     def stop_watching(self, at: float) -> None:
         """Ends the watching of the requests here; the session keeps watching them."""
@@ -291,7 +291,7 @@ class SharedClient:
             write_line(self._writer, wish.line())
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        with suppress(OSError, ValueError):  # a connection that breaks ends like one that is closed
+        with suppress(OSError, ValueError):  # A broken connection counts as a closed one.
             while line := await reader.readline():
                 if not self._over:
                     self._receive(line)
@@ -302,11 +302,11 @@ class SharedClient:
         try:
             self._take_message(read_message(line))
         except UnknownEvent:
-            pass  # a later version has more of them
+            pass  # A later version has more events.
         except Exception:  # noqa: BLE001 - whatever it is, nobody knows what becomes of the requests
             self._end("sent what is not understood, and may be of another version of mcp-tui")
             if self._writer is not None:
-                self._writer.close()  # it cancels the requests
+                self._writer.close()  # The session then cancels the requests.
 
     def _take_message(self, message: Happened | CallMade | CallOver | None) -> None:
         match message:
@@ -327,7 +327,7 @@ class SharedClient:
                 pass
 
     def lost(self, detail: str, *, expected: bool = False) -> None:
-        """Loses what is in flight."""
+        """Marks the requests in flight as lost."""
         at = self.now()
         ids = tuple(row.id for row in self.requests.order if row.open)
         for id_ in ids:
@@ -335,13 +335,13 @@ class SharedClient:
         self._take(ev.Disconnected(at=at, detail=detail, expected=expected, after=None, ids=ids))
 
     def _end(self, why: str) -> None:
-        """Loses the requests: the session has ended, or sent us away, or nobody knows what it says."""
+        """Marks all requests as lost, because the session has ended, or cannot be understood."""
         self._over = why
         self.lost(f"the session {why}")
         while self._begun:
             begun = self._begun.popleft()
             begun.set_exception(TransportError(f"Session {self._session.name} {why}."))
-            begun.exception()  # nobody may be waiting
+            begun.exception()  # Marks the error as read, because no caller may be waiting.
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_result(None)

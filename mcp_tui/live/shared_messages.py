@@ -28,7 +28,7 @@ class MakeCall(NamedTuple):
     internal: bool
 
     def line(self) -> dict[str, Json]:
-        """Returns what it is read from."""
+        """Returns its line."""
         times: dict[str, Json] = {"timeout": self.limits.timeout, "max_timeout": self.limits.max_timeout}
         return {"call": {"method": self.method, "params": self.params, "internal": self.internal, **times}}
 
@@ -42,7 +42,7 @@ class CancelCall(NamedTuple):
     leave: bool
 
     def line(self) -> dict[str, Json]:
-        """Returns what it is read from."""
+        """Returns its line."""
         return {"cancel": self.reason, "of": self.id, "cause": self.cause.value, "leave": self.leave}
 
 
@@ -74,7 +74,7 @@ class Shared(NamedTuple):
     capabilities: dict[str, Json]
 
     def line(self) -> dict[str, Json]:
-        """Returns what it is read from."""
+        """Returns its line."""
         event: Json = encode_event(self.connected)
         return {"version": VERSION, "lent": event, "capabilities": self.capabilities}
 
@@ -85,7 +85,7 @@ class NotShared(NamedTuple):
     why: str
 
     def line(self) -> dict[str, Json]:
-        """Returns what it is read from."""
+        """Returns its line."""
         return {"refused": self.why}
 
 
@@ -95,7 +95,7 @@ class Happened(NamedTuple):
     event: ev.Event
 
     def line(self) -> dict[str, Json]:
-        """Returns what it is read from."""
+        """Returns its line."""
         return {"told": encode_event(self.event)}
 
 
@@ -105,7 +105,7 @@ class CallMade(NamedTuple):
     id: RequestId
 
     def line(self) -> dict[str, Json]:
-        """Returns what it is read from."""
+        """Returns its line."""
         return {"id": self.id}
 
 
@@ -121,7 +121,7 @@ class CallOver(NamedTuple):
     status: int
 
     def line(self) -> dict[str, Json]:
-        """Returns what it is read from."""
+        """Returns its line."""
         return {"of": self.id, "answer": self.response, "status": self.status}
 
 

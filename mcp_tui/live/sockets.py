@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, cast
 from mcp_tui.journal.state_folder import state_folder
 
 QUESTION_BYTES: Final = 65536
-"""Bytes of a question at most."""
+"""The maximum size of a request, in bytes."""
 
 ANSWER_SECONDS: Final = 5.0
 """Seconds that an answer may take."""
@@ -30,13 +30,13 @@ LIST_SECONDS: Final = 2.0
 """Seconds that sessions have for their answers to ``list`` once all were asked. Most need less than 0.1 s."""
 
 STOPPED_SECONDS: Final = 0.25
-"""Seconds that those have whose process is stopped: a suspended workbench must not hold up the others for long."""
+"""Seconds for sessions whose process is stopped: a suspended workbench must not delay the others for long."""
 
 ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of an answer at most."""
+"""The maximum size of an answer, in bytes."""
 
 HANG_UPS: Final = 3
-"""Times that a session may close the connection without a word before that is taken for its answer."""
+"""How often a session may close the connection without an answer before that counts as its answer."""
 
 SUFFIX: Final = ".sock"
 
@@ -76,7 +76,7 @@ class ListeningSocket:
 
     def __init__(self, id: str) -> None:
         known = sockets()
-        # That of a process that was killed may be the one in whose place this one continues, under its name.
+        # If this process replaces one that was killed, it takes over the socket's name.
         self.name = next(
             id[:length]
             for length in (4, 6, 8, len(id))
@@ -91,16 +91,16 @@ class ListeningSocket:
                 self.socket.bind(address)
                 os.chmod(address, 0o600)  # noqa: PTH101 - before that, the folder keeps others out
             self.socket.listen()
-            unready.replace(
-                self._path
-            )  # a socket that does not listen yet would be removed as that of a dead session
+            # Moved last: a socket that does not listen yet would be removed as one of a dead session.
+            unready.replace(self._path)
         except OSError:
             self.socket.close()
             raise
         self.socket.setblocking(False)
 
     def _place(self) -> Path:
-        from mcp_tui.journal.files import make_private  # three times what a client of a socket has to load
+        # This import is slow, and clients of a socket do not need it.
+        from mcp_tui.journal.files import make_private
 
         for place in folders():
             with suppress(OSError):
@@ -148,11 +148,11 @@ def question(data: bytes | bytearray) -> bytes | None:
 
 
 def answer(link: socket.socket, told: dict[str, Any]) -> None:
-    """Answers and closes a connection, which may be gone. It waits for no slow reader."""
+    """Answers and closes a connection, which may be closed already. Does not wait for a slow reader."""
     data = _line(told)
     with suppress(OSError):
         if (sent := link.send(data)) < len(data):
-            from threading import Thread  # few need it
+            from threading import Thread  # Imported only for large answers to slow readers.
 
             Thread(target=_answer_rest, args=(link, data[sent:]), daemon=True).start()
             return
@@ -170,7 +170,7 @@ def sockets() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for place in folders():
         with suppress(OSError):
-            # a socket of another user is no session of ours, regardless of its answer
+            # A socket of another user is ignored.
             for each in sorted(place.glob(f"*{SUFFIX}")) if place.stat().st_uid == os.getuid() else ():
                 found.setdefault(each.stem, each)
     return found
@@ -205,11 +205,11 @@ def connect(path: Path, patience: float) -> socket.socket | None:
             link.connect(address)
     except OSError as error:
         link.close()
-        # Only these two say that nobody listens any more; a session that is stopped or busy has not ended.
+        # Only these two errors show that no process listens; a stopped or busy session has not ended.
         if not isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
             raise
         with suppress(OSError):
-            # A recorder that starts again takes the name of the one that was killed.
+            # A new recorder takes over the name of the one that was killed.
             if found is not None and path.stat().st_ino == found.st_ino:
                 path.unlink()
         return None
@@ -228,7 +228,7 @@ def is_dead(path: Path) -> bool:
 
 
 class Answer(NamedTuple):
-    """What came from a control socket: a line, if it is ``whole``, or else what came of it in time.
+    """The answer of a control socket: a line, if it is ``whole``, else the part that arrived in time.
 
     ``pid`` is that of the session, if the system knows it, and ``state`` that of this process: ``T`` if it is stopped, as by
     ctrl+z, ``X`` or ``Z`` if it has ended.
@@ -241,7 +241,7 @@ class Answer(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A connection to a session, and what came so far. ``again`` counts how often it was closed without a word."""
+    """A connection to a session, and the bytes received. ``again`` counts how often it was closed without an answer."""
 
     name: str
     path: Path
@@ -273,7 +273,7 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
                     link.close()
                     if asked.name not in answers:
                         _ask_one(waiting, asked._replace(again=asked.again + 1), wanted, answers)
-            # What came while this process had to wait itself was in time: it was read before the clock is looked at.
+            # Read before the clock is checked: bytes that arrived while this process had no processor are in time.
             pids = [key.data.pid for key in waiting.get_map().values()]
             stopped = spent >= STOPPED_SECONDS and all(_state(pid) == "T" for pid in pids)
             if not ready and (spent >= seconds or stopped):
@@ -288,7 +288,7 @@ def ask(known: Mapping[str, Path], wanted: dict[str, Any], seconds: float) -> di
 def _ask_one(
     waiting: selectors.BaseSelector, asked: _Asked, wanted: dict[str, Any], answers: dict[str, Answer]
 ) -> None:
-    # One that ends takes its socket away first; else it was killed while it was asked, and told nothing.
+    # A session that ends removes its socket first; otherwise it was killed, and its answer is missing.
     was_there = asked.again and asked.path.exists()
     try:
         link = connect(asked.path, 0.0)
@@ -296,26 +296,26 @@ def _ask_one(
         answers[asked.name] = Answer(b"", False, asked.pid, _state(asked.pid))
         return
     if link is None and was_there:
-        answers[asked.name] = Answer(b"", False, asked.pid, "X")  # or will have ended in a moment
+        answers[asked.name] = Answer(b"", False, asked.pid, "X")  # It may also be about to end.
     if link is not None:
-        with suppress(OSError):  # one that closed the connection is read as that
+        with suppress(OSError):  # The error shows on reading, if the connection was closed.
             link.send(_line(wanted))
         waiting.register(link, selectors.EVENT_READ, asked._replace(pid=_peer(link)[0]))
 
 
 def _receive(link: socket.socket, asked: _Asked, answers: dict[str, Answer]) -> bool:
-    """Reads what a session says; returns whether that is all. It has no answer yet if it shall be asked again."""
+    """Reads from a session; returns whether its answer is complete. Without one it is asked again."""
     piece = b""
     try:
         piece = link.recv(65536)
     except BlockingIOError:
         return False
     except OSError:
-        pass  # it is closed in another way
+        pass  # A reset counts as a close.
     asked.data.extend(piece)
     if piece and b"\n" not in piece and len(asked.data) <= ANSWER_BYTES:
         return False
-    # One that closes without a word has ended, which the next connection shows.
+    # A session that closes without an answer has ended; the next connection shows that.
     if asked.data or asked.again >= HANG_UPS:
         answers[asked.name] = Answer(bytes(asked.data).partition(b"\n")[0], True, asked.pid)
     return True

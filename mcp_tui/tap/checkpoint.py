@@ -1,4 +1,4 @@
-"""The records from which another recorder can go on with a session, should this one end.
+"""The records from which a new recorder can go on with a session, should this one end.
 
 They are those of what is open: the handshake, each request in flight with the messages that changed it, and the server's
 requests without an answer. So are the tap's own decisions, whether they were carried out, and cancelled requests whose late
@@ -33,25 +33,25 @@ NEVER_REPLACED: Final = frozenset(
         ev.Acknowledged,
     }
 )
-"""Facts about a request that all count."""
+"""Events about a request of which the checkpoint keeps all."""
 
 REPLACED: Final = frozenset({ev.Progress, ev.TaskStatus, ev.Polled, ev.Late})
-"""Facts about a request of which the newest counts."""
+"""Events about a request of which the checkpoint keeps only the newest."""
 
 OVER: Final = frozenset({ev.Completed, ev.Failed, ev.Lost, ev.Settled})
-"""Facts that end a request."""
+"""Events that end a request."""
 
 ENTRIES: Final = 128
-"""Records of one request at most."""
+"""The maximum number of records of one request."""
 
 WATCHED: Final = 100
-"""Newest cancelled requests that are kept for their late answers."""
+"""The number of newest cancelled requests that are kept, because a late answer may follow."""
 
 WHOLE_BYTES: Final = 16 * 1024
 """Bytes up to which a message is kept as it is. Of a larger one only small members are."""
 
 MEMBER_BYTES: Final = 4096
-"""Bytes of such a member at most."""
+"""The maximum size of such a member, in bytes."""
 
 
 class Entry(NamedTuple):
@@ -65,7 +65,7 @@ class Entry(NamedTuple):
 
 
 class Checkpoint:
-    """What is kept of one session. :meth:`event` has to be called with each of its events."""
+    """The records of one session that a new recorder needs. Call :meth:`event` with each event of the session."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -85,7 +85,7 @@ class Checkpoint:
     # -- what happens ------------------------------------------------------------------------------------------
 
     def event(self, event: ev.Event) -> None:
-        """Notes what a record, or a decision, leads to."""
+        """Notes an event that the current record or decision caused."""
         kind = type(event)
         if isinstance(event, ev.RequestEvent):
             if kind in NEVER_REPLACED:
@@ -100,13 +100,13 @@ class Checkpoint:
             self._asked.append((type(event.request_id), event.request_id))
 
     def begin(self) -> None:
-        """Begins with a record: what happened without one is behind."""
+        """Starts a new record. Events before it were not caused by it."""
         self._touched.clear()
         if self._over:
             self._drop()
 
     def taken(self, kind: bytes, at: float, data: bytes, frame: Frame | Batch, number: int = 0) -> None:
-        """Keeps a message if that changed something that is open; one without ``data`` was too large."""
+        """Keeps a message if it changed an open request. Empty ``data`` means that it was too large."""
         if self._touched or self._opens or self._asked:
             entry = self._entry(kind, at, data, frame, number)
             if entry is not None:
@@ -124,7 +124,7 @@ class Checkpoint:
             self._put(id_, None, (Entry(next(self._numbers), kind, at, number, data),))
 
     def add_always(self, kind: bytes, at: float, data: bytes, number: int = 0) -> None:
-        """Keeps a record for good."""
+        """Keeps a record until the session ends."""
         self._surroundings = [
             *self._surroundings[-ENTRIES:],
             Entry(next(self._numbers), kind, at, number, data),
@@ -143,7 +143,7 @@ class Checkpoint:
         return Entry(next(self._numbers), kind, at, number, data)
 
     def _file(self, entry: Entry) -> None:
-        # What ended an errand, such as a poll, says something of the task: it is nothing without what began it.
+        # The answer to a poll describes the task, but cannot be read without the request that it answers.
         errands = tuple(each for id_ in self._over for each in self._of(self._rows.get(id_, ())))
         for id_, newest in self._touched:
             if id_ in self._ledger.live or id_ in self._watched:
@@ -162,7 +162,7 @@ class Checkpoint:
             kept.append((newest, entries))
 
     def _drop(self) -> None:
-        """Keeps nothing of what is over, but of a cancelled request whose late answer may still come."""
+        """Drops the records of finished requests, except cancelled ones that may still get a late answer."""
         for id_ in self._over:
             kept, row = self._rows.pop(id_, None), self._ledger.requests.get(id_)
             if kept is None or row is None or row.cancel_at is None:
@@ -180,7 +180,7 @@ class Checkpoint:
             yield from entries
 
     def needed(self) -> list[records.TapRecord]:
-        """Returns what another recorder needs, in its order."""
+        """Returns the records for a new recorder, in the order in which they arrived."""
         self.begin()
         for id_ in list(self._watched):
             row = self._ledger.requests.get(id_)
@@ -193,7 +193,7 @@ class Checkpoint:
         return [self._as_needed(each) for _, each in sorted(found.items())]
 
     def _as_needed(self, entry: Entry) -> records.TapRecord:
-        """Returns a record; of a batch only the requests that are open."""
+        """Returns the record of an entry, without the finished requests of a batch."""
         _, kind, at, number, data = entry
         if kind in records.MESSAGES and data.lstrip()[:1] == b"[":
             frame = messages.parse(data)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from mcp_tui.tap.event_pipe import EventPipe
 
 WRAPPED: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-"""How zlib is told the format of an encoding."""
+"""The ``wbits`` argument of zlib for each content encoding."""
 
 UNPACKED_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that a piece may have when it is decompressed; of a larger one nothing can be known in time."""
+"""The maximum decompressed size of a piece, in bytes. A larger one cannot be read without delaying the client."""
 
 BLOCK_MARK: Final = b"mcp-tui"
 
@@ -23,7 +23,7 @@ def _block(data: bytes) -> bytes:
 
 
 class CompressedPipe:
-    """Hands the bytes on as they come, until something is to be said or withheld. From then on it compresses itself.
+    """Passes compressed bytes unchanged until the tap has to insert or withhold a message; then compresses itself.
 
     A server flushes after each event, or the client would not get it, and there another block may follow. So the client
     reads one stream, which begins with the server's blocks and ends with those of the tap, and has the right checksum.
@@ -38,12 +38,12 @@ class CompressedPipe:
         self._checksum = self._sum(b"")
         self._size = 0
         self._started = False
-        """Bytes of the server have passed."""
+        """Whether bytes from the server have passed."""
         self._lost = False
-        """What passes cannot be read."""
+        """Whether the compressed bytes cannot be decoded."""
 
     def feed(self, data: bytes) -> bytes:
-        """Takes what the server sent; returns what passes now."""
+        """Takes bytes from the server; returns the bytes for the client."""
         if self._lost:
             return data
         acts = self._encoder is not None or (self._pipe.looks and self._begin())
@@ -62,7 +62,7 @@ class CompressedPipe:
         return data
 
     def say(self, message: bytes, *, last: bool) -> bytes | None:
-        """Says something to the client; returns what passes now, ``None`` if that cannot be done."""
+        """Inserts a message for the client; returns the bytes for the client, ``None`` if that is impossible here."""
         said = self._pipe.say(message, last=last) if self._begin() else None
         return None if said is None else self._encode(said)
 
@@ -77,7 +77,7 @@ class CompressedPipe:
         return rest + (gzip if self._wrapped == 31 else struct.pack(">I", self._checksum))
 
     def _begin(self) -> bool:
-        """Compresses from here on, if the server's last block is complete."""
+        """Starts to compress, if the server's last block is complete."""
         if self._encoder is None and not self._lost:
             if not self._started:
                 self._encoder = zlib.compressobj(wbits=self._wrapped)

@@ -10,21 +10,21 @@ from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport.http_bodies import LINE_END, fields_of
 
 EVENT_BYTES: Final = 128 * 1024 * 1024
-"""Bytes of an event up to which it is looked at; a longer one passes."""
+"""The maximum size of an event that is read, in bytes. A longer one passes unread."""
 
 FIRST_BYTES: Final = 64 * 1024
-"""Bytes of a first event that is waited for."""
+"""The maximum size of a first event that is withheld until it is complete, in bytes."""
 
 _BLANK: Final = (b"\n\n", b"\r\r", b"\n\r\n", b"\n\r")
 """The end of an event: the end of a line and a blank line, of which a line feed may still come."""
 _BLANK_LINES: Final = re.compile(b"|".join(_BLANK))
 
 CUT_EVENT: Final = b"event: cut-short\n\n"
-"""What ends an event that has passed in part."""
+"""Bytes that end an event of which a part has passed."""
 
 
 def as_event(message: bytes) -> bytes:
-    """Returns a message as an event of its own."""
+    """Returns a message as one server-sent event."""
     lines = b" ".join(message.splitlines())
     return b"event: message\ndata: %b\n\n" % lines.strip()
 
@@ -49,26 +49,27 @@ class EventPipe:
         self._withheld = withheld
         self._first = first
         self._event = bytearray()
-        """What has come of an event: only its end, if it is too long."""
+        """The received part of an event; only its end, if it is too long."""
         self._passed = 0
-        """How much of that has passed; if it is nothing, the event waits until it is whole."""
+        """The number of its bytes that have passed. While it is 0, the event waits until it is complete."""
         self._too_long = False
 
     @property
     def looks(self) -> bool:
-        """Whether there is something to look for in what comes."""
+        """Whether the tap has to read the events."""
         return bool(self._withheld() or self._first or (self._event and not self._passed))
 
     def feed(self, data: bytes) -> bytes:
-        """Takes what the server sent; returns what passes now."""
+        """Takes bytes from the server; returns the bytes for the client."""
         if not self.looks:
             return self.passes(data)
         withheld = self._withheld()
         passed: list[bytes] = []
-        if not self._event and data.startswith(b"\n"):  # of the blank line before: a client may wait for it
+        # The line feed of the blank line before: a client may wait for it.
+        if not self._event and data.startswith(b"\n"):
             passed.append(b"\n")
             data = data[1:]
-        start = max(0, len(self._event) - 2)  # the blank line may have begun in what came before
+        start = max(0, len(self._event) - 2)  # The blank line may have begun in the bytes before.
         self._event += data
         while found := _BLANK_LINES.search(self._event, start):
             event = bytes(self._event[: found.end()])
@@ -82,10 +83,10 @@ class EventPipe:
         return b"".join(passed)
 
     def passes(self, data: bytes) -> bytes:
-        """Takes what passes as it is."""
+        """Notes bytes that pass unread."""
         start = max(0, len(self._event) - 2)
         self._event += data
-        # Looked for from behind, and most pieces end with an event.
+        # Searched backwards, because most pieces end with an event.
         if self._event.endswith(_BLANK) or bytes(self._event[:3]) in (b"\n", b"\r\n"):
             self._over(len(self._event))
         else:
@@ -95,13 +96,13 @@ class EventPipe:
         return data
 
     def _over(self, end: int) -> None:
-        """Forgets what ends here."""
+        """Forgets an event that ends here."""
         if end:
             del self._event[:end]
             self._passed, self._too_long = 0, False
 
     def _has_passed(self) -> None:
-        """Notes that all has passed that came of an event."""
+        """Notes that the received part of an event has passed."""
         if len(self._event) > EVENT_BYTES:
             del self._event[:-2]
             self._too_long = True
@@ -118,7 +119,7 @@ class EventPipe:
         return event
 
     def say(self, message: bytes, *, last: bool) -> bytes | None:
-        """Says something to the client; returns what passes now, ``None`` if that cannot be done.
+        """Inserts a message for the client; returns the bytes for the client, ``None`` if that is impossible here.
 
         An event that has passed in part is ended as one of a kind that no client knows. It passes whole once the rest
         comes, unless this is the ``last`` that passes.
@@ -133,5 +134,5 @@ class EventPipe:
         return cut + as_event(message)
 
     def close(self) -> bytes:
-        """Returns what still waited when the stream ended."""
+        """Returns the bytes that were withheld when the stream ended."""
         return b"" if self._passed else bytes(self._event)

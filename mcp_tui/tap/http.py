@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from mcp_tui.tap.once_http import HttpGuard
 
 ADDRESS: Final = "127.0.0.1"
-"""Nobody else than this machine is listened to."""
+"""The tap accepts connections only from this machine."""
 
 HEAD_BYTES: Final = 64 * 1024
-"""Bytes that the request line and all headers may have together."""
+"""The maximum size of the request line and all headers, in bytes."""
 
 WAITING_BYTES: Final = 1 << 20
-"""Bytes from the client that may wait for the server; then no more are read."""
+"""Bytes from the client that may wait for the server before the tap stops reading."""
 
 UPSTREAM_CONNECT_SECONDS: Final = 30.0
 
@@ -97,10 +97,10 @@ class ClientConnection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended = False
-        """Nothing more can come from the client."""
+        """Whether the client has ended its direction of the connection."""
         self._is_head = False
         self._early = 0
-        """Bytes that came while the last request is not answered."""
+        """Bytes received while the last request is unanswered."""
 
     # -- what asyncio reports ----------------------------------------------------------------------------------
 
@@ -117,11 +117,11 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def _is_asked(self) -> bool:
-        """Whether a request has come to its end."""
+        """Whether a request is complete."""
         return self._http.their_state in (h11.DONE, h11.MUST_CLOSE)
 
     def eof_received(self) -> bool:
-        """Keeps a connection that is closed in one direction: the client may still wait for the response."""
+        """Keeps a connection that the client closed in one direction, because it may still wait for the response."""
         self._ended = True
         if not self._is_asked:
             return False
@@ -140,7 +140,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.tap.connections.discard(self)
         self._writable.set()
-        # Told before the exchange ends because of it, or it would seem that the server had ended it.
+        # Recorded before the exchange ends because of it, or the server would seem to have ended it.
         self.tap.record(records.CLIENT_LEFT, number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
@@ -153,7 +153,7 @@ class ClientConnection(asyncio.Protocol):
         self._writable.set()
 
     def pace(self, *, paused: bool) -> None:
-        """Reads no more from the client, or again."""
+        """Stops reading from the client, or continues."""
         if not self.transport.is_closing():
             (self.transport.pause_reading if paused else self.transport.resume_reading)()
 
@@ -190,7 +190,7 @@ class ClientConnection(asyncio.Protocol):
         if why := self.tap.access.refusal(headers):
             self.tap.report_refusal(why)
             self.refuse(403, why)
-        # A whole URL is for a proxy to anywhere, and this one has a token for one server.
+        # A request with a full URL expects a proxy to any server, and this one has a token for one.
         elif not head.target.startswith(b"/") or b"#" in head.target:
             self.refuse(400, "The target of a request must be a path, with a query or without.")
         else:
@@ -201,7 +201,7 @@ class ClientConnection(asyncio.Protocol):
     # -- the response ------------------------------------------------------------------------------------------
 
     def refuse(self, status: int, why: str) -> None:
-        """Answers in a sentence, and closes the connection."""
+        """Responds with an error as text, and closes the connection."""
         self.respond(
             status,
             [(b"Connection", b"close")],
@@ -210,7 +210,7 @@ class ClientConnection(asyncio.Protocol):
         )
 
     def respond(self, status: int, headers: Headers, body: bytes, media: bytes) -> None:
-        """Answers with a whole response."""
+        """Sends a complete response."""
         self.begin(status, [*headers, (b"Content-Type", media), (b"Content-Length", b"%d" % len(body))])
         self.send(b"" if self._is_head else body)
         self.end()
@@ -238,7 +238,7 @@ class ClientConnection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """Closes the connection once the written bytes have left, even if bytes are missing."""
+        """Closes the connection after the written bytes, even if the response is incomplete."""
         self.exchange = None
         self._flush()
         self.transport.close()
@@ -248,7 +248,7 @@ class ClientConnection(asyncio.Protocol):
         await self._writable.wait()
 
     def _send(self, event: h11.Event) -> None:
-        """Writes what came at once in one piece, in the next turn of the loop: many events may be in one."""
+        """Writes an event in the next turn of the loop, together with all others of this turn."""
         if not self._parts:
             asyncio.get_running_loop().call_soon(self._flush)
         self._parts += self._http.send_with_data_passthrough(event) or ()
@@ -267,7 +267,7 @@ class ProxiedExchange:
         self.number = next(tap.numbers)
         self.method = head.method.decode("latin-1")
         given = head.headers.raw_items()
-        # The server has a host of its own, and Expect is answered by the tap.
+        # The server has another host, and the tap has answered Expect.
         self.headers = end_to_end(given, b"host", b"expect")
         self._signed_in = tap.addresses.signs_in(self.method, head.target, headers)
         self.address = tap.addresses.of(head.target, signed_in=self._signed_in)
@@ -286,20 +286,20 @@ class ProxiedExchange:
         self._status = 0
         self._connected = True
         self._answers = tap.withheld_in.get(named or head.target.decode("latin-1"))
-        """What is withheld in its session, which it may ask for again."""
+        """The withheld answers of its session; a new request with the same id lets one pass."""
         self.withheld = self._answers if self.method == "GET" else None
-        """What is withheld of its response."""
+        """The answers that are withheld from its response."""
         self._connection = connection
         self._opens_stream = self.method == "GET" and not named
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
         self._passed: list[bytes] | None = [] if tap.renews and self._signed_in else None
-        """The body so far, if it may have to be sent again."""
+        """The body so far, if it may have to be sent again; else ``None``."""
         self._size = 0
         self._arrived = asyncio.Event()
         self._complete = False
         self._begun = False
-        """The head of the response was sent to the client."""
+        """Whether the head of the response was sent to the client."""
         self._pipe: EventPipe | CompressedPipe | None = None
         self._has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         tap.exchanges[self.number] = self
@@ -508,7 +508,7 @@ class ProxiedExchange:
             self._connection.end()
 
     def _named(self, event: bytes) -> bytes:
-        """Returns the first event of HTTP+SSE so that the client comes back to the tap: it may name the server's address."""
+        """Returns the ``endpoint`` event of HTTP+SSE with the tap's address instead of the server's."""
         name, data, _ = fields_of(event)
         if name != b"endpoint":
             return event
@@ -533,7 +533,7 @@ class ProxiedExchange:
         if not self._begun and last:
             connection.respond(200, [], message, JSON_TYPE.encode())
         elif self._begun and self._pipe is None:
-            connection.close()  # the rest of what has begun cannot be taken back
+            connection.close()  # The response has begun with another body, and cannot be replaced.
         else:
             if self._pipe is None:
                 self._begun, self._pipe = True, EventPipe(lambda: self.withheld)
@@ -578,9 +578,9 @@ class HttpTap:
         self.connections: set[ClientConnection] = set()
         self.exchanges: dict[int, ProxiedExchange] = {}
         self.numbers = count(1)
-        """Those of connections and exchanges."""
+        """Numbers for connections and exchanges."""
         self.free = asyncio.Event()
-        """Traffic is not paused."""
+        """Set unless the traffic is paused."""
         self.free.set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.renews = tokens is not None
@@ -591,7 +591,7 @@ class HttpTap:
         self._refused = False
         self._begin: records.HttpBegin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
         self._withheld: dict[int, WithheldAnswers] = {}
-        """What is withheld, by the number of a session."""
+        """The withheld answers, by the number of the session."""
         self.withheld_in: dict[str, WithheldAnswers] = {}
         """The same by ``Mcp-Session-Id``, or the target of HTTP+SSE: for streams that are resumed, and new requests."""
         self._pause_limit: asyncio.TimerHandle | None = None
@@ -604,13 +604,13 @@ class HttpTap:
             self.guard = HttpGuard(self, *made(begin, [target.url, sorted(begin.items())]))
 
     def report_refusal(self, why: str) -> None:
-        """Says once on stderr why a request was refused: few clients show the body of a 403."""
+        """Writes once to stderr why a request was refused, because few clients show the body of a 403."""
         if not self._refused:
             self._refused = True
             warn(f"a request was refused. {why}")
 
     async def renewed(self, response: Any, headers: Headers) -> bool:
-        """Whether a request was refused that may now be sent again, with a new token of a stored sign-in."""
+        """Returns whether a request was refused and can be sent again, because the stored sign-in gave a new token."""
         given = any(name.lower() == b"authorization" for name, _ in headers)
         if response.status_code not in (401, 403) or self._tokens is None or given:
             return False
@@ -624,15 +624,15 @@ class HttpTap:
     # -- orders of the recorder -----------------------------------------------------------------------------------
 
     def record(self, kind: bytes, data: bytes = b"", number: int = 0) -> None:
-        """Records a fact, however long nothing passed before."""
+        """Queues a record, and wakes the thread that sends records."""
         self.queue.put(kind, data, number)
         if self.queue.asleep:
             self.queue.wake()
 
     def _obey(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Has the orders of the recorder carried out in the event loop, until there is none any more."""
+        """Reads the recorder's orders in a thread, and carries them out in the event loop, until the recorder is stopped."""
         while (order := self._link.next()) is not None:
-            with suppress(RuntimeError):  # the loop is over
+            with suppress(RuntimeError):  # The event loop has ended.
                 loop.call_soon_threadsafe(self._carry_out, order)
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self.free.set)
@@ -640,14 +640,14 @@ class HttpTap:
     def _carry_out(self, order: records.Order) -> None:
         if "hold" in order:
             self.free.clear()
-            # Behind all that has passed; nothing more passes until they have decided.
+            # Recorded after everything that has passed. Nothing passes until the recorder has decided.
             self.queue.put(records.PAUSED)
         if self._pause_limit is not None:
             self._pause_limit.cancel()
         if "go" in order:
             self.free.set()
         elif not self.free.is_set():
-            # A recorder that is gone must not pause the traffic for ever.
+            # A recorder that has died must not pause the traffic for ever.
             self._pause_limit = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self.free.set)
         if "session" in order:
             self._withhold(order["session"], order)
@@ -664,7 +664,7 @@ class HttpTap:
             exchange.answer(order["tell"].encode(), last=order.get("last", False))
 
     def _withhold(self, session: int, order: records.Order) -> None:
-        """Withholds the answer to a request of a session, in the exchanges that are of it."""
+        """Withholds the answer to a request of a session, in the exchanges of that session."""
         kept = self._withheld.setdefault(session, WithheldAnswers())
         for number in order.get("of", ()):
             if number in self.exchanges:
@@ -680,7 +680,7 @@ class HttpTap:
             self.withheld_in = {name: each for name, each in self.withheld_in.items() if each is not kept}
 
     def _post(self, number: int, order: records.Order) -> None:
-        """Sends a message of the tap's own."""
+        """Sends a message that the tap made."""
         headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in order.get("headers", ())
         ]
@@ -757,7 +757,7 @@ class HttpTap:
         self._obeying.start()
 
     async def close(self) -> None:
-        """Ends everything; what was received is for the recorder first."""
+        """Closes all connections, after everything received was queued for the recorder."""
         if self._server is not None:
             self._server.close()
         self.queue.put(records.EXIT)
@@ -773,12 +773,12 @@ class HttpTap:
         await self.client.close()
 
     def finish(self) -> None:
-        """Leaves the recorder to itself, once :meth:`close` is done: it should end before this process does."""
+        """Waits for the recorder to end, after :meth:`close`."""
         self._link.finish(self._feeding)
         self._obeying.join(PAUSE_SECONDS)
 
     async def run(self, port: int) -> int:
-        """Works until a signal ends it; returns the exit status.
+        """Serves until a signal; returns the exit status.
 
         Raises:
             OSError: the port cannot be listened at.

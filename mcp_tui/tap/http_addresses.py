@@ -14,7 +14,7 @@ from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import TransportError
 
 NAMED_TARGETS: Final = 1000
-"""Targets that are remembered; then the oldest are not any more."""
+"""The number of newest targets that are remembered."""
 
 
 class ServerAddresses:
@@ -24,14 +24,14 @@ class ServerAddresses:
         self.endpoint = parse(url)
         self.path = self.endpoint.url.raw_path.partition(b"?")[0]
         self._named: dict[bytes, None] = {}
-        """The targets that the endpoint named in its own place, the newest last."""
+        """The targets that the endpoint gave as its replacement, newest last."""
 
     def is_endpoint(self, target: bytes) -> bool:
-        """Whether a target is the MCP endpoint: exactly its path, with any query, or what it named in its own place."""
+        """Whether a target is the MCP endpoint: exactly its path, with any query, or its replacement."""
         return target.partition(b"?")[0] == self.path or target in self._named
 
     def signs_in(self, method: str, target: bytes, headers: Mapping[str, str]) -> bool:
-        """Whether the sign-in goes with a request of the client: one that MCP knows, to the endpoint."""
+        """Whether a request of the client gets the sign-in: it has a method of MCP, and goes to the endpoint."""
         return self.is_endpoint(target) and (
             asks_for_events(headers) if method == "GET" else method in ("POST", "DELETE")
         )

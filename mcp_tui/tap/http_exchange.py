@@ -23,7 +23,7 @@ from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, JSON_TYPE, EventBlo
 from mcp_tui.transport.http_errors import REFUSED, media_type, refusal
 
 MEMORY_BYTES: Final = 64 * 1024
-"""Bytes of a body, or of an event, that has begun, of which another recorder would get all."""
+"""The maximum size of an incomplete body or event that is handed to a new recorder, in bytes."""
 
 DECODED_BYTES: Final = 1 << 20
 """Bytes that are decompressed at once."""
@@ -38,7 +38,7 @@ class Reading(Enum):
 
 
 class BodyCopy:
-    """A copy of a body: all of it, or start and end of one that is too large."""
+    """A copy of a body; only start and end, if it is too large."""
 
     def __init__(self) -> None:
         self._cap = EVENT_BYTES
@@ -46,7 +46,7 @@ class BodyCopy:
         self._size = 0
         self._tail = b""
         self.is_torn = False
-        """Bytes of it are missing."""
+        """Whether bytes of it are missing."""
 
     def append(self, data: bytes) -> None:
         self._size += len(data)
@@ -58,24 +58,24 @@ class BodyCopy:
 
     @property
     def begun(self) -> bytes | None:
-        """What has come of it; ``None`` if that is too much for another recorder, or bytes of it are missing."""
+        """The received part; ``None`` if that is too large for a new recorder, or incomplete."""
         return None if self.is_torn or self._size > MEMORY_BYTES else bytes(self._data)
 
     def skip(self, size: int) -> None:
-        """Counts bytes that are missing: what is kept is the start of more."""
+        """Counts missing bytes."""
         self._cap, self.is_torn = 0, True
         self._size += size
         del self._data[LINE_HEAD_BYTES:]
 
     def read(self) -> bytes | Oversized:
-        """Returns it."""
+        """Returns the body, or its start and end."""
         if self._size <= self._cap:
             return bytes(self._data)
         return Oversized(head=bytes(self._data), size=self._size, tail=self._tail)
 
 
 class Record(Exchange):
-    """An exchange; ``left`` is called when the message of one of the tap's own has left."""
+    """An exchange. If the tap began it, ``left`` is called with the time at which its message was sent."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class Record(Exchange):
         self._answered: Mapping[str, str] = {}
         self._resumable = False
         self._encoded = BodyCopy()
-        """The response as it came, if it is compressed."""
+        """The response before decompression, if it is compressed."""
 
     def take(self, kind: bytes, at: float, data: bytes) -> None:
-        """Takes what the relay tells of it."""
+        """Takes a record about this exchange."""
         match kind:
             case records.FROM_CLIENT:
                 self._request.append(data)
@@ -122,7 +122,7 @@ class Record(Exchange):
             case records.GAP:
                 self._missed(at, *records.read_gap(data))
             case records.EXCHANGE_END:
-                # An answer may come before the request is complete, such as that it is too large: no more of it comes then.
+                # A response such as 413 may arrive before the request is complete; no more of the request follows then.
                 if self.session is None and self.connection is not None:
                     self._asked(at, whole=False)
                 self._over(at, data.decode())
@@ -132,7 +132,7 @@ class Record(Exchange):
     # -- the request -------------------------------------------------------------------------------------------
 
     def _asked(self, at: float, *, whole: bool = True) -> None:
-        """Notes a request that is complete, or that the server answered before it was."""
+        """Reads the request, which is complete, or was answered before it was."""
         raw, is_torn, self._request = self._request.read(), self._request.is_torn, BodyCopy()
         if not self._sessions.is_endpoint(self.target):
             return
@@ -167,17 +167,17 @@ class Record(Exchange):
             if row is not None:
                 self.wires += (row.wire_id,)
                 session.exchanges[row.wire_id] = self
-                # A client that uses an id again: what answers it from now on is not late.
+                # The client uses the id again, so the next answer with that id is not a late one.
                 session.let_pass(each.id)
 
     def join(self, session: TappedSession | None) -> None:
-        """Makes it one of a session."""
+        """Assigns the exchange to a session."""
         self.session = session
         if session is not None and session.withholds:
             self._sessions.loop.order({"session": session.number, "of": [self.number]})
 
     def _speaks(self, session: TappedSession, frame: Frame | Batch) -> None:
-        """Takes the revision from the headers, where the tap did not see the handshake."""
+        """Takes the revision from the headers, if the tap has not recorded the handshake."""
         opens = any(each.method in ("initialize", "server/discover") for each in requests_in(frame))
         if session.is_modern is None and session.id and not opens:
             revision = REVISIONS.get(self.headers.get("mcp-protocol-version", "2025-03-26"))
@@ -228,7 +228,7 @@ class Record(Exchange):
                 self._event(at, event)
 
     def _missed(self, at: float, kind: bytes, size: int) -> None:
-        """Notes bytes that the relay could not keep. An answer may have been among them."""
+        """Notes bytes that the relay dropped. An answer may have been among them."""
         if kind == records.FROM_CLIENT:
             self._request.skip(size)
         elif self._events is None or self._decoder is not None:
@@ -245,7 +245,7 @@ class Record(Exchange):
             )
         )
         if self._events is not None:
-            # What comes by the stream of no request is the answer to one that has none of its own.
+            # A stream that belongs to no request carries the answers to requests without a stream.
             live = [each.row.wire_id for each in session.ledger.live.values()]
             session.unseen(at, self.wires or [each for each in live if each not in session.exchanges])
 
@@ -283,10 +283,10 @@ class Record(Exchange):
             session.checkpoint.taken(records.FROM_SERVER, at, raw, frame, self.number)
         session.ledger.perform()
 
-    # -- another recorder --------------------------------------------------------------------------------------
+    # -- a new recorder --------------------------------------------------------------------------------------
 
     def memory(self) -> dict[str, Json]:
-        """Returns what another recorder has to know of an open exchange."""
+        """Returns the state of an open exchange, for a new recorder."""
         latin = "latin-1"
         begun = self._encoded if self._decoder is not None else self._response
         coming = begun.begun
@@ -309,7 +309,7 @@ class Record(Exchange):
         }
 
     def recall(self, memory: dict[str, Any], session: TappedSession | None) -> None:
-        """Takes over from the recorder before."""
+        """Restores the state from the last recorder."""
         latin = "latin-1"
         self.session = session
         self.wires, self.cancels = tuple(memory["wires"]), memory["cancels"]
@@ -336,12 +336,12 @@ class Record(Exchange):
         if self._events is None:
             self._response.append(data)
         else:
-            self._events.feed(data)  # those that are whole were read before
+            self._events.feed(data)  # The last recorder has read the complete events.
 
     # -- the end -----------------------------------------------------------------------------------------------
 
     def is_refused(self, why: str) -> bool:
-        """Whether ``why`` is that the server takes no connection from the client."""
+        """Returns whether ``why`` says that the server refused a connection for a request of the client."""
         return self.connection is not None and not self._status and why.startswith(REFUSED)
 
     @property
@@ -378,7 +378,7 @@ class Record(Exchange):
         raw = b"" if self._reading is Reading.UNREADABLE else self._response.read()
         said = raw if isinstance(raw, bytes) else b""
         answers = isinstance(messages.parse(said), (ResponseFrame, Batch)) if said else False
-        # The start of a message says nothing. From 2026-07-28 on the tap closes the stream when it has answered.
+        # An incomplete message cannot be read. From 2026-07-28 on the tap itself closes the stream after its answer.
         whole = not why and not self._client_left and (listened or not session.is_modern)
         if answers or (
             raw and whole and 200 <= self._status < 300 and media_type(self._answered) == JSON_TYPE
@@ -399,7 +399,7 @@ class Record(Exchange):
     def _request_over(self, session: TappedSession, id_: RequestId, at: float, why: str, said: bytes) -> None:
         ledger = session.ledger
         if self._client_left:
-            # C-35: the client may come back with Last-Event-ID, and has not left then.
+            # C-35: the client may resume the stream with Last-Event-ID, and has not given up then.
             if not (self._resumable and session.is_modern is False):
                 session.observer.left(id_, at=at)
         elif not self._status:
@@ -419,7 +419,7 @@ class Record(Exchange):
             session.checkpoint.add(row.id, records.CANCEL_OUTCOME, at, messages.encode([id_, *outcome]))
 
     def _session_over(self, session: TappedSession, at: float) -> None:
-        """Ends the session if this exchange did."""
+        """Closes the session if the end of this exchange ends it."""
         if self in session.streams:
             session.streams.remove(self)
             if session.ledger.negotiated.transport == "sse":
@@ -432,7 +432,7 @@ class Record(Exchange):
 
 
 def cancel_over(session: TappedSession, id_: RequestId, at: float, outcome: Any) -> None:
-    """Notes what came of the POST of a cancel: its status, whether it has left, and what broke it."""
+    """Notes the outcome of the POST of a cancel: its status, whether it was sent, and the error."""
     status, has_left, why = outcome
     if 200 <= status < 300:
         session.ledger.signal_accepted(id_, at=at, session=bool(session.id))

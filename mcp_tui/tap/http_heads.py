@@ -9,17 +9,17 @@ HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer"
     b" transfer-encoding upgrade".split()
 )
-"""Headers that are for one connection (RFC 9110, section 7.6.1)."""
+"""Headers that apply to one connection only (RFC 9110, section 7.6.1)."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 def end_to_end(headers: Headers, *besides: bytes) -> list[tuple[bytes, bytes]]:
-    """Returns the headers that pass."""
+    """Returns the headers without those that apply to one connection, and without ``besides``."""
     listed = b",".join(value for name, value in headers if name.lower() == b"connection")
     dropped = HOP_BY_HOP.union(besides, (each.strip().lower() for each in listed.split(b",")))
     if any(name.lower() == b"transfer-encoding" for name, _ in headers):
-        dropped |= {b"content-length"}  # which means nothing next to it (RFC 9112, section 6.3)
+        dropped |= {b"content-length"}  # Transfer-Encoding overrides Content-Length (RFC 9112, section 6.3).
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 

@@ -18,10 +18,10 @@ from mcp_tui.tap.http_sessions import HttpSessions
 from mcp_tui.tap.recorder_loop import RecorderLoop
 
 OWN_NUMBERS: Final = 1 << 31
-"""The first number of an exchange of the tap's own; those of clients are smaller."""
+"""The first number of an exchange that the tap begins; those of clients are smaller."""
 
 AGAIN_NUMBERS: Final = 1 << 30
-"""Numbers of these that the first recorder may have used."""
+"""How many of these numbers the first recorder may have used."""
 
 
 class HttpRecorder:
@@ -39,7 +39,7 @@ class HttpRecorder:
         self._refused = 0
         """The last exchange of a client to which the server refused a connection."""
         self._recalled: TappedSession | None = None
-        """The session of which the recorder before tells."""
+        """The session that is being restored from the checkpoint."""
         self._last: list[Any] = []
 
     @property
@@ -50,7 +50,7 @@ class HttpRecorder:
     # -- records -----------------------------------------------------------------------------------------------
 
     def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
-        """Takes what the relay tells."""
+        """Takes a record from the relay."""
         match kind:
             case records.REQUEST:
                 (connection, method, target), headers = read_head(data)
@@ -64,11 +64,11 @@ class HttpRecorder:
                 )
             case records.CLIENT_LEFT:
                 self._sessions.last.pop(number, None)
-                for each in [*self._records.values()]:
-                    if each.waiting is Waiting.CLIENT and each.connection == number:
-                        if not each.is_guarded:  # else its answer is waited for
-                            del self._records[each.number]
-                        each.client_left(at)
+                own = [each for each in self._records.values() if each.connection == number]
+                for each in [each for each in own if each.waiting is Waiting.CLIENT]:
+                    if not each.is_guarded:  # else its answer is waited for
+                        del self._records[each.number]
+                    each.client_left(at)
             case records.GUARD | records.GUARD_ANSWER:
                 self._in_session(number, lambda session: session.by_guard(kind, at, data))
             case records.DECISION:
@@ -98,10 +98,10 @@ class HttpRecorder:
         if kind == records.EXCHANGE_END and record.is_refused(data.decode()):
             self._stopping, self._refused = self.open_sessions, record.number
         elif kind == records.RESPONSE and record.number > self._refused:
-            self._stopping = []  # what was sent later is answered: by the next process, or by the same one again
+            self._stopping = []  # A later request was answered, so the server is up again.
         self._stopping = [each for each in self._stopping if not (each.over or each.close_streams(at))]
 
-    # -- another recorder --------------------------------------------------------------------------------------
+    # -- a new recorder --------------------------------------------------------------------------------------
 
     def _in_session(self, number: int, call: Callable[[TappedSession], object]) -> None:
         record = self._records.get(number)
@@ -114,7 +114,7 @@ class HttpRecorder:
                 call(each)
 
     def _has_left_before(self, number: int, at: float, data: bytes) -> None:
-        """Notes that a message of the tap's own has left, which the recorder before had sent."""
+        """Notes that a message was sent that the last recorder had ordered."""
         about, body = messages.read_json(data)
         self._of_number(about, lambda session: self._left_of(session, number, at, body.encode(), data))
 
@@ -139,7 +139,7 @@ class HttpRecorder:
         session.checkpoint.taken(records.SENT, at, data, frame, number)
 
     def needed(self) -> Iterator[records.TapRecord]:
-        """Yields what another recorder needs: of the tap, then of each session, its exchanges, and its open requests."""
+        """Yields the checkpoint: the tap, then each session with its exchanges and open requests."""
         last: list[Json] = [[connection, each.number] for connection, each in self._sessions.last.items()]
         known: dict[str, Json] = {
             "count": self._sessions.count,
@@ -156,7 +156,7 @@ class HttpRecorder:
             yield from () if session is None else session.checkpoint.needed()
 
     def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
-        """Takes one of these from the recorder before."""
+        """Restores one record of the last recorder's checkpoint."""
         session = self._recalled
         is_json = kind in (records.MEMORY, records.OPEN_EXCHANGE, records.CANCEL_OUTCOME)
         known: Any = messages.read_json(data) if is_json else None
@@ -198,7 +198,7 @@ class HttpRecorder:
                 self.record(kind, at, number, data)
 
     def restored(self, at: float, why: str) -> None:
-        """Continues as a recorder that was always there."""
+        """Ends the restoring; notes ``why`` the last recorder ended."""
         for connection, number in self._last:
             self._of_number(number, partial(self._sessions.last.setdefault, connection))
         for each in self.open_sessions:
@@ -206,7 +206,7 @@ class HttpRecorder:
             self._sessions.open_socket(each)
 
     def killed(self, at: float) -> None:
-        """Notes that the relay is gone without a word."""
+        """Notes that the relay has died."""
         self._end("the tap was killed", expected=False, at=at)
 
     def _end(self, detail: str, *, expected: bool, at: float) -> None:
@@ -217,7 +217,7 @@ class HttpRecorder:
     def post(
         self, left: Callable[[float], None], session: int, target: bytes, headers: Headers, body: bytes
     ) -> Record:
-        """Has a message of the tap's own sent; returns its exchange."""
+        """Orders the relay to send a message that the tap made; returns its exchange."""
         record = Record(self._sessions, next(self._own_numbers), target=target, left=left)
         self._records[record.number] = record
         self.loop.say(

@@ -48,7 +48,7 @@ class Waiting(Enum):
 
 
 class Exchange:
-    """An exchange, as its session knows it; one of the tap's own has no ``connection``."""
+    """An exchange, as its session sees it; one that the tap began has no ``connection``."""
 
     def __init__(
         self, number: int, method: str, target: bytes, headers: Headers, connection: int | None
@@ -62,7 +62,7 @@ class Exchange:
         self.wires: tuple[RequestId, ...] = ()
         """The ids of its requests."""
         self.cancels: RequestId | None = None
-        """The request that it cancels for the tap."""
+        """The id of the request that the tap cancels by it."""
         self.waiting = Waiting.UNSENT if connection is None else Waiting.CLIENT
 
 
@@ -76,7 +76,7 @@ class Exchanges(Protocol):
 
 
 class TappedSession(ObservedSession):
-    """One session, which has a ``number`` among those of the tap."""
+    """One session of a tap; ``number`` identifies it."""
 
     def __init__(
         self,
@@ -97,19 +97,19 @@ class TappedSession(ObservedSession):
         self.socket_id = socket_id
         """The id of its control socket."""
         self.withholds = False
-        """Whether the relay ever got an order to withhold an answer."""
+        """Whether the relay was ever ordered to withhold an answer."""
         self.exchanges: dict[RequestId, Exchange] = {}
-        """The exchanges of open requests, by their last ids."""
+        """The exchanges of open requests, by their newest ids on the wire."""
         self.id = ""
         """The ``Mcp-Session-Id``."""
         self.streams: list[Exchange] = []
         """The open streams that belong to no request."""
         self._undelivered: list[tuple[Json, str]] = []
-        """Messages for the next one: the client waits, but has no stream."""
+        """Messages for the next stream, because the client has none open."""
         self.target = b""
-        """Where its messages go."""
+        """The target of the tap's messages."""
         self.headers: list[tuple[bytes, bytes]] = []
-        """The headers of its messages."""
+        """The headers of the client's newest message."""
         self.over = False
 
     @property
@@ -119,7 +119,7 @@ class TappedSession(ObservedSession):
 
     @property
     def is_modern(self) -> bool | None:
-        """Whether it speaks a revision without handshake; ``None`` before that is known."""
+        """Whether it uses a revision without a handshake; ``None`` if that is not known yet."""
         revision = self.ledger.negotiated.revision
         return None if revision is None else revision.modern
 
@@ -135,7 +135,7 @@ class TappedSession(ObservedSession):
         self.end()
 
     def becomes_sse(self, stream: Exchange, target: bytes) -> None:
-        """Notes that it is one over HTTP+SSE."""
+        """Notes that the session uses HTTP+SSE."""
         self.ledger.negotiated = Negotiated(transport="sse")
         self.target = target
         self.opens(stream)
@@ -155,16 +155,16 @@ class TappedSession(ObservedSession):
         return True
 
     def opens(self, stream: Exchange) -> None:
-        """Notes a stream that belongs to no request."""
+        """Notes an open stream that belongs to no request."""
         self.streams.append(stream)
         for about, each in self._undelivered:
             self.loop.report({"about": about, "exchange": stream.number, "tell": each, "last": False})
         self._undelivered.clear()
 
-    # -- another recorder --------------------------------------------------------------------------------------
+    # -- a new recorder --------------------------------------------------------------------------------------
 
     def memory(self) -> dict[str, Json]:
-        """Returns what another recorder has to know of the session apart from its open requests and exchanges."""
+        """Returns the state of the session for a new recorder, without its open requests and exchanges."""
         latin = "latin-1"
         return {
             **super().memory(),
@@ -179,7 +179,7 @@ class TappedSession(ObservedSession):
         }
 
     def remember(self, memory: dict[str, Any]) -> None:
-        """Takes over from the recorder before."""
+        """Restores the state from the last recorder."""
         self.ledger.negotiated = Negotiated(transport=memory["transport"])
         super().remember(memory)
         latin = "latin-1"
@@ -189,7 +189,7 @@ class TappedSession(ObservedSession):
         self._undelivered = [(about, text) for about, text in memory["untold"]]
 
     def recall(self, kind: bytes, at: float, data: bytes, number: int, stream: RequestId | None) -> None:
-        """Takes a message of an open request that the recorder before has read, too."""
+        """Reads a message of an open request again, which the last recorder has read."""
         frame = messages.parse(data)
         out, whole = kind in records.OF_CLIENT, kind in records.MESSAGES
         seq = self.frame("out" if out else "in", data, frame, at=at, stream=stream) if whole else 0
@@ -204,7 +204,7 @@ class TappedSession(ObservedSession):
     # -- what is withheld -------------------------------------------------------------------------------------
 
     def _withhold(self, id: Json, token: Json) -> records.Order:
-        """Returns the order to withhold an answer from now on, wherever in the session it comes."""
+        """Returns the order to withhold an answer in all exchanges of the session."""
         self.withholds = True
         of = [*self._all.open_in(self)]
         target = self.target.decode("latin-1") if self.ledger.negotiated.transport == "sse" else ""
@@ -212,7 +212,8 @@ class TappedSession(ObservedSession):
 
     def let_pass(self, id: Json) -> None:
         """Lets the answer to a request pass again."""
-        if self.withholds and not self.loop.restoring:  # else it may have been withheld again
+        # While records of the last recorder are read, a later one may have withheld it again.
+        if self.withholds and not self.loop.restoring:
             self.loop.order({"session": self.number, "pass": id})
 
     # -- messages of the tap's own -----------------------------------------------------------------------------
@@ -220,7 +221,7 @@ class TappedSession(ObservedSession):
     def _post(
         self, message: dict[str, Json], method: str, *, id: RequestId | None, cancels: RequestId | None
     ) -> None:
-        """POSTs a message with the headers that the client's have."""
+        """Sends a message by POST, with the headers of the client's newest message."""
         raw = messages.encode(message)
 
         def left(at: float) -> None:
@@ -242,7 +243,7 @@ class TappedSession(ObservedSession):
     def has_left(
         self, raw: bytes, method: str, at: float, *, id: RequestId | None, cancels: RequestId | None
     ) -> None:
-        """Notes that a message of the tap's own has left."""
+        """Notes that a message that the tap made was sent."""
         seq = self.store.frame("out", raw, at=at, method=method, id=id, own=True)
         if cancels is not None:
             self.ledger.signalled(cancels, Signal.NOTIFICATION, at=at, answered=True, seq=seq)
@@ -250,7 +251,7 @@ class TappedSession(ObservedSession):
             self.ledger.written(id, at=at, seq=seq)
 
     def answer_client(self, row: Request, message: dict[str, Json]) -> None:
-        """Answers by the exchange that the client waits for, or by a stream that is open, or will be."""
+        """Answers in the exchange that the client waits for, else in an open stream, else in the next one."""
         raw = messages.encode(message)
         self.store.frame("in", raw, at=monotonic(), id=messages.storable_id(message["id"]), own=True)
         kept: records.Order = {}
@@ -272,17 +273,17 @@ class TappedSession(ObservedSession):
     # -- the ledger's port -------------------------------------------------------------------------------------
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        """POSTs it."""
+        """Sends a request by POST."""
         self.loop.say(self._withhold(id, None))
         self._post(message, method, id=id, cancels=None)
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
-        """POSTs it. The client was told already, so what the server answers from now on is late."""
+        """Sends a notification by POST. The client has its answer already, so a later one of the server is late."""
         self.ledger.signal_leaving(id)
         self._post(message, str(message["method"]), id=None, cancels=id)
 
     def release(self, id: RequestId) -> None:
-        """Closes the connection to the server that a request has for itself."""
+        """Closes the connection to the server on which a request was sent."""
         exchange = self.exchanges.get(id)
         if exchange is not None:
             self.loop.report({"exchange": exchange.number, "close": True})

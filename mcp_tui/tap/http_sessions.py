@@ -29,7 +29,7 @@ from mcp_tui.transport.base import TransportError
 from mcp_tui.transport.targets import HttpTarget
 
 SESSIONS: Final = 64
-"""Sessions that are kept open; of more, those end in which nothing happened for longest."""
+"""The maximum number of open sessions; beyond it the one that was idle for longest is closed."""
 
 
 def requests_in(frame: Frame | Batch | None) -> list[RequestFrame]:
@@ -39,7 +39,7 @@ def requests_in(frame: Frame | Batch | None) -> list[RequestFrame]:
 
 
 def secrets_in(headers: Headers) -> set[str]:
-    """Returns the secrets in headers, and those within them."""
+    """Returns the secrets in headers."""
     texts = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
     return known_secrets(
         HttpTarget(url="", repeated=tuple(each for each in texts if is_secret_name(each[0])))
@@ -47,13 +47,13 @@ def secrets_in(headers: Headers) -> set[str]:
 
 
 def _is_taken(session: TappedSession, request: RequestFrame) -> bool:
-    """Whether an id shows that another client sent it, though of the same name: it is in use, or a client begins with it."""
+    """Returns whether an id shows another client of the same name: the id is in use, or is a first one."""
     row = session.ledger.named(request.id)
     return row is not None and (row.open or request.method == "server/discover")
 
 
 def _distance(session: TappedSession, id_: object) -> float:
-    """Returns how far an id is behind the last one of a session: most clients count."""
+    """Returns the distance of an id to the last one of a session, because most clients count their ids."""
     last = session.ledger.requests.order[-1].wire_id if session.ledger.requests.order else 0
     return id_ - last if isinstance(id_, int) and isinstance(last, int) and id_ > last else float("inf")
 
@@ -72,7 +72,7 @@ class HttpSessions:
         self.last: dict[int, TappedSession] = {}
         """The session of the last message of a connection."""
         self._all: list[TappedSession] = []
-        """That of the last message at the end."""
+        """The session of the newest message, last."""
         self._chosen = loop.settings()
         self._repeats = Repeats()
         self.count = 0
@@ -86,18 +86,18 @@ class HttpSessions:
         return [each for each in self._all if not each.over]
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Takes secrets that no journal may have."""
+        """Notes secrets that must not get into any journal."""
         self.secrets.update(secrets)
         for each in self._all:
             each.store.learn(self.secrets)
 
     def is_endpoint(self, target: bytes) -> bool:
-        """Whether messages go there; what else passes, such as a sign-in, is not recorded."""
+        """Whether MCP messages go to a target. Other traffic, such as a sign-in, is not recorded."""
         path = self.address.url.raw_path.partition(b"?")[0].rstrip(b"/")
         return target.partition(b"?")[0].rstrip(b"/") == path or target in self.by_endpoint
 
     def session_of(self, record: Exchange, frame: Frame | Batch | None) -> TappedSession | None:
-        """Returns the session that an exchange belongs to; ``None`` if that is not known yet."""
+        """Returns the session of an exchange; ``None`` if it is not known yet."""
         named = record.headers.get("mcp-session-id", "")
         requests = requests_in(frame)
         meta = as_object(as_object(requests[0].params if requests else None).get("_meta"))
@@ -109,10 +109,10 @@ class HttpSessions:
         client = party(meta.get(META_CLIENT_INFO))
         if target := self.by_endpoint.get(record.target):
             return self._used(target)
-        # 2026-07-28 has no sessions: an id that is sent along means nothing.
+        # 2026-07-28 has no sessions, so an Mcp-Session-Id means nothing there.
         if named and not modern:
             found = self.by_id.get(named)
-            # Its handshake was before this tap began.
+            # Its handshake happened before this tap started.
             if found is None and frame is not None:
                 found = self.by_id[named] = self.new_session(monotonic())
                 found.id = named
@@ -145,7 +145,7 @@ class HttpSessions:
         return None
 
     def _unsettled(self, client: str) -> TappedSession | None:
-        """Returns the session of a client that has asked for a revision so far, and was refused."""
+        """Returns the session of a client whose requests so far were refused because of their revision."""
         for each in reversed(self._all):
             asks = each.is_modern is None and not each.id and each.ledger.negotiated.transport == "http"
             if asks and not each.ledger.live and each.observer.client in ("", client):
@@ -153,7 +153,7 @@ class HttpSessions:
         return None
 
     def new_session(self, at: float, number: int = 0, socket_id: str = "") -> TappedSession:
-        """Returns a new session, with a journal of its own; one with a ``number`` continues in the place of another."""
+        """Returns a new session with a journal; with a ``number`` it continues that session of the last recorder."""
         self._all = self.open_sessions
         for each in self._all[: max(0, len(self._all) - SESSIONS + 1)]:
             each.close("idle for too long", expected=True, at=at)
@@ -178,7 +178,7 @@ class HttpSessions:
         return session
 
     def opened(self, record: Exchange, endpoint: bytes, at: float) -> TappedSession | None:
-        """Returns the session of a stream over HTTP+SSE, which names where its messages go."""
+        """Returns the session of an HTTP+SSE stream, whose first event names the target of its messages."""
         try:
             target = self.address.resolve(endpoint.decode("utf-8", "replace")).url.raw_path
         except TransportError:

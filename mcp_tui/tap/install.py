@@ -1,4 +1,4 @@
-"""Puts a tap into a client's config file, and takes it out again.
+"""Puts a tap into a client's config file, and removes it.
 
 Only the bytes of one server's ``command`` and ``args`` change: the command becomes the path of mcp-tui, and what stood there
 moves, as it is written, in front of the arguments, behind ``tap`` and its options. So the entry itself holds what is needed
@@ -37,7 +37,7 @@ from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.protocol.values import frozen
 
 CONTEXT_CHARACTERS: Final = 60
-"""Characters that are shown around a change in a long line."""
+"""The number of characters shown around a change in a long line."""
 
 
 COPIES_READ: Final = 20
@@ -105,7 +105,7 @@ class Edit:
         try:
             if file.exists() and not os.access(file, os.W_OK):
                 raise ConfigError(f"{file}: cannot be written (read-only)")
-            # The copy first, then the look whether the file is still the same, right before it is replaced.
+            # The copy first: whether the file has changed meanwhile is checked right before it is replaced.
             replace_file(kept, self.old)
             if read_bytes(file) != self.old:
                 raise ConfigError(f"{file}: changed meanwhile; nothing was written")
@@ -132,7 +132,7 @@ def own_path() -> str:
     if program is None:
         said = f"mcp-tui runs from {started}, which is not a program that a client could start"
     else:
-        for each in (program, program.resolve()):  # a link may go before its file does
+        for each in (program, program.resolve()):  # A link may be removed before its file.
             if not vanishing(each):
                 return str(each)
         said = f"{program} is in {vanishing(program)}: a client could not start it once it is deleted there"
@@ -140,7 +140,7 @@ def own_path() -> str:
 
 
 def _own_installation() -> str:
-    """Returns the command that installs mcp-tui for good, from where this one came from."""
+    """Returns the command that installs mcp-tui permanently, from the source of this installation."""
     package = "mcp-tui-client"
     with suppress(metadata.PackageNotFoundError, ValueError):
         came = as_object(json.loads(metadata.distribution(package).read_text("direct_url.json") or "{}"))
@@ -200,7 +200,7 @@ class ConfigEntry:
 
     @property
     def repeated(self) -> list[str]:
-        """What is defined twice in the file on the way to the command, in words; JSON counts the last one only."""
+        """The members above the command that the file defines twice, in words. JSON readers use the last one."""
         found: list[str] = []
         ways = dict.fromkeys(
             (*(self.command_way[: end + 1] for end in range(len(self.command_way))), self.args_way)
@@ -236,7 +236,7 @@ class ConfigEntry:
     def _inserted(self, words: Member, literals: list[str]) -> tuple[int, int, str]:
         """Returns the change that puts more words in front of those of a list."""
         items = self.document.items(*self.args_way)
-        if not items:  # a comment in an empty list stays behind them
+        if not items:  # A comment in an empty list stays, after the new words.
             return words.value + 1, words.value + 1, ", ".join(literals)
         at = items[0][0]
         if self._is_block(words):
@@ -245,7 +245,7 @@ class ConfigEntry:
         return at, at, ", ".join((*literals, ""))
 
     def _is_block(self, words: Member) -> bool:
-        """Whether a list has a line for each item, with a dash."""
+        """Whether a list is a YAML block, with a line and a dash for each item."""
         return self.document.language is Language.YAML and self.text[words.value] == "-"
 
     @property
@@ -267,7 +267,7 @@ class ConfigEntry:
                 key = re.sub(r"""(command|["']command["'])\s*\Z""", "args", name) + " = "
             case Language.YAML:
                 key = f"{self.form.args}: "
-                if alone := not line.strip(" -"):  # the first member of an item stands behind its dash
+                if alone := not line.strip(" -"):  # The first member of an item follows its dash.
                     line = " " * len(line)
             case Language.JSON:
                 key, comma = f'"{self.form.args}": ', ","
@@ -387,7 +387,7 @@ class ConfigEntry:
 
 
 def literal(word: Json) -> str:
-    """Returns a text as JSON, TOML, and YAML take it."""
+    """Returns a text as a literal that JSON, TOML, and YAML read."""
     return json.dumps(word, ensure_ascii=not str(word).isprintable())
 
 

@@ -31,7 +31,7 @@ UNSEEN: Final = "the tap did not see whether it was answered"
 
 
 def salvaged(message: Oversized) -> Frame:
-    """Returns what can be known of a client's message that is too large to be kept."""
+    """Returns what can be read of a client's message that is too large to be recorded."""
     whole, text = bool(message.tail), f"{message.size:,} bytes, too large"
     frame = messages.salvage(message.head + message.tail, text, whole=whole)
     if isinstance(frame, MalformedFrame) and frame.method and messages.is_request_id(frame.id):
@@ -43,7 +43,7 @@ class ObservedSession(Onlooker, ABC):
     """The ledger's port, and the answers of the control socket. The kind of tap decides how messages reach both sides."""
 
     number = 0
-    """That of the session among those of the tap."""
+    """The number of the session among those of the tap."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class ObservedSession(Onlooker, ABC):
         policy: TapSettings,
     ) -> None:
         self.loop = loop
-        # An own request of the recorder before may still be answered.
+        # An own request of the last recorder may still be answered.
         own_id = f"{OWN_PREFIX}again-{{}}" if "again" in begin else OWN_ID
         self.ledger = Ledger(self, transport=transport, observes=True, own_id=own_id)
         self.checkpoint = Checkpoint(self.ledger)
         self.observer = Observer(self.ledger)
         self.observer.limits_of = self._limits_of
         self._limits = (begin.get("timeout"), begin.get("max_timeout"))
-        """Those of its command line, in seconds; 0 is none."""
+        """The limits of the command line, in seconds; 0 is no limit."""
         self._policy = policy
         self.store = store
         self._name_session()
@@ -70,7 +70,7 @@ class ObservedSession(Onlooker, ABC):
         self._otherwise = name
         self._problems = 0
         self._continued: list[str] = []
-        """The recordings of the recorder before."""
+        """The recordings of the last recorder."""
         self._socket: ControlSocket | None = None
 
     def _name_session(self) -> None:
@@ -78,13 +78,13 @@ class ObservedSession(Onlooker, ABC):
         self.ledger.session = paths[0].name.removesuffix(".jsonl") if paths else "another session"
 
     def report(self) -> None:
-        """Says what became of the journal since the last time."""
+        """Reports new problems of the journal on stderr."""
         for problem in self.store.problems[self._problems :]:
             self.loop.warn(f"{problem}. The traffic continues.")
         self._problems = len(self.store.problems)
 
     def end(self) -> None:
-        """Writes everything, and closes journal and socket."""
+        """Closes the journal and the control socket."""
         self.store.close()
         self.report()
         self.close_socket()
@@ -96,12 +96,12 @@ class ObservedSession(Onlooker, ABC):
             self._socket.abandon()
 
     def runs_out(self, read_until: float, now: float) -> bool:
-        """Whether a limit of a request has: the idle one at the time of what was read last, or the maximum."""
+        """Returns whether a limit of a request has expired: its timeout at ``read_until``, or its max timeout at ``now``."""
         clocks = [each.row.deadlines() for each in self.ledger.live.values()]
         return any((idle or now + 1) <= read_until or (most or now + 1) <= now for idle, most in clocks)
 
     def tick(self, now: float) -> None:
-        """Does what is due."""
+        """Handles the limits that have expired."""
         self.ledger.tick(now)
         self.ledger.perform()
 
@@ -120,20 +120,20 @@ class ObservedSession(Onlooker, ABC):
         return self.store.frame(direction, raw, at=at, stream=stream, method=method, id=id_, own=own)
 
     def unseen(self, at: float, wires: Collection[RequestId] | None = None) -> None:
-        """Loses the requests whose answers may have been missed: all, or those with these ids."""
+        """Marks requests as lost whose answers may have been missed: all, or those with these ids."""
         for each in list(self.ledger.live.values()):
             if each.row.id in self.ledger.live and (wires is None or each.row.wire_id in wires):
                 self.ledger.lose(each.row, UNSEEN, at)
 
     def line_ended(self, at: float) -> bytes:
-        """Notes that the line that a server over stdio began is ended for the client; returns what has passed of it."""
+        """Notes that the tap ends an incomplete line of the server for the client; returns the part that has passed."""
         del at
         return b""
 
     # -- the control socket ------------------------------------------------------------------------------------
 
     def open_socket(self, listening: ListeningSocket | None = None) -> None:
-        """Opens the control socket, if there can be one, or takes one that is open."""
+        """Opens the control socket, or uses one that is open. Does nothing if no socket can be opened."""
         with suppress(OSError):
             self._socket = ControlSocket(
                 self.loop,
@@ -146,7 +146,7 @@ class ObservedSession(Onlooker, ABC):
             )
 
     def close_socket(self) -> None:
-        """Closes it for good."""
+        """Closes the control socket permanently."""
         if self._socket is not None:
             self._socket.close()
         self._socket = None
@@ -174,7 +174,7 @@ class ObservedSession(Onlooker, ABC):
     # -- the ledger's port -------------------------------------------------------------------------------------
 
     def event(self, event: ev.Event) -> None:
-        """Keeps an event. A cancel that is not the client's own is reported to it."""
+        """Stores an event. If the tap cancels a request, the client gets an answer."""
         self.store.event(event)
         self.checkpoint.event(event)
         self.loop.changed()
@@ -247,16 +247,16 @@ class ObservedSession(Onlooker, ABC):
         self.ledger.perform()
         self.checkpoint.taken(records.GUARD_ANSWER, at, raw, frame)
 
-    # -- another recorder --------------------------------------------------------------------------------------
+    # -- a new recorder --------------------------------------------------------------------------------------
 
     def _decide(self, row: Request, at: float, cause: Cause, reason: str) -> None:
-        """Has a decision recorded before anything of it is done: another recorder has to know of it."""
+        """Has a decision recorded before anything of it is done: a new recorder has to know of it."""
         wire = self.observer.on_wire(row.wire_id)
         decision: list[Json] = [self.number, wire, at, cause.value, reason]
         self.loop.order({"decided": messages.encode(decision).decode()})
 
     def decided(self, at: float, data: bytes) -> None:
-        """Notes a decision; what the recorder before decided is decided again."""
+        """Notes a decision; what the last recorder decided is decided again."""
         decision: Any = messages.read_json(data)
         _, wire, cancelled_at, cause, reason = decision
         row = self.on_wire(wire, is_open=self.loop.restoring)
@@ -267,7 +267,7 @@ class ObservedSession(Onlooker, ABC):
             self.checkpoint.add(row.id, records.DECISION, at, data)
 
     def on_wire(self, wire: object, *, is_open: bool = False) -> Request | None:
-        """Returns the first request with an id on the wire that is not over; if ``is_open``, one that was not cancelled."""
+        """Returns the first unfinished request with an id on the wire; if ``is_open``, the first that was not cancelled."""
         for live in self.ledger.live.values():
             id_ = self.observer.on_wire(live.row.wire_id)
             if (type(id_), id_) == (type(wire), wire) and (live.row.open or not is_open):
@@ -275,7 +275,7 @@ class ObservedSession(Onlooker, ABC):
         return None
 
     def answered_by_tap(self, frame: Frame | Batch, at: float, data: bytes, number: int = 0) -> None:
-        """Notes that the client got a message of the tap's own."""
+        """Notes that the client got a message that the tap made."""
         if isinstance(frame, messages.ResponseFrame):
             if self.loop.restoring:
                 self.loop.withdraw(self.number, frame.id)
@@ -284,18 +284,18 @@ class ObservedSession(Onlooker, ABC):
                 self.checkpoint.add(row.id, records.OWN_TO_CLIENT, at, data, number)
 
     def has_said(self, mine: Frame | Batch, frame: Frame | Batch) -> None:
-        """Notes that the recorder before has sent a message: a request of its own may be another one by its id."""
+        """Notes that the last recorder has sent a message: a request of its own may be another one by its id."""
         if isinstance(mine, RequestFrame) and isinstance(frame, RequestFrame) and mine.id != frame.id:
             self.ledger.other_ids[frame.id] = mine.id
 
     def memory(self) -> dict[str, Json]:
-        """Returns what another recorder has to know of this one."""
+        """Returns what a new recorder has to know of this one."""
         recordings = [str(each.path) for each in self.store.writers]
         secrets = {value for each in self.store.writers for value in each.redactor.known}
         return {"recordings": recordings, "secrets": sorted(secrets), "observer": self.observer.memory()}
 
     def remember(self, memory: dict[str, Json]) -> None:
-        """Takes over from the recorder before."""
+        """Takes over from the last recorder."""
         self.store.learn(messages.texts_in(memory.get("secrets")))
         self.observer.remember(as_object(memory.get("observer")))
         self._continued = messages.texts_in(memory.get("recordings"))
@@ -311,7 +311,7 @@ class ObservedSession(Onlooker, ABC):
 
     @abstractmethod
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        """Sends a request of the tap's own, whose answer is not for the client."""
+        """Sends a request that the tap made; its answer does not reach the client."""
 
     def signal(self, id: RequestId, signal: Signal, message: dict[str, Json] | None) -> None:
         """Sends the cancel of a request that the tap ends, unless it goes on."""

@@ -11,13 +11,13 @@ import select
 import signal
 
 READ_BYTES = 1 << 16
-"""Bytes read at a time: what a pipe holds. For more, each read takes new memory from the system, which costs more."""
+"""Bytes read at a time, the capacity of a pipe. Larger reads allocate new memory each time, which is slower."""
 PIPE_BYTES = 1 << 20
-"""Bytes that our own pipes hold, where the system permits it."""
+"""The capacity of the tap's pipes in bytes, if the system permits it."""
 
 
 def warn(text: str) -> None:
-    """Says something on stderr in one line; nobody may be reading it."""
+    """Writes one line to stderr; ignores a closed pipe."""
     try:
         os.write(2, f"mcp-tui tap: {text}\n".encode(errors="backslashreplace"))
     except OSError:
@@ -26,7 +26,7 @@ def warn(text: str) -> None:
 
 def ready(event: int, *numbers: int, seconds: float | None = None) -> set[int]:
     """Waits until a descriptor can be read or written, for ``seconds`` at most; returns those that can."""
-    # select takes no numbers from 1,024, and a client may have left us as many.
+    # select() fails for descriptors above 1,023, and the client may have left many open.
     poll = select.poll()
     for number in numbers:
         poll.register(number, event)
@@ -34,7 +34,7 @@ def ready(event: int, *numbers: int, seconds: float | None = None) -> set[int]:
 
 
 def is_closed(number: int) -> bool:
-    """Whether the other end of a pipe or socket is."""
+    """Whether the other end of a pipe or socket is closed."""
     poll = select.poll()
     poll.register(number, 0)
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
@@ -45,7 +45,7 @@ PF_EXITING = 4
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process has not begun to exit, as far as can be seen: its pipes close a moment before it has exited."""
+    """Whether a process has not begun to exit, as far as /proc shows: its pipes close shortly before it has exited."""
     try:
         os.kill(pid, 0)
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
@@ -53,12 +53,12 @@ def is_running(pid: int) -> bool:
         return fields[0] not in (b"Z", b"X") and not int(fields[6]) & PF_EXITING
     except ProcessLookupError:
         return False
-    except OSError:  # without /proc, or another user's
+    except OSError:  # There is no /proc, or the process belongs to another user.
         return True
 
 
 def write(sink: int, data: bytes | memoryview) -> None:
-    """Writes all bytes, waiting for a reader that takes its time.
+    """Writes all bytes, and waits for a slow reader.
 
     Raises:
         OSError: nobody reads any more.
@@ -67,12 +67,12 @@ def write(sink: int, data: bytes | memoryview) -> None:
     while view:
         try:
             view = view[os.write(sink, view) :]
-        except BlockingIOError:  # another process that shares it made it non-blocking
+        except BlockingIOError:  # Another process that shares the pipe made it non-blocking.
             ready(select.POLLOUT, sink)
 
 
 def read(source: int) -> bytes:
-    """Reads what is there, or waits for it; nothing at the end."""
+    """Reads the available bytes, or waits for some; returns no bytes at the end."""
     while True:
         try:
             return os.read(source, READ_BYTES)
@@ -83,7 +83,7 @@ def read(source: int) -> bytes:
 
 
 def end(number: int) -> None:
-    """Closes a descriptor in a way that keeps its number taken: nothing else must get it."""
+    """Closes a pipe but keeps its descriptor in use, so that no other file gets the number."""
     try:
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, number)
@@ -93,17 +93,17 @@ def end(number: int) -> None:
 
 
 def widen(pipe: int) -> None:
-    """Makes a pipe hold more, so that a flood changes between processes less often."""
+    """Enlarges a pipe, so that much data needs fewer switches between processes."""
     try:
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except (AttributeError, OSError):  # not on Linux, or more than a user may have
+    except (AttributeError, OSError):  # Other systems than Linux cannot, and users have a limit.
         return
 
 
 def outlive_client() -> None:
-    """Makes this process one that writes to its end: its client neither waits for it nor ends it."""
+    """Detaches this process from the client, so that it can finish writing."""
     os.setsid()
-    for number in range(3):  # the client waits for the ends of its streams
+    for number in range(3):  # The client waits until its streams are closed.
         end(number)
-    # What ends all processes of a client at once, as a shutdown does, leaves time to write.
+    # A signal to all processes of the client, as at a shutdown, must not stop the writing.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

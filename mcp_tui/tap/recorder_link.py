@@ -30,38 +30,38 @@ QUEUE_BYTES = 64 * 1024 * 1024
 SENT_BYTES = 8 * 1024 * 1024
 """Bytes that the recorder may have got since it last reported what another one would need."""
 BUNDLE_BYTES = 1 << 18
-"""Bytes that are handed to the recorder at a time."""
+"""The size of a bundle of records for the recorder, in bytes."""
 PIECES = 256
-"""Pieces of them that are written at a time."""
+"""The maximum number of pieces in one write."""
 TRAFFIC_SECONDS = 0.1
 """Seconds that records of the traffic wait: nothing runs next to an answer that comes at once, or a flood that soon ends."""
 AWAKE = 20
-"""Times that the queue is looked at in vain before its thread sleeps: to wake it costs the bytes some of their time."""
+"""How often the thread finds an empty queue before it sleeps: to wake it delays the traffic."""
 SHARED_FAILURES = 2
 """Shared recorders in a row that may end before they have taken anything."""
 EARLY_SECONDS = 2.0
-"""Seconds from the start in which a recorder may have had no time to say that it cannot write."""
+"""Seconds after the start in which a recorder may die before it can report a full disk."""
 
 FULL_BYTES = 32 * 1024
-"""Free bytes of a disk that is full."""
+"""The free space below which a disk counts as full, in bytes."""
 
 LAST_RECORDS_SECONDS = 0.1
 """Seconds for the last records to the recorder."""
 LAST_BUNDLE_SECONDS = 0.3
-"""Seconds for the thread that hands them on to stop."""
+"""Seconds for the thread that sends records to stop."""
 PAUSE_LOOK_SECONDS = 0.05
-"""Seconds between two looks whether it shall."""
+"""Seconds between two checks of whether that thread has to stop."""
 RECORDER_SECONDS = 60.0
-"""Seconds after which a recorder that takes nothing any more is given up."""
+"""Seconds after which a recorder that reads no records is abandoned."""
 
 LOOK_SECONDS = 0.5
-"""Seconds between two looks at a recorder that says nothing."""
+"""Seconds between two checks of a silent recorder."""
 STOPPED_LOOKS = 2
-"""Looks at a stopped recorder before it is ended."""
+"""How many checks find a recorder stopped before it is killed."""
 SILENT_LOOKS = 4
-"""Looks at a recorder that owes a word and does nothing before it is ended."""
+"""How many checks find a recorder idle that owes an order before it is killed."""
 BUSY_LOOKS = 120
-"""The same for one that is at work, or waits for the processor or a disk."""
+"""The same for a recorder that works, or waits for the processor or a disk."""
 
 AWAY = "Until it has started again, nothing is recorded, and limits, cancel, and ps do not work. The traffic continues."
 GONE = (
@@ -75,9 +75,9 @@ class Queue:
 
     def __init__(self) -> None:
         self.dead = False
-        """There is no recorder any more."""
+        """Whether there is no recorder any more."""
         self.asleep = False
-        """The thread that hands the records on waits until it is woken."""
+        """Whether the thread that sends records sleeps until it is woken."""
         self.closed = False
         self._lock = Lock()
         self._there = Event()
@@ -96,7 +96,7 @@ class Queue:
             if self._waiting_bytes > QUEUE_BYTES and kind in records.MOVED:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
-            self._report_gap()  # where it was: in front of the first record behind it
+            self._report_gap()  # At its place, before the first record that followed the dropped bytes.
             self._waiting.append((kind, monotonic(), number, data))
             self._waiting_bytes += len(data)
         if kind not in records.TRAFFIC:
@@ -108,16 +108,16 @@ class Queue:
         self._missed.clear()
 
     def wake(self) -> None:
-        """Wakes the thread that hands the records on."""
+        """Wakes the thread that sends records."""
         self._there.set()
 
     def hurry(self) -> None:
-        """Wakes it, and has it look at once."""
+        """Wakes that thread, and makes it send immediately."""
         self._urgent = True
         self._there.set()
 
     def close(self) -> None:
-        """Ends the queue behind what is in it."""
+        """Closes the queue for new records."""
         self.closed = True
         self.hurry()
 
@@ -127,13 +127,13 @@ class Queue:
         size = 0
         with self._lock:
             self._urgent = False
-            if not self._waiting:  # nothing may come behind it for long
+            if not self._waiting:  # No record may follow it for a long time.
                 self._report_gap()
             while self._waiting and size < BUNDLE_BYTES and (self.closed or self._sent_bytes < SENT_BYTES):
                 kind, at, number, data = record = self._waiting.popleft()
                 pieces += (records.head(kind, at, number, len(data)), data)
                 size += len(data)
-                if not self.closed:  # at the end no other recorder follows
+                if not self.closed:  # At the end no new recorder is started.
                     self._sent.append(record)
                     self._sent_bytes += len(data)
             self._waiting_bytes -= size
@@ -148,7 +148,7 @@ class Queue:
             self.hurry()
 
     def rewind(self, why: str) -> None:
-        """Has all records that are kept sent again, and behind them why."""
+        """Makes all records that are kept unsent again, followed by a record of why the last recorder ended."""
         with self._lock:
             # The recorder before may have ended before it had read where the one before that had.
             kept = (each for each in (*self._sent, *self._waiting) if each[0] != records.REPLACED)
@@ -165,18 +165,18 @@ class Queue:
 
     @property
     def is_owed(self) -> bool:
-        """Whether the recorder has records about which it said nothing."""
+        """Whether the recorder has not reported about some of its records."""
         return bool(self._sent)
 
     def rest(self, seconds: float | None = None) -> None:
-        """Waits until there is something urgent, or for so long; else until there is anything."""
-        # Cleared before the looks, not after: what is put between a look and the wait has set it again.
+        """Waits for an urgent record, or for ``seconds``; without ``seconds`` for any record."""
+        # Cleared before the check, not after: a record queued between the check and the wait sets it again.
         self._there.clear()
         if not (self._urgent or (seconds is None and self._waiting)):
             self._there.wait(seconds)
 
     def abandon(self) -> None:
-        """Keeps nothing from now on."""
+        """Drops all records from now on."""
         with self._lock:
             self.dead = True
             self._waiting.clear()
@@ -194,9 +194,9 @@ class RecorderLink:
         self._process = process
         self._begin: Begin = {"at": 0.0}
         self._checkpoint = b""
-        """The records from which another recorder could go on."""
+        """The last checkpoint."""
         self._due = 0.0
-        """When the recorder has something to do although no record comes, 0 for never."""
+        """When the recorder has to act without a record, in monotonic seconds; 0 for never."""
         self._unsent: list[bytes | memoryview] = []
         self._stopped = False
         self._replaced = False
@@ -204,11 +204,11 @@ class RecorderLink:
         """Shared recorders in a row that ended before they had taken anything: what they get here may be why."""
         self._changed = Condition()
         self._lost = False
-        """The recorder has ended, and there is no other yet."""
+        """Whether the recorder has ended and is not replaced yet."""
         self._why = ""
         self._status: int | None = None
         self._received = b""
-        """What came of orders, up to the end of the last line."""
+        """The received bytes of orders that are not read yet."""
         self._looks = 0
         """Those in a row at a recorder that owes a word."""
         self._is_stopped = False
@@ -220,7 +220,7 @@ class RecorderLink:
     # -- records, in a thread of their own ---------------------------------------------------------------------
 
     def feed(self, begin: Begin) -> None:
-        """Hands the records to the recorder, until there is none. The first one is the beginning."""
+        """Sends records, ``begin`` first, until there is no recorder."""
         self._begin = begin
         self._unsent = [self._first()]
         self._feed()
@@ -241,7 +241,7 @@ class RecorderLink:
                 self._send()
             elif queue.closed:
                 os.close(self._process.records)
-                queue.abandon()  # what comes now comes too late
+                queue.abandon()  # Later records cannot be sent.
                 return
             if size < BUNDLE_BYTES and not queue.closed:
                 looks += 1
@@ -271,11 +271,11 @@ class RecorderLink:
             except OSError:
                 if self.queue.closed:
                     self._lost = True
-                # Else whoever reads the orders notices it, once all are read that it gave.
+                # Otherwise the thread that reads orders notices it, after it has read the last one.
                 sleep(PAUSE_LOOK_SECONDS)
 
     def finish(self, feeding: Thread) -> None:
-        """Ends the line. What the recorder does not read at once is left to a process: the client must not wait."""
+        """Closes the line. A child process sends the rest of the records, so that the client need not wait."""
         self.queue.close()
         if monotonic() - self._began < EARLY_SECONDS and not self._warned:
             warn_of_full_disk()
@@ -288,16 +288,16 @@ class RecorderLink:
             return
         try:
             outlive_client()
-            os.close(self._process.orders)  # nobody reads them any more
+            os.close(self._process.orders)  # The recorder has ended.
             self._stopped = False
             self._feed()
         finally:
             os._exit(0)
 
-    # -- another recorder --------------------------------------------------------------------------------------
+    # -- a new recorder --------------------------------------------------------------------------------------
 
     def _replace(self) -> bool:
-        """Starts another recorder in place of one that has ended; returns whether there is one.
+        """Starts a new recorder in place of one that has ended; returns whether there is one.
 
         One of our own is replaced once. It comes in place of a shared one that fails here, or cannot be kept running.
         """
@@ -376,13 +376,13 @@ class RecorderLink:
             elif "failed" in order:
                 self._why = order["failed"]
             elif "decided" in order:
-                # Before anything of it is done: another recorder has to know that it may have been.
+                # Queued before the decision is carried out, so that a new recorder knows that it may have been.
                 self.queue.put(records.DECISION, order["decided"].encode())
             else:
                 return order
 
     def _await_replacement(self) -> Order | None:
-        """Waits until another recorder is there; returns ``None`` if there will be none."""
+        """Waits until a new recorder is there; returns ``None`` if there will be none."""
         queue, old = self.queue, self._process
         with self._changed:
             self._lost = True
@@ -403,7 +403,7 @@ class RecorderLink:
         return line
 
     def _bytes(self, size: int) -> bytes | None:
-        """Returns what follows a line; ``None`` if the recorder ended before all of it came."""
+        """Returns the bytes that follow a line; ``None`` if the recorder ended before."""
         while len(self._received) < size:
             if not self._receive(None):
                 return None
@@ -411,7 +411,7 @@ class RecorderLink:
         return data
 
     def _receive(self, until: float | None) -> bool:
-        """Waits for more of the orders, for a while; returns false if the recorder has ended."""
+        """Waits for more bytes of orders, for a limited time; returns false if the recorder has ended."""
         seconds = LOOK_SECONDS if until is None else min(LOOK_SECONDS, max(0.0, until - monotonic()))
         if not ready(select.POLLIN, self._process.orders, seconds=seconds):
             if seconds == LOOK_SECONDS:
@@ -423,7 +423,7 @@ class RecorderLink:
         return bool(piece)
 
     def _look(self) -> None:
-        """Looks at a recorder that says nothing, and ends it if it was stopped, or does not work although it should."""
+        """Checks a silent recorder, and kills it if it was stopped, or is idle although it owes an order."""
         pid, changed, status = self._process.pid, 0, 0
         try:
             if pid:
@@ -450,7 +450,7 @@ class RecorderLink:
         self._why = why
         try:
             os.kill(self._process.pid, signal.SIGKILL)
-        except OSError:  # it is gone
+        except OSError:  # The process has ended.
             return
 
 
@@ -459,13 +459,13 @@ def _ticks(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import
             fields = file.read().rpartition(b")")[2].split()
-    except OSError:  # only Linux tells
+    except OSError:  # Only Linux has this file.
         return int(monotonic() * 1000)
     return int(monotonic() * 1000) if fields[0] in (b"R", b"D") else int(fields[11]) + int(fields[12])
 
 
 def warn_of_full_disk() -> None:
-    """Says that the disk of the journals is full, for a recorder that a tap does not wait for."""
+    """Reports on stderr that the disk of the journals is full, for a recorder that a tap does not wait for."""
     # Only in a session that ends at once.
     from mcp_tui.journal.state_folder import state_folder
 
@@ -474,6 +474,6 @@ def warn_of_full_disk() -> None:
         there = next(each for each in (folder, *folder.parents) if each.exists())
         disk = os.statvfs(there)
     except (OSError, StopIteration):
-        return  # what cannot be seen is left to the recorder
+        return  # The recorder reports other errors itself.
     if disk.f_bavail * disk.f_frsize < FULL_BYTES:
         warn(f"No journal: the disk of {folder} is full. The traffic continues.")

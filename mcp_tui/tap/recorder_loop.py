@@ -39,23 +39,23 @@ from mcp_tui.tap.pipes import is_running, ready, write
 from mcp_tui.transport.errors import readable
 
 READ_BYTES: Final = 1 << 20
-"""Bytes of records that are read ahead: more would be many to read again for another recorder."""
+"""Bytes of records read ahead. A new recorder has to read all of them again."""
 
 REPORT_SECONDS: Final = 0.5
 REPORT_BYTES: Final = 1 << 20
-"""How often the relay gets what another recorder would need: after so long, or so many bytes."""
+"""The relay gets a checkpoint after so many seconds, or so many bytes of records."""
 
 SLICE_SECONDS: Final = 0.02
-"""Seconds of parsing, after which the sockets are looked at."""
+"""Seconds of parsing after which the sockets are served."""
 
 STALE_PAUSE_SECONDS: Final = relay.PAUSE_SECONDS / 2
-"""Seconds without a word after which a pause is too old to decide in: the relay may have given it up."""
+"""Seconds without an order after which the relay may have ended a pause, so that nothing can be decided in it."""
 
 RESUMED_SECONDS: Final = 1.0
-"""Seconds after a long pause in which no limit is looked at: progress that it stopped comes first."""
+"""Seconds after a long pause in which no limit is checked, because delayed progress arrives first."""
 
 UNENDED_LINE_SECONDS: Final = 2.0
-"""Seconds without a byte of the server after which a line that it began is ended for the client."""
+"""Seconds without bytes from the server after which the tap ends its incomplete line for the client."""
 
 
 class OpenSession(Protocol):
@@ -78,25 +78,25 @@ class Recorder(Protocol):
     over: bool
 
     def needed(self) -> Iterable[records.TapRecord]:
-        """Returns the records from which another recorder could go on."""
+        """Returns the checkpoint."""
         ...
 
     def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
-        """Takes one of those that the recorder before left."""
+        """Restores one record of the last recorder's checkpoint."""
 
     def restored(self, at: float, why: str) -> None:
-        """Notes that everything was taken that the recorder before may have had, and why that one ended."""
+        """Ends the restoring; notes ``why`` the last recorder ended."""
 
     @property
     def open_sessions(self) -> Collection[OpenSession]:
-        """Those of open sessions."""
+        """The open sessions."""
         ...
 
     def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
-        """Takes what the relay tells."""
+        """Takes a record from the relay."""
 
     def killed(self, at: float) -> None:
-        """Notes that the relay is gone without a word."""
+        """Notes that the relay has died."""
 
 
 class RecorderLoop:
@@ -118,44 +118,44 @@ class RecorderLoop:
         self.environment = environment
         """That of the relay."""
         self._relay = relay
-        """Its process, if another recorder may have taken the place of this one."""
+        """Its process, if a new recorder may have taken the place of this one."""
         self._unwritten = bytearray()
         """Orders that the relay has not read."""
         self.last_work: list[tuple[float, Callable[[], object]]] = []
         """What remains to be done some seconds after the end."""
         self._begun = begun
         self.listening = listening
-        """That of a tap over stdio, open since the start of this process."""
+        """The control socket of a tap over stdio, open since the start of this process."""
         self._caught_up = caught_up
-        """Called when all is read for the first time."""
+        """Called when all records were read for the first time."""
         self._recorder: Recorder | None = None
         self._over = False
         self._data = bytearray()
         self._more = False
-        """Whole records wait to be read."""
+        """Whether complete records wait to be read."""
         self._selector = selectors.DefaultSelector()
         self._turns: list[Callable[[], None]] = []
         self._pausing = False
-        """A pause was asked for."""
+        """Whether a pause was ordered."""
         self._kept = True
-        """It was never long without a word."""
+        """Whether the pause never was without an order for long."""
         self._asked = 0.0
-        """When the last word of it left."""
+        """When its last order was given."""
         self._read_until = 0.0
-        """When the last record was made that was read."""
+        """The time of the last record that was read."""
         self._resumed = 0.0
-        """When limits are looked at again."""
+        """When limits are checked again."""
         self._wanted: list[Callable[[], object]] = []
-        """Cancels that persons asked for."""
+        """Cancels requested at a control socket."""
         self._timers: list[tuple[float, Callable[[], object]]] = []
         self._said: list[records.Order] = []
         self._reports: list[records.Order] = []
         self._server_active_at = 0.0
-        """When the last bytes of a server over stdio came, or something left for it."""
+        """When a server over stdio last sent or got bytes."""
         self.restoring = False
-        """Records are read that another recorder may have had: what it did is not done again."""
+        """Whether records are read that the last recorder may have read: what it did is not repeated."""
         self._taken = 0
-        """Records since the last report of what another recorder would need."""
+        """The number of records since the last checkpoint."""
         self._taken_bytes = 0
         self._begun_lines: dict[bytes, int] = {}
         self._changed = False
@@ -164,7 +164,7 @@ class RecorderLoop:
         """The process that started the tap, over stdio."""
 
     def run(self, *, started: bool = False) -> bool:
-        """Works until the relay is gone and everything is written; whether that went well."""
+        """Works until the relay has ended and everything is written; returns whether that succeeded."""
         try:
             if not started:
                 self.start()
@@ -251,7 +251,7 @@ class RecorderLoop:
         """Returns the seconds after which there is something to do; ``None`` for not before something comes."""
         if self._more or self._turns or (self._caught_up and self._recorder is not None):
             return 0.0
-        # While a pause is asked for, nothing else wakes this up: what is due is decided when it is there.
+        # While a pause is ordered, nothing else wakes the loop: limits are checked once the pause has begun.
         dues = (
             ()
             if self._pausing or self.restoring
@@ -273,11 +273,11 @@ class RecorderLoop:
         self._selector.unregister(self._records)
         self._work(float("inf"))
         if self._recorder is not None and not self._over and not (self._relay and is_running(self._relay)):
-            self._recorder.killed(monotonic())  # else the relay has another recorder
+            self._recorder.killed(monotonic())  # else the relay has a new recorder
         self._over = True
 
     def _work(self, until: float) -> None:
-        """Reads records, for a while."""
+        """Reads records until a time, in monotonic seconds."""
         start = 0
         self._more = False
         while not self._over and (found := records.unpacked(self._data, start)) is not None:
@@ -307,7 +307,7 @@ class RecorderLoop:
             self._begun_lines[kind] = len(data) - line + (0 if line else self._begun_lines.get(kind, 0))
         self.changed()
         if kind == records.PAUSED:
-            if not self.restoring:  # else another recorder has asked for it
+            if not self.restoring:  # Otherwise the last recorder has ordered it.
                 self._decide(at, number)
         elif kind == records.REPLACED:
             self.restoring = False
@@ -329,13 +329,13 @@ class RecorderLoop:
         self._recorder = self._begun(self, begin, at)
 
     def changed(self) -> None:
-        """Notes that another recorder would need something else."""
+        """Notes that the checkpoint is out of date."""
         if not self._changed:
             self._changed = True
             self._report_at = max(monotonic(), self._report_at)
 
     def _report(self) -> None:
-        """Tells the relay what another recorder would need: it may forget all other records until now."""
+        """Sends a checkpoint to the relay, which may then drop all records before it."""
         if self._recorder is None or not self._changed:
             return
         if monotonic() < self._report_at and self._taken_bytes < REPORT_BYTES:
@@ -353,9 +353,9 @@ class RecorderLoop:
         self._report_at = monotonic() + REPORT_SECONDS
 
     def _turn(self) -> None:
-        """Ends a turn of the loop: what is to be written is written."""
+        """Ends a turn of the loop: writes the journals, and calls what waits for that."""
         turns = self._turns.copy()
-        self._turns.clear()  # the store keeps its append
+        self._turns.clear()  # The store appends to the list that it was given.
         now = monotonic()
         due, self._timers = (
             [call for at, call in self._timers if at <= now],
@@ -367,7 +367,7 @@ class RecorderLoop:
             each.report()
 
     def _tend(self) -> None:
-        """Has those journals shortened, too, in which nothing happens."""
+        """Shortens journals of idle sessions, too."""
         for each in self._open_sessions:
             each.store.tend()
         self.call_later(TENDED_SECONDS, self._tend)
@@ -375,7 +375,7 @@ class RecorderLoop:
     # -- for the sessions --------------------------------------------------------------------------------------
 
     def order(self, order: records.Order) -> None:
-        """Gives an order to the relay, which may be gone."""
+        """Gives an order to the relay; does nothing if it has ended."""
         self._write(_line(order))
 
     def _write(self, data: bytes) -> None:
@@ -398,11 +398,11 @@ class RecorderLoop:
             self._selector.unregister(self._orders)
 
     def warn(self, text: str) -> None:
-        """Says something on stderr in one line."""
+        """Has the relay write one line to stderr."""
         self.order({"warn": readable(" ".join(text.split()), 400)})
 
     def say(self, order: records.Order) -> None:
-        """Orders to say something to the server, in a pause."""
+        """Gives an order about the server, in a pause."""
         self._said.append(order)
 
     def report(self, order: records.Order) -> None:
@@ -417,7 +417,7 @@ class RecorderLoop:
         return withdrawn
 
     def said(self, session: int, frame: Frame | Batch) -> tuple[records.Order, Frame | Batch] | None:
-        """Drops an order to say something to the server that the recorder before has given; returns it with its message."""
+        """Drops an order about the server that the last recorder has given already; returns it with its message."""
         for order in self._said:
             mine = messages.parse((order.get("say") or order.get("body", "")).encode())
             if order.get("about", 0) != session or not isinstance(mine, MethodFrame):
@@ -428,30 +428,30 @@ class RecorderLoop:
         return None
 
     def certain(self, cancel: Callable[[], object]) -> None:
-        """Has a person's cancel decided once everything that came is recorded."""
+        """Makes a requested cancel wait until all earlier traffic is recorded."""
         self._wanted.append(cancel)
 
     def add_reader(self, fd: socket.socket, callback: Callable[[], object], /) -> None:
-        """Calls whenever there is something to read."""
+        """Calls ``callback`` whenever the socket can be read."""
         self._selector.register(fd, selectors.EVENT_READ, callback)
 
     def remove_reader(self, fd: socket.socket, /) -> None:
-        """Calls no more."""
+        """Stops these calls."""
         self._selector.unregister(fd)
 
     def call_later(self, delay: float, callback: Callable[[], object], /) -> None:
-        """Calls once, after so many seconds."""
+        """Calls ``callback`` once, after ``delay`` seconds."""
         self._timers.append((monotonic() + delay, callback))
 
     def settings(self) -> Settings:
-        """Returns the settings; those that are wrong are reported."""
+        """Returns the settings; reports invalid ones."""
         loaded = settings.load()
         for problem in loaded.wrong if not self.restoring else ():
             self.warn(f"{problem}. This setting is not used.")
         return loaded.settings
 
     def open_store(self, target: Target, chosen: Settings, begin: records.Begin, began: float) -> Store:
-        """Returns the store of a session. What fails is reported, and the rest continues."""
+        """Returns the store of a session. Reports what fails; the traffic continues."""
 
         def opened(record: str | None) -> Store:
             return open_store(
@@ -492,7 +492,7 @@ class RecorderLoop:
                 self._asked = now
                 self.order({"wait": 1})
             return
-        # What resets an idle limit may wait to be read; nothing resets a maximum.
+        # Unread progress may reset a timeout; nothing resets a max timeout.
         read_until = self._read_until if self._more else now
         soon = now if now >= self._resumed else 0.0
         late = [each for each in self._open_sessions if (each.ledger.deadlines.next() or now + 1) <= soon]
@@ -505,18 +505,18 @@ class RecorderLoop:
             self._pausing, self._kept, self._asked = True, True, now
             self.order({"hold": 1})
             return
-        # The rest only when all is read that came: an answer may be among it.
+        # The rest is checked after all records are read, because an answer may be among them.
         for each in () if self._more else late:
-            # Nothing has run out of which the client would be told, so no answer can cross it.
+            # No limit has expired of which the client would get an answer, so none can cross the server's.
             each.tick(now)
 
     def _decide(self, at: float, where: int) -> None:
-        """Decides what had run out at the pause, now that everything that came before it is recorded."""
+        """Decides which limits had expired at the pause, now that everything before it is recorded."""
         self._pausing = False
         now = monotonic()
         if now - at > STALE_PAUSE_SECONDS:
             self._resumed = now + RESUMED_SECONDS
-        # Else the relay has let the answers go on, and one of them may be on its way here: it is asked to pause again.
+        # The relay has ended the pause, and an answer may be on its way here: it gets the order to pause again.
         if self._kept and now - max(at, self._asked) < STALE_PAUSE_SECONDS:
             for each in self._open_sessions:
                 each.tick(at)
@@ -526,7 +526,7 @@ class RecorderLoop:
             said, self._said = self._said, []
             for order in said:
                 self.order(order)
-                self._server_active_at = now  # a server that is told may end its line yet
+                self._server_active_at = now  # A server that gets a message may still end its line.
             if (
                 where == relay.WITHIN
                 and self._reports

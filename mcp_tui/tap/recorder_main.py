@@ -1,4 +1,4 @@
-"""The program of a tap's recorder, and how much of the processor it takes.
+"""The program of a tap's recorder, and its priority.
 
 Until the recorder has caught up for the first time it has the priority of any other process; then it stands back behind the
 traffic.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_tui.live.sockets import ListeningSocket
 
 NICE = 5
-"""How far the recorder stands back behind the traffic: further, and limits would be late on a machine with much to do."""
+"""The niceness of the recorder. With more, limits would be late on a busy machine."""
 
 
 def run() -> None:
@@ -27,9 +27,9 @@ def run() -> None:
 
     Or one for many taps: ``PROGRAM NAME SOCKET shared PATH``, with the descriptor of the socket at this path.
     """
-    gc.disable()  # what is imported stays
+    gc.disable()  # Imported modules stay.
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    # What ends all processes of a client at once, as a shutdown does, leaves time to write.
+    # A signal to all processes of the client, as at a shutdown, must not stop the writing.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     spare_modules()
     if sys.argv[3] == SHARED:
@@ -41,11 +41,11 @@ def run() -> None:
         shared = SharedRecorder(int(sys.argv[2]), sys.argv[4], open_socket=open_socket, caught_up=stand_back)
         sys.exit(shared.run())
     records, orders, kind, session = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
-    # Before most imports, so that whoever looks for running sessions finds this one.
+    # Before most imports, so that ps finds this session early.
     listening = open_socket(session) if kind == "stdio" else None
     from mcp_tui.tap.recorder_loop import RecorderLoop
 
-    # One of the two, and before the first client comes.
+    # Imported by kind, and before the first message arrives.
     if kind == "http":
         from mcp_tui.tap.http_recorder import HttpRecorder as Recorder
     else:
@@ -57,11 +57,11 @@ def run() -> None:
 
 def open_socket(session: str) -> ListeningSocket | None:
     """Opens the control socket of a session, unless the settings forbid it; returns ``None`` if there can be none."""
-    # What opens a socket, before all else.
+    # Imports only what opens a socket.
     from mcp_tui.config import settings
 
     if settings.load().settings.reachable:
-        # Not where sessions are not reachable.
+        # Not needed if the settings forbid control sockets.
         from mcp_tui.live.sockets import ListeningSocket
 
         try:
@@ -72,7 +72,7 @@ def open_socket(session: str) -> ListeningSocket | None:
 
 
 def stand_back() -> None:
-    """Lets the traffic have the processor first."""
+    """Lowers the priority of this process below that of the traffic."""
     os.nice(NICE)
     try:  # where Linux shares the processor between sessions, a process's own niceness counts in its session only
         with open("/proc/self/autogroup", "wb", buffering=0) as file:  # noqa: PTH123 - pathlib is a costly import

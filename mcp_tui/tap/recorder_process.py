@@ -32,7 +32,7 @@ DECIDING_STARTS = (b"LC_", b"MCP_TUI_", b"XDG_")
 class RecorderProcess:
     """A recorder that is starting, or one that runs, and our ends of the pipes to and from it.
 
-    ``kind`` is ``stdio`` or ``http``. ``session`` is the id of a session over stdio, with which another recorder may go on.
+    ``kind`` is ``stdio`` or ``http``. ``session`` is the id of a session over stdio, with which a new recorder may go on.
     ``shared`` asks for the one that many taps share; whether it is one is in the attribute. The pipe to it does not block.
     """
 
@@ -102,7 +102,7 @@ def start(
         return pid
     try:
         os.setsid()
-        # Nothing of ours stays open. The guard ends the server when nobody holds its requests any more, and the
+        # The recorder inherits no other pipe: the guard ends the server once that of its requests is closed, and the
         # client waits for the ends of its streams.
         at = 0
         for number in sorted(kept):
@@ -113,8 +113,8 @@ def start(
         for _ in range(3):
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if sys.platform == "linux":
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # does not interrupt what runs
-        # Isolated (-I -S): the variables of the environment that decide how a Python starts are the server's, and
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))  # without interrupting others
+        # Isolated (-I -S): variables that decide how Python starts are meant for the server, and
         # the folder in which a client starts its servers may be anybody's.
         path, own = import_path()
         words = ["-I", "-S", "-c", PROGRAM.format(path=[*path, *(own,)[own in path :]])]

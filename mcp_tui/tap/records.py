@@ -1,7 +1,7 @@
-"""What a tap's relay and its recorder say to each other: records go to the recorder, orders come back as lines of JSON.
+"""The protocol between a tap's relay and its recorder: records go to the recorder, orders come back as lines of JSON.
 
-A record has a kind, a time in monotonic seconds, a number, and data. The kinds that a recorder needs of the one before are
-the records of its checkpoint. Another version of mcp-tui may be at the other end: see :data:`VERSION`.
+A record has a kind, a time in monotonic seconds, a number, and data. The kinds that a new recorder needs are
+the records of the checkpoint. Another version of mcp-tui may be at the other end: see :data:`VERSION`.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
         once: str  # names of tools, with commas
 
     class Begin(TapOptions):
-        """What a recorder begins with."""
+        """The first record: options and facts of the tap."""
 
         at: float  # monotonic seconds
         version: NotRequired[int]  # of these records
-        again: NotRequired[int]  # it replaces another recorder
+        again: NotRequired[int]  # it replaces another one
         client: NotRequired[int]  # the process id of the client
 
     class StdioBegin(Begin):
@@ -62,14 +62,16 @@ if TYPE_CHECKING:
         hold: int  # pause the answers; the recorder gets a record PAUSED
         wait: int  # keep the pause
         go: int  # end the pause
-        taken: int  # so many records are not needed any more; ``size`` bytes follow, which stand for all until then
+        taken: int  # the number of read records; ``size`` bytes of a checkpoint follow, which replaces them
         size: int
-        due: float  # when the recorder has something to do although no record comes, 0 for never
+        due: float  # when the recorder has to act without a record, in monotonic seconds; 0 for never
         warn: str  # a sentence for stderr
         recorder: int  # the process that records, if many taps share it, or did
         failed: str  # why the recorder ends
-        decided: str  # a decision, to come back as a record DECISION before anything of it is done
-        about: Json  # the session and the id of the request of which the client is told
+        decided: (
+            str  # a decision; the relay returns it as a record DECISION before the recorder carries it out
+        )
+        about: Json  # the session and the id of the request that is answered
         say: str
         tell: str
         keep: Json
@@ -81,8 +83,8 @@ if TYPE_CHECKING:
         of: list[int]  # exchanges that belong to the session
         named: str  # its Mcp-Session-Id, or its target over HTTP+SSE
         over: bool  # the session has ended
-        exchange: int  # the exchange in which to tell, or to close
-        last: bool  # what is told ends the response
+        exchange: int  # the exchange in which to answer, or to close
+        last: bool  # the message ends the response
         close: bool  # close the connection to the server
         post: int  # the number of an exchange in which to send ``body`` to the ``target``
         target: str
@@ -91,7 +93,7 @@ if TYPE_CHECKING:
 
 
 VERSION = 2
-"""The version of records, orders, and options: a recorder may start when another mcp-tui has been installed meanwhile."""
+"""The version of records, orders, and options. mcp-tui may be updated before a tap starts a new recorder."""
 
 HEAD = Struct("!cdII")
 """The head of a record: its kind, its time, its number, and the number of bytes that follow."""
@@ -107,13 +109,13 @@ FROM_SERVER = b"i"
 FROM_STDERR = b"e"
 """Bytes of the server's stderr."""
 OWN_TO_SERVER = b"O"
-"""A message of the tap's own that was written to the server."""
+"""A message that the tap made and wrote to the server."""
 OWN_TO_CLIENT = b"I"
-"""A message of the tap's own for the client."""
+"""A message that the tap made for the client."""
 UNWRITTEN = b"u"
-"""A message of the tap's own that could not be written, behind the kind of its direction."""
+"""A message that the tap made and could not write, after the kind of its direction."""
 GAP = b"g"
-"""Bytes that were dropped: :func:`gap`."""
+"""The number of dropped bytes: :func:`gap`."""
 STREAM_END = b"c"
 """The end of the stream of a kind; its number is 1 if the server did not cause it."""
 PAUSED = b"h"
@@ -123,17 +125,17 @@ CLIENT_SIGNAL = b"k"
 TAP_SIGNAL = b"t"
 """The number of a signal by which the tap ends the server."""
 EXIT = b"x"
-"""The exit code, empty if nobody knows it; its number is the signal that ended the guard before."""
+"""The exit code, empty if it is unknown; its number is the signal that ended the guard before, or 0."""
 GUARD = b"G"
 """What the guard decided about a call, as JSON."""
 GUARD_ANSWER = b"A"
 """An answer that the guard has given to a client in the server's place."""
 DECISION = b"D"
-"""A decision of the recorder, before anything of it is done."""
+"""A decision of the recorder, before it is carried out."""
 CHECKPOINT = b"P"
-"""After a replacement: the records that the recorder before needed."""
+"""After a replacement: the checkpoint of the last recorder."""
 REPLACED = b"R"
-"""Why the recorder before ended, behind all records that it may have had."""
+"""Why the last recorder ended, after all records that it may have read."""
 
 # Over HTTP the number is that of an exchange.
 REQUEST = b"q"
@@ -142,9 +144,9 @@ REQUEST_END = b"d"
 RESPONSE = b"a"
 """The head of a response."""
 EXCHANGE_END = b"n"
-"""The end of an exchange, and what broke it."""
+"""The end of an exchange, and the error that ended it."""
 SENT = b"f"
-"""A message of the tap's own that was sent to the server, with its session, as JSON."""
+"""A message that the tap made and sent to the server, with its session, as JSON."""
 CLIENT_LEFT = b"l"
 """The client closed the connection of this number."""
 SECRETS = b"s"
@@ -152,18 +154,18 @@ SECRETS = b"s"
 
 # In a checkpoint.
 MEMORY = b"m"
-"""What a recorder knows of the tap, or of a session."""
+"""The state of the tap, or of a session."""
 BEGUN_LINE = b"p"
-"""The start of a line that is too large to be remembered, behind the kind of its direction."""
+"""The start of a line that is too large for a checkpoint, after the kind of its direction."""
 SMALL_FROM_CLIENT = b"r"
 """The small members of a large message of the client."""
 SMALL_FROM_SERVER = b"s"
 OPEN_EXCHANGE = b"y"
 CANCEL_OUTCOME = b"v"
-"""What came of the POST of a cancel."""
+"""The outcome of the POST of a cancel."""
 
 MESSAGES = (FROM_CLIENT, FROM_SERVER)
-"""The kinds with messages as they were."""
+"""The kinds with complete messages."""
 OF_CLIENT = (FROM_CLIENT, SMALL_FROM_CLIENT)
 """The kinds with messages of the client."""
 OF_EITHER = (*MESSAGES, SMALL_FROM_CLIENT, SMALL_FROM_SERVER)
@@ -171,11 +173,11 @@ OF_EITHER = (*MESSAGES, SMALL_FROM_CLIENT, SMALL_FROM_SERVER)
 MOVED = (*MESSAGES, FROM_STDERR)
 """The kinds with bytes of the traffic, which may be dropped."""
 TRAFFIC = (*MOVED, REQUEST, REQUEST_END, RESPONSE, EXCHANGE_END, SENT, CLIENT_LEFT, GUARD, GUARD_ANSWER)
-"""The kinds that follow from the traffic, and may reach the recorder a little later."""
+"""The kinds that the traffic causes. They may reach the recorder a little later."""
 
 
 def head(kind: bytes, at: float, number: int, size: int) -> bytes:
-    """Returns what stands before the data of a record."""
+    """Returns the head of a record."""
     return HEAD.pack(kind, at, number, size)
 
 
@@ -204,7 +206,7 @@ def gap(kind: bytes, size: int) -> bytes:
 
 
 def begin(made: Begin) -> bytes:
-    """Returns the first record. To import what writes JSON would cost the traffic some of its time."""
+    """Returns the first record, without JSON: to import that would delay the traffic."""
     return packed([(BEGIN, made["at"], 0, repr({**made, "version": VERSION}).encode())])
 
 

@@ -5,7 +5,7 @@ status and its signals the server's. The guard (:mod:`mcp_tui.transport.guard`, 
 never outlives this process. The recorder (:mod:`mcp_tui.tap.stdio_recorder`) gets a copy of every byte: it parses, keeps the
 journal, and decides what has run out. Whatever becomes of it, the bytes continue.
 
-A chunk is put into the queue for the recorder before it is handed on, or an answer could overtake its request there. The
+A chunk is put into the queue for the last recorder it is handed on, or an answer could overtake its request there. The
 queue never blocks: when the recorder is far behind, the queue reports how many bytes it missed.
 
 To act, the recorder asks for a *pause*: the direction from the server stops at the end of a line, it reads what came until
@@ -49,32 +49,32 @@ _OF_ONE_RUN = ("at", "client", "pid", "path")
 
 STDERR = 2
 SWITCH = 0.0001
-"""Seconds after which the thread that hands the records on gives way to those that move bytes, usually 5 ms."""
+"""Seconds after which the thread that sends records yields to those that move bytes; Python's default is 5 ms."""
 PAUSE_SECONDS = 2.0
-"""Seconds without a word of the recorder after which the answers wait no longer for its decision."""
+"""Seconds without an order of the recorder after which a pause of the answers ends."""
 LINE_SECONDS = 0.2
-"""Seconds that a pause waits for the end of a line: what else is in flight waits as long for its limit."""
+"""Seconds that a pause waits for the end of a line. The limits of all other requests wait as well."""
 AT_END, WITHIN, UNREAD = range(3)
 """Where a pause is: at the end of a line, within one, or nowhere, since the client does not read."""
 SIFTED_BYTES = 128 * 1024 * 1024
-"""Bytes of a line up to which it is looked at while answers are withheld; a longer one passes."""
+"""The maximum size of a line that is read while answers are withheld, in bytes. A longer one passes."""
 LAST_BYTES_SECONDS = 0.3
-"""Seconds after the server's exit in which its last bytes must come."""
+"""Seconds after the server's exit in which its last bytes must arrive."""
 UNREAD_SECONDS = 2.0
-"""Seconds that a client that has told the server to end may take for a piece of them."""
+"""Seconds that a client that has ended the server may take to read a piece of them."""
 END_SECONDS = 2.0
-"""Seconds that a server has to end once its client has let it go, before SIGTERM, and then again before SIGKILL."""
+"""Seconds that a server has to end after its client has left, before SIGTERM, and then again before SIGKILL."""
 CLIENT_LOOK_SECONDS = 0.5
-"""Seconds between two looks whether the client is still there, once it has closed its end."""
+"""Seconds between two checks of whether the client still runs, after it has closed its end."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that ask a server to end."""
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")
-"""Signals that are the server's when they come here."""
+"""Signals that are passed on to the server."""
 
 
 def lines(begun: list[bytes], data: bytes) -> Iterator[bytes]:
-    """Yields the lines that these bytes end. The pieces of one that is not over stay in ``begun``."""
+    """Yields the lines that these bytes complete. The pieces of an incomplete one stay in ``begun``."""
     start = 0
     while cut := data.find(b"\n", start) + 1:
         line = b"".join((*begun, data[start:cut]))
@@ -86,7 +86,7 @@ def lines(begun: list[bytes], data: bytes) -> Iterator[bytes]:
 
 
 class ByteStream:
-    """One direction of bytes. What the tap itself says goes between two lines."""
+    """One direction of bytes. The tap inserts its messages between two lines."""
 
     def __init__(
         self,
@@ -103,19 +103,19 @@ class ByteStream:
         self.queue = queue
         self.ended = False
         self.broken = False
-        """Nobody reads it any more."""
+        """Whether its reader has ended."""
         self.reading = False
         self.moved = 0
-        """The number of pieces that were handed on."""
+        """The number of pieces that were written."""
         self._lock = RLock()
         self._turn = Condition(self._lock)
         self._boundary = True
         self._waiting = 0
         self._pieces: list[bytes] = []
-        """The beginning of a line, while lines are looked at."""
+        """The pieces of an incomplete line, while lines are read."""
         self.withheld = WithheldAnswers()
         self.answers = answers
-        """What is withheld of the answers to the requests of this direction."""
+        """The withheld answers to the requests of this direction."""
         self.guard: StdioGuard | None = None
         self.other: ByteStream | None = None
         """The other direction."""
@@ -123,7 +123,7 @@ class ByteStream:
         """The beginning of a line that the guard has not seen yet."""
         self._asked: list[bytes] = []
         self._server = server
-        """Its process id."""
+        """The server's process id."""
 
     def run(self) -> None:
         """Moves bytes until either end is closed."""
@@ -142,7 +142,7 @@ class ByteStream:
                     data = self._guarded(data)
                 self._move(data)
             self.moved += 1
-            # Only now: to wake a thread takes 70 µs on a busy machine, and the bytes need not wait for that.
+            # After the write: to wake a thread takes 70 µs on a busy machine, and the bytes need not wait for that.
             if self.queue.asleep:
                 self.queue.wake()
         with self._lock:
@@ -152,9 +152,9 @@ class ByteStream:
             self.queue.put(records.STREAM_END, self.kind, number=not self.broken and is_running(self._server))
             self._turn.notify_all()
         if self.broken:
-            # As without a tap: whoever writes on has to learn that nobody reads.
+            # As without a tap: the writer has to notice that nobody reads.
             end(self.source)
-        if self.sink != STDERR:  # on which the tap itself may have something to say
+        if self.sink != STDERR:  # The tap may have messages of its own for this end.
             end(self.sink)
 
     def _guarded(self, data: bytes) -> bytes:
@@ -258,7 +258,7 @@ class ByteStream:
         self._lock.release()
 
     def say(self, line: bytes, kind: bytes = b"") -> None:
-        """Writes a message of the tap's own. Records that, or that it cannot be written."""
+        """Writes a message that the tap made, and records whether it could be written."""
         with self:
             self.broken |= is_closed(self.sink)
             if not (self.ended or self.broken):
@@ -268,7 +268,7 @@ class ByteStream:
                 self.queue.put(records.UNWRITTEN, self.kind + line)
 
     def end_line(self, passed: bytes) -> None:
-        """Ends a line of which this much has passed. Its message passes whole once the rest comes."""
+        """Ends a line of which ``passed`` has passed. Its message passes as a whole once the rest arrives."""
         self._write(b"\n")
         if passed:
             self._pieces[:] = [passed]
@@ -295,11 +295,11 @@ class Relay:
         self._guard_code = 0
         """The number of the signal that ended the guard."""
         self._signals: list[int] = []
-        """Those that came, and were not passed on yet."""
+        """Received signals that are not passed on yet."""
         self._ending = False
-        """The client wants the end of the server, and may not read any more."""
+        """Whether the client wants the server to end, and may not read any more."""
         self._hurried = False
-        """It wanted that after the end, so it waits no longer for what it did not read."""
+        """Whether it wanted that after the server's end, so that unread bytes are dropped."""
 
     def run(self) -> int:
         """Moves the bytes between client and server; returns the server's exit code, negative for a signal."""
@@ -312,7 +312,7 @@ class Relay:
         passed_on = [getattr(signal, name) for name in PASSED_ON]
         for number in passed_on:
             signal.signal(number, self._take)
-        # a mask is inherited: a client may have blocked them, and its server may heed them all the same
+        # Masks are inherited: the client may have blocked signals that its server handles.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, passed_on)
         reports = b""
         while b"\n" not in reports:
@@ -366,7 +366,7 @@ class Relay:
         return thread
 
     def _take(self, number: int, _frame: FrameType | None) -> None:
-        """Notes a signal of the client's. :meth:`_watch` passes it on: only there no lock of this thread can be taken."""
+        """Notes a signal of the client. :meth:`_watch` passes it on, because this thread may hold a lock here."""
         if self.code is not None:
             self._hurried |= number in ENDING
             return
@@ -376,7 +376,7 @@ class Relay:
     # -- the end ---------------------------------------------------------------------------------------------
 
     def _watch(self, woken: int, reports: bytes, up: ByteStream, down: ByteStream, queue: Queue) -> None:
-        """Passes signals on, and waits for the end of the server, or ends it when its client has let it go."""
+        """Passes signals on, and waits for the end of the server, or ends it after its client has left."""
         control = self.server.reports
         steps: list[tuple[float, int]] = []
         while True:
@@ -385,7 +385,7 @@ class Relay:
                 return
             now = monotonic()
             if not steps and is_let_go(
-                # while the server does not read, the end of its input is not reached
+                # While the server does not read, the end of its input does not arrive.
                 input_over=up.ended or is_closed(0),
                 unread=down.broken or is_closed(1),
                 orphaned=os.getppid() != self._parent,
@@ -402,29 +402,30 @@ class Relay:
             reports = b""
             if control in there:
                 reports = os.read(control, 4096)
-                if not reports:  # somebody killed the guard and its backup
+                if not reports:  # The guard and its backup were killed.
                     self._guard_code = self._guard_code or signal.SIGKILL
                     end_group(self.pid)
                     return
 
     def _pass_on(self, queue: Queue) -> None:
-        """Passes on the signals that came. Each is recorded before it leaves: the server may end at once."""
+        """Passes received signals on. Each is recorded before, because the server may end immediately."""
         while self._signals:
             number = self._signals.pop(0)
-            if number in ENDING and is_running(self.pid):  # who has exited before was not ended by it
+            # A server that has exited before was not ended by the signal.
+            if number in ENDING and is_running(self.pid):
                 queue.put(records.CLIENT_SIGNAL, number=number)
             try:
-                # To the group, as a terminal does it: what stands between us and the server, such as npx, must not keep it.
+                # To the process group, as a terminal does it: a launcher such as npx may not pass the signal on.
                 os.killpg(self.pid, number)
             except OSError:
                 continue
 
     def _request(self, what: bytes) -> None:
-        """Requests the end of the server from the guard. When the server was ready, nobody knows here."""
+        """Asks the guard to end the server. This process does not know when the server was ready."""
         try:
             os.write(self.server.requests, what)
-            os.killpg(self.server.guard, signal.SIGCONT)  # the server may have stopped it
-        except OSError:  # it is gone
+            os.killpg(self.server.guard, signal.SIGCONT)  # The server may have stopped the guard.
+        except OSError:  # The guard has ended.
             return
 
     def _is_over(self, reports: bytes) -> bool:
@@ -450,7 +451,7 @@ def is_let_go(*, input_over: bool, unread: bool, orphaned: bool, told: bool) -> 
 
 
 def wait_for_rest(direction: ByteStream, *, wanted: bool, hurried: Callable[[], bool] = bool) -> None:
-    """Waits until the last bytes of a server that has ended were handed on, however slowly they are read.
+    """Waits until the last bytes of an ended server are written, however slowly the client reads.
 
     A process that it left behind may hold its stream open for longer: what comes then is not waited for. Nor is a client
     that reads nothing if the bytes are not ``wanted``, because it has told the server to end, or any that is ``hurried``.
@@ -494,10 +495,10 @@ def carry_out(order: Order, up: ByteStream, down: ByteStream) -> None:
     if "allow" in order and guard is not None:
         guard.allow(order["allow"])
     if "say" in order and (guard is None or guard.said(order["say"].encode())):
-        # a server that does not read must not hold up what the client is told
+        # A server that does not read must not delay the client's answer.
         Thread(target=up.say, args=(order["say"].encode(),), daemon=True).start()
     if "keep" in order:
-        # Before the client is told, though the direction stands: the server's own answer may be the next line.
+        # Before the client is answered, although the direction is paused: the server's answer may be the next line.
         down.withheld.add(order["keep"], order.get("token"))
         if guard is not None:
             guard.ended_by_tap(order["keep"])
@@ -508,12 +509,12 @@ def carry_out(order: Order, up: ByteStream, down: ByteStream) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends this process at once as the server ended: by an exit code, or a negative one by that signal."""
+    """Ends this process as the server ended: with its exit code, or by the signal of a negative one."""
     if code < 0:
-        # Only for a server that ended by a signal.
+        # Imported only for a server that ended by a signal.
         import resource
 
-        # No core of this process: the server may have left its own there.
+        # This process writes no core dump, because it could overwrite the server's.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)

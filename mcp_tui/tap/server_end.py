@@ -11,19 +11,19 @@ ENDING_SECONDS: Final = 10.0
 """Seconds after a signal or the end of stdin in which any exit of the server counts as the client's doing."""
 
 CROSSING_SECONDS: Final = 1.0
-"""Seconds in which a request and a signal of a client may reach the relay in the other order."""
+"""Seconds within which a request and a signal of a client may arrive in the wrong order."""
 
 CLOSED_STDIN: Final = "closed stdin"
 
 
 class ServerEnd:
-    """The facts about the end of a server, in the order in which they were seen."""
+    """The facts about the end of a server, in the order of their records."""
 
     def __init__(self) -> None:
         self._asked: list[tuple[float, str]] = []
         """How the client asked the server to end, and when."""
         self._codes: set[int] = set()
-        """Exit codes by which a server shows that it ended as it was asked to."""
+        """Exit codes that show that a server ended because it was asked to."""
         self._acts: list[str] = []
         """The signals by which the tap ended it."""
 
@@ -33,19 +33,19 @@ class ServerEnd:
         self._codes.add(0)
 
     def signalled(self, number: int, at: float) -> str:
-        """Notes a signal of the client's that the server got; returns its name."""
+        """Notes a signal of the client that was passed on to the server; returns its name."""
         name = signal.Signals(number).name
         self._asked.append((at, name))
         self._codes |= {-number, 128 + number}
         return name
 
     def requested(self, at: float) -> None:
-        """Notes a request: a client that continues has not asked for the end by a signal before."""
+        """Notes a request: a client that sends one did not ask for the end by an earlier signal."""
         if self._asked and not self._input_over:
             self._asked = [each for each in self._asked if at - each[0] < CROSSING_SECONDS]
 
     def tap_signalled(self, number: int) -> None:
-        """Notes a signal by which the tap ended a server that its client had let go."""
+        """Notes a signal by which the tap ended a server whose client had left."""
         self._acts.append(signal.Signals(number).name)
 
     @property

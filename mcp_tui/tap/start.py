@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def serve(found: TapOptions, command: list[str]) -> NoReturn:
-    """Runs a tap and leaves this process as the server left its own."""
+    """Runs a tap; ends this process with the server's exit code or signal."""
     try:
         server = StartedServer(command)
         # Spans are sent by threads of their own, and a file that a person names may be anywhere.
         shared = "record" not in found and "otlp" not in found
         recorder = RecorderProcess("stdio", shared=shared)
-        from mcp_tui.tap.relay import Relay, leave  # while the server starts
+        from mcp_tui.tap.relay import Relay, leave  # Imported while the server starts.
 
         relay = Relay(server, recorder, found)
     except OSError as error:

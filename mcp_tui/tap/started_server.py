@@ -11,7 +11,7 @@ from mcp_tui.transport import guard
 
 
 class StartedServer:
-    """A server that its guard is starting, and our ends of the pipes to both."""
+    """A server that its guard is starting, and this process's ends of the pipes to both."""
 
     def __init__(self, command: list[str]) -> None:
         self.command = command
@@ -21,13 +21,13 @@ class StartedServer:
         self.guard = os.fork()
         if self.guard == 0:
             try:
-                # The signals of the client's terminal are for the relay to pass on: the guard has to outlive them.
+                # The relay passes on the signals of the client's terminal, and the guard has to survive them.
                 os.setsid()
                 for number, (reader, writer) in enumerate(streams):
                     os.dup2(writer if number else reader, number)
                     os.close(reader)
                     os.close(writer)
-                os.close(self.requests)  # when nobody has it any more, the guard ends the server
+                os.close(self.requests)  # The guard ends the server when this pipe is closed everywhere.
                 os.close(self.reports)
                 guard.run(its_requests, self.path, command, os.environb, its_reports)
             finally:
@@ -38,7 +38,7 @@ class StartedServer:
 
 
 def find(program: str) -> str:
-    """Returns the path of a program, as ``execvp`` finds it; to import ``shutil`` for that takes too long."""
+    """Returns the path of a program as ``execvp`` finds it. To import ``shutil`` for that takes too long."""
     if "/" in program:
         return program
     for folder in os.get_exec_path():

@@ -28,16 +28,16 @@ UNGUARDED_SECONDS: Final = 1.0
 """Seconds that the guard of a killed tap has to end the server."""
 
 FOLDERS: Final = ("PWD", "OLDPWD")
-"""Variables that a shell sets: folders, though a name like these is most often that of a password."""
+"""Variables with folders, which a shell sets, although their names look like those of passwords."""
 
 BEGUN_BYTES: Final = 256 * 1024
-"""Bytes of a line that has begun, of which another recorder would get all."""
+"""The maximum size of an incomplete line that is handed to a new recorder, in bytes."""
 
 BEGUN: Final = 1
 """The number of a record that has such a line."""
 
 ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED, Kind.TASK, Kind.OVERSIZE})
-"""What a client takes for the answer."""
+"""The kinds of frames that answer a request."""
 
 
 OF_STREAM: Final[dict[bytes, str]] = {
@@ -62,12 +62,12 @@ class StdioRecorder(ObservedSession):
         self.open_sessions = (self,)
         self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in records.MOVED}
         self._torn: set[bytes] = set()
-        """Streams whose next bytes are within a line whose start was missed."""
+        """Streams whose next bytes belong to a line whose start was dropped."""
         self._server_end = ServerEnd()
         self._behind = 0.0
-        """Seconds from the last record to its reading."""
+        """Seconds between the last record and its reading."""
         self._leaving: list[RequestId] = []
-        """The requests whose cancels are to be written: the server has no other word for two of one id."""
+        """The requests whose cancels are not written yet: two requests of one id have the same cancel on the wire."""
         self._server = begin["pid"]
         """The process id of the server, and of its group."""
         self.event(ev.Note(at=at, text=f"started {begin['path']} (pid {self._server}) for a client"))
@@ -78,7 +78,7 @@ class StdioRecorder(ObservedSession):
     # -- records ---------------------------------------------------------------------------------------------
 
     def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
-        """Takes what the relay tells."""
+        """Takes a record from the relay."""
         self._behind = monotonic() - at
         match kind:
             case records.FROM_CLIENT | records.FROM_SERVER | records.FROM_STDERR:
@@ -133,7 +133,7 @@ class StdioRecorder(ObservedSession):
         frame = messages.parse(line)
         seq = self.frame("out" if kind == records.FROM_CLIENT else "in", line, frame, at=at)
         if not whole and isinstance(frame, messages.MalformedFrame):
-            return  # the start of a message says nothing
+            return  # An incomplete message cannot be read.
         self._message(kind, at, line, frame, seq)
 
     def _message(self, kind: bytes, at: float, raw: bytes, frame: Frame | Batch, seq: int) -> None:
@@ -157,7 +157,7 @@ class StdioRecorder(ObservedSession):
             )
 
     def _missed(self, kind: bytes, size: int, at: float) -> None:
-        """Notes bytes that the relay could not keep. An answer may have been among them."""
+        """Notes bytes that the relay dropped. An answer may have been among them."""
         self._framers[kind] = LineFramer(relay.SIFTED_BYTES)
         self._torn.add(kind)
         self.event(
@@ -169,7 +169,7 @@ class StdioRecorder(ObservedSession):
             self.unseen(at)
 
     def _own(self, kind: bytes, at: float, data: bytes) -> None:
-        """Notes a message of the tap's own that was written."""
+        """Notes a message that the tap made and wrote."""
         raw = data.rstrip(b"\n")
         frame = messages.parse(raw)
         out = kind == records.OWN_TO_SERVER
@@ -190,12 +190,12 @@ class StdioRecorder(ObservedSession):
             self.answered_by_tap(frame, at, data)
 
     def _done(self, frame: Frame | Batch) -> None:
-        """Notes that the recorder before had a message written, or tried to: that is not done again."""
+        """Notes that the last recorder has ordered a message, which is not sent again."""
         if (said := self.loop.said(0, frame)) is not None:
             self.has_said(said[1], frame)
 
     def _unwritten(self, data: bytes, at: float) -> None:
-        """Notes a message of the tap's own that the server cannot get: it, or the client, has closed its stdin."""
+        """Notes a message that the server cannot get, because its stdin was closed."""
         frame, why = messages.parse(data.rstrip(b"\n")), "the server's stdin is closed"
         if self.loop.restoring:
             self._done(frame)
@@ -209,10 +209,10 @@ class StdioRecorder(ObservedSession):
                 self.ledger.signal_failed(id_, why, at=at)
             self._leaving = [each for each in self._leaving if each not in left]
 
-    # -- another recorder --------------------------------------------------------------------------------------
+    # -- a new recorder --------------------------------------------------------------------------------------
 
     def needed(self) -> list[records.TapRecord]:
-        """Returns what another recorder needs: whose session it is, what is open, and the lines that have begun."""
+        """Returns the checkpoint: the session, what is open, and the incomplete lines."""
         found = [(records.MEMORY, 0.0, 0, messages.encode(self.memory())), *self.checkpoint.needed()]
         for kind, framer in self._framers.items():
             begun = framer.unfinished
@@ -223,7 +223,7 @@ class StdioRecorder(ObservedSession):
         return found
 
     def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
-        """Takes one of these from the recorder before."""
+        """Restores one record of the last recorder's checkpoint."""
         match kind:
             case records.MEMORY:
                 self.remember(as_object(messages.read_json(data)))
@@ -248,7 +248,7 @@ class StdioRecorder(ObservedSession):
         self.ledger.perform()
 
     def restored(self, at: float, why: str) -> None:
-        """Continues as a recorder that was always there."""
+        """Ends the restoring; notes ``why`` the last recorder ended."""
         self.event(ev.Note(at=at, text=self.continues(why)))
         self._open_socket()
 
@@ -280,9 +280,9 @@ class StdioRecorder(ObservedSession):
     # -- what the tap says -------------------------------------------------------------------------------------
 
     def answer_client(self, row: Request, message: dict[str, Json]) -> None:
-        """Has the relay do it."""
+        """Orders it from the relay."""
         token = self.observer.token_of(row)
-        # One order for both: between two, the late answer could pass.
+        # One order for both: between two orders the late answer could pass.
         line, id_ = messages.encode(message).decode() + "\n", message["id"]
         self.loop.report({"about": [0, id_], "keep": id_, "token": token, "tell": line})
 
@@ -296,16 +296,16 @@ class StdioRecorder(ObservedSession):
                 self.event(ev.Note(at=event.at, text=text))
 
     def line_ended(self, at: float) -> bytes:
-        """Notes it; the recorder continues with the line as the server has it."""
+        """Notes that the line is ended for the client. The recorder still reads the server's whole line."""
         text = "the server stopped within a line: it was ended for the client, which gets it whole if the rest comes"
         self.event(ev.Note(at=at, text=text))
         return self._framers[records.FROM_SERVER].unfinished
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        """Has the relay do it."""
+        """Orders it from the relay."""
         self.loop.say({"say": messages.encode(message).decode() + "\n", "keep": id})
 
     def notify(self, id: RequestId, message: dict[str, Json]) -> None:
-        """Has the relay do it."""
+        """Orders it from the relay."""
         self._leaving.append(id)
         self.loop.say({"say": messages.encode(message).decode() + "\n"})

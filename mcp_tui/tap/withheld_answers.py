@@ -18,7 +18,7 @@ class WithheldAnswers:
 
     def __init__(self) -> None:
         self._marks: dict[bytes, tuple[Any, Any]] = {}
-        """Id and progress token, by the bytes that name them."""
+        """The withheld id and progress token, by the bytes that they have in a message."""
 
     def __bool__(self) -> bool:
         return bool(self._marks)
@@ -42,7 +42,7 @@ class WithheldAnswers:
         tokens = tuple(_mark(token) for _, (_, token) in kept if token is not None)
         if not _names(line, (*self._marks, *tokens)):
             return
-        # Only while an answer is withheld: the relay starts without.
+        # Imported only while an answer is withheld, to keep the start fast.
         from json import loads
 
         try:
@@ -59,15 +59,15 @@ class WithheldAnswers:
                     elif mark in self._marks and same(token, of):
                         self._marks[mark] = id_, None
         except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
-            return  # no request
+            return  # It is no request.
 
     def sift(self, line: bytes) -> bytes:
-        """Returns a message in one line without what is withheld: the line itself if that is nothing."""
-        # Bytes are looked for first: most lines of a flood name none of them, and to parse each would hold it up.
-        # A copy here and below: where the direction is not paused, another thread may add one.
+        """Returns a line without its withheld messages; the line itself if it has none."""
+        # The bytes are searched first: to parse each line would slow down a flood that names no withheld id.
+        # A copy here and below, because another thread may add an entry while the direction is not paused.
         if not _names(line, tuple(self._marks)) and b"notifications/progress" not in line:
             return line
-        # The same.
+        # Imported only while an answer is withheld.
         from json import dumps, loads
 
         try:
@@ -83,7 +83,7 @@ class WithheldAnswers:
         return dumps(passed, separators=(",", ":")).encode() + b"\n" if passed else b""
 
     def _is_withheld(self, message: Any) -> bool:
-        """Whether a message is a late answer, or late progress; of answers only the first is."""
+        """Returns whether a message is a late answer, or late progress. Only the first answer counts as late."""
         try:
             if message.get("method") == "notifications/progress":
                 token = message["params"].get("progressToken")
@@ -104,10 +104,10 @@ def _mark(id: Any) -> bytes:
 
 
 def _names(line: bytes, marks: tuple[bytes, ...]) -> bool:
-    """Whether a line may name one of these."""
+    """Returns whether a line may have one of these ids or tokens."""
     return any(mark.startswith(b":") or mark in line for mark in marks)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether an id or token is meant, though a server may send 7 back as "7"."""
+    """Returns whether two ids or tokens are the same. A server may send 7 back as "7"."""
     return other is not None and type(one) is not bool and str(one) == str(other)
