@@ -1,4 +1,4 @@
-"""The judge's run with a program that a person uses: step by step it says what to do, and what was seen.
+"""The judge's run with a program that a person uses: it says what to do step by step, and what it observed.
 
 The experiments are those of a command. A person starts and ends the program, and their answer is what says that it gave a
 call up. One server serves all steps, so that the program can stay connected. What was seen is kept after each step: an
@@ -46,7 +46,7 @@ from mcp_tui.protocol.messages import shown
 from mcp_tui.transport.base import spawn
 
 UNUSUAL: Final = ("task", "sigint")
-"""Experiments that few programs with a window can do: they are made if they are chosen."""
+"""Experiments that few programs with a window can do. They are made only if they are chosen."""
 
 RESTARTING: Final = ("initialize", "exit", *SIGNALS)
 """Experiments after which the client has to be started again. They come last."""
@@ -65,10 +65,10 @@ _THEN: Final = {
     "progress": _WAIT,
     "question": "Answer the questions that your client shows. If it shows none, press Enter here.",
 }
-"""What a person does once the tool was called."""
+"""What a person has to do after the tool was called."""
 
 _ASKED_ABOUT: Final = {"limit", "stop", "crossing, cancel first", "late-progress"}
-"""Experiments after which a person is asked whether anything surfaced."""
+"""Experiments after which a person is asked whether the program showed an error."""
 
 
 class HandTrial(ClientTrial):
@@ -77,19 +77,19 @@ class HandTrial(ClientTrial):
     def __init__(self, folder: Path, *, speaks: str, say: Callable[[str], None]) -> None:
         super().__init__(ObservedRun(experiment=""), folder, speaks=speaks, arguments={})
         self.then = ""
-        """What the model is told to do after its next call."""
+        """What the person is asked to do after the next call."""
         self.skipped = False
         self._say = say
         self._declined = False
         self._open = asyncio.Event()
-        """Set while calls belong to a step, and not to the next one."""
+        """Set while calls belong to the current step."""
         self._expects: Callable[[str], None] | None = None
         self._signal = ""
 
     # -- the person ----------------------------------------------------------------------------------------------
 
     def said(self, line: str) -> None:
-        """Takes a line from the person. One that nobody asked for means nothing."""
+        """Takes a line from the person; ignores it if no question is open."""
         if line.strip().lower() == "s":
             self.skipped, self._expects = True, None
         elif self._expects is not None:
@@ -98,11 +98,11 @@ class HandTrial(ClientTrial):
         self.news()
 
     def do(self, text: str) -> None:
-        """Says what the person is to do."""
+        """Shows what the person has to do."""
         self._say(f"→ {text}")
 
     async def _ask(self, text: str, until: Callable[[], object] = lambda: False) -> str | None:
-        """Returns what the person answers; ``None`` if something else comes to be true before that."""
+        """Returns the person's answer; ``None`` if ``until`` becomes true before."""
         answers: list[str] = []
         self.do(text)
         self._expects = answers.append
@@ -126,7 +126,7 @@ class HandTrial(ClientTrial):
         return self.skipped or self._declined or super().is_over
 
     async def until(self, test: Callable[[], object], seconds: float = CLIENT_PATIENCE_SECONDS) -> bool:
-        # a person takes as long as it takes
+        # There is no time limit for a person.
         return await super().until(
             test, float("inf") if seconds in (CLIENT_PATIENCE_SECONDS, START_SECONDS) else seconds
         )
@@ -134,7 +134,7 @@ class HandTrial(ClientTrial):
     # -- one step ------------------------------------------------------------------------------------------------
 
     async def listen(self, port: int = 0) -> int:
-        """Lets clients connect: over HTTP to this port, if it is free. Returns the port."""
+        """Listens for clients, over HTTP at this port if it is free; returns the port."""
         if self.observed.transport == "http":
             self._listener = HttpServer(self.setting)
             self.spawn(self._look())
@@ -148,10 +148,10 @@ class HandTrial(ClientTrial):
         return 0
 
     async def make(self, experiment: ClientExperiment, observed: ObservedRun) -> ObservedRun | None:
-        """Makes one step; returns what was seen, ``None`` if the person skipped it."""
+        """Makes one step; returns the observations, ``None`` if the person skipped it."""
         if experiment.name == "initialize":
             await self._end_servers()
-        # The program stays connected from step to step, so connections outlive what was seen in one step.
+        # The program stays connected from step to step, so connections last longer than the observations of one step.
         self.talks = [each for each in self.talks if each.observed.ended_at is None]
         for number, talk in enumerate(self.talks):
             talk.number = number
@@ -180,7 +180,7 @@ class HandTrial(ClientTrial):
         return None if self.skipped else self._taken()
 
     def _taken(self) -> ObservedRun:
-        """Returns what was seen until now, of which later messages change nothing."""
+        """Returns the observations so far. Later messages do not change them."""
         observed = self.observed
         for connection in (*(talk.connection for talk in self.talks), *self._overheard):
             observed.events += [each for each in connection.events if isinstance(each, Violation)]
@@ -208,7 +208,7 @@ class HandTrial(ClientTrial):
         self._signal = number.name
 
     async def finish(self, patience: float = CLIENT_PATIENCE_SECONDS) -> None:
-        """Waits for what ends a step."""
+        """Waits until a step ends."""
         observed = self.observed
         if observed.experiment == "question":
             self._expects = None
@@ -246,13 +246,13 @@ class HandTrial(ClientTrial):
             observed.next_shown = answer is not None and not answer.startswith("n")
 
     async def _unanswered(self) -> None:
-        """Waits until the client gives up a handshake that nobody answers."""
+        """Waits until the client abandons a handshake that is not answered."""
         observed = self.observed
         answer = await self._ask(
             "Wait until your client gives up connecting. Then press Enter here (n: it does not)."
         )
         if observed.initialize_at is None:
-            self.skipped = True  # the person saw something else
+            self.skipped = True  # The person reports that it did not.
         elif answer is not None:
             observed.began = observed.initialize_at
             if not answer.startswith("n"):
@@ -266,7 +266,7 @@ class HandTrial(ClientTrial):
         await self.until(lambda: all(each.observed.ended_at is not None for each in self.talks), LEFT_SECONDS)
 
     async def _quit(self) -> None:
-        """Waits until the client is gone, and looks what is left of its servers."""
+        """Waits for the client's end, and checks which of its servers still run."""
         how = "Quit your client now, as people do."
         if self._signal:
             how = f"Send {self._signal} to your client now (kill -{self._signal[3:]}, and its process id)."
@@ -283,7 +283,7 @@ class HandTrial(ClientTrial):
     # -- what the model does -------------------------------------------------------------------------------------
 
     async def _its_turn(self, call: Call) -> bool:
-        """Waits until calls belong to a step again; returns whether this one still waits then."""
+        """Waits until calls belong to a step again; returns whether this call is still open then."""
         await self._open.wait()
         return not (call.cancelled.is_set() or call.channel.disconnected.is_set())
 
@@ -313,7 +313,7 @@ def _call(tool: str, arguments: Any) -> str:
 
 
 def _asked(experiment: ClientExperiment) -> str:
-    """Returns what a person asks the client for."""
+    """Returns the words that a person gives to the client."""
     if experiment.name == "ids":
         return f"Call the tool {experiment.tool} {MANY} times, one call after the other."
     return _call(experiment.tool, experiment.arguments or {})
@@ -321,7 +321,7 @@ def _asked(experiment: ClientExperiment) -> str:
 
 @dataclass(slots=True)
 class SavedRun:
-    """What an interrupted run leaves: what was seen, what each run broke, which runs were skipped, and the port."""
+    """An interrupted run: the observations, the violations of each run, the skipped runs, and the port."""
 
     runs: dict[str, ObservedRun] = field(default_factory=dict[str, ObservedRun])
     broken: dict[str, list[Violation]] = field(default_factory=dict[str, list[Violation]])
@@ -331,7 +331,7 @@ class SavedRun:
 
     @classmethod
     def read(cls, path: Path) -> SavedRun:
-        """Returns what is kept; nothing if it cannot be read."""
+        """Returns the saved run; an empty one if it cannot be read."""
         try:
             kept = TypeAdapter(cls).validate_json(path.read_bytes())
         except (OSError, ValidationError):
@@ -341,7 +341,7 @@ class SavedRun:
         return kept
 
     def write(self, path: Path) -> None:
-        """Keeps it."""
+        """Writes it to a file."""
         broken = {name: list(observed.violations()) for name, observed in self.runs.items()}
         runs = {name: replace(observed, events=[]) for name, observed in self.runs.items()}
         kept = replace(self, runs=runs, broken=broken)
@@ -370,7 +370,7 @@ class HandJudge(Judge):
         try:
             make_private(self.folder)
             with (self.folder / "lock").open("w") as lock:
-                # Two judges would listen at one path, and each would see half of what the client does.
+                # Two judges would listen at one path, and each would observe only a part of the client's messages.
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return await self._run()
         except BlockingIOError:
@@ -387,7 +387,7 @@ class HandJudge(Judge):
             each
             for each in CLIENT_EXPERIMENTS
             if (each.name in self.chosen if self.chosen else each.name not in UNUSUAL)
-            and each.run_name != "crossing, answer first"  # no person is as fast
+            and each.run_name != "crossing, answer first"  # A person is too slow for the other experiments.
         ]
         return sorted(made, key=lambda each: each.name in RESTARTING)
 
@@ -419,18 +419,18 @@ class HandJudge(Judge):
                     self._take(experiment, observed)
                 kept.write(self._path)
         finally:
-            # What is seen of the closing goes into a value that nobody judges.
+            # Observations while closing go into a value that is not judged.
             trial.observed = ObservedRun(experiment="", transport=self.transport, stopped=True)
             await asyncio.shield(spawn(trial.close(), name="end a judge"))
         self.say("")
-        self.on_progress = lambda _: None  # the report says it all
+        self.on_progress = lambda _: None  # The report shows everything.
         chosen = {each.run_name: kept.runs[each.run_name] for each in wanted if each.run_name in kept.runs}
         report = self._report(chosen, [], kept.date, monotonic() - began)
         report.command = "by hand"
         for rule, each in CLIENT_RULES.items():
             if each.experiment in kept.skipped and rule not in report.findings:
                 report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, "not run: it was skipped")
-        # The port stays after the run is done, because it stands in the config of the program.
+        # The port is kept after the run, because the program's config contains it.
         SavedRun(port=kept.port).write(self._path)
         return report
 
@@ -449,9 +449,9 @@ class HandJudge(Judge):
             self.say(f"Resuming with {client}. Steps done since {kept.date}: {done}. --restart starts over.")
 
     def _take(self, experiment: ClientExperiment, observed: ObservedRun) -> None:
-        """Judges anew with what was seen, and shows the verdicts that this changes."""
+        """Judges again with the new observations, and shows the changed verdicts."""
         other = next((each.client for each in self.runs.values() if each.client), observed.client)
-        # Verdicts compare one run with another, which says something of one client only.
+        # Verdicts compare runs with each other, which is possible only for one client.
         if observed.client not in ("", other):
             text = f"The steps before were made with {other}, this one with {observed.client}"
             raise Unstartable(f"{text}. Continue with the first, or add --restart to start over.")

@@ -1,4 +1,4 @@
-"""One run of a client's command: the judge's server that it starts, what it writes, its end, and what is left of it."""
+"""One run of a client's command: the judge's server that it starts, its output, its end, and processes that it leaves."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from mcp_tui.protocol.json_values import as_object, object_or_none
 from mcp_tui.protocol.messages import is_request_id, shown
 
 CLIENT_PATIENCE_SECONDS: Final = 30.0
-"""Seconds that a client is waited for where nothing happens."""
+"""Seconds to wait for a client in which nothing happens."""
 
 START_SECONDS: Final = 90.0
-"""Seconds that it has to make its call, from its own start."""
+"""Seconds that a client has to make its call, from its start."""
 
 LEFT_SECONDS: Final = 10.0
 """Seconds after its client's end from which a server counts as left behind."""
@@ -50,18 +50,18 @@ CLOSED_SECONDS: Final = 2.0
 """Seconds in which the streams of a client that has ended are closed."""
 
 KILLED_SECONDS: Final = 5.0
-"""Seconds that the end of a killed process may take."""
+"""Seconds to wait for the end of a killed process."""
 
 MOST_LINES: Final = 400
 OUTPUT_LINE_CHARACTERS: Final = 1000
-"""Lines of the client that are kept, and characters of each."""
+"""The maximum number of the client's lines that are kept, and characters of each."""
 
 WITHHELD_SECONDS: Final = 1.0
 MOST_WITHHELD_SECONDS: Final = 2.0
-"""Seconds by which the next call is answered later than it could be, at least and at most."""
+"""Seconds by which the answer to the next call is delayed, at least and at most."""
 
 WITHHELD_SHARE: Final = 0.8
-"""The part of a client's limit up to which its next call may wait for an answer."""
+"""The share of a client's limit after which its next call is answered at the latest."""
 
 NEXT: Final = "add"
 """The tool that a client calls next."""
@@ -74,7 +74,7 @@ _SIGNALS_OF_WAYS: Final = {
 
 
 class WithheldCall:
-    """A call that is answered when the judge likes."""
+    """A call whose answer the judge controls."""
 
     def __init__(self, call: Call, observed: ObservedCall) -> None:
         self.call = call
@@ -83,23 +83,23 @@ class WithheldCall:
 
     @property
     def reachable(self) -> bool:
-        """Whether what is sent for it can still reach the client."""
+        """Whether messages about the call can still reach the client."""
         return not self.call.channel.disconnected.is_set()
 
     def answer(self) -> None:
-        """Answers it."""
+        """Answers the call with a result."""
         self.observed.answered_at = self.observed.answered_at or monotonic()
         self.call.answer("finished (cancel ignored)")
         self.over.set()
 
     def refuse(self) -> None:
-        """Answers it with an error."""
+        """Answers the call with an error."""
         self.observed.answered_at = self.observed.answered_at or monotonic()
         self.call.refuse(DemoRefusal(INTERNAL_ERROR, "failed (cancel ignored)"))
         self.over.set()
 
     def report(self, step: int) -> None:
-        """Reports progress of it."""
+        """Sends progress of the call."""
         self.call.progress(step, None, f"still working, step {step}")
 
 
@@ -139,7 +139,7 @@ class WatchingLog(DemoLog):
 
 
 class StubProcess(LineChannel):
-    """One process that the client started as its server, with everything that passes through it."""
+    """One process that the client started as its server, and the traffic through it."""
 
     def __init__(self, trial: ClientTrial, number: int, writer: asyncio.StreamWriter) -> None:
         super().__init__(trial.setting)
@@ -150,13 +150,10 @@ class StubProcess(LineChannel):
         self._writer = writer
 
     async def run(self, reader: asyncio.StreamReader) -> None:
-        """Takes what the process tells, until it is gone."""
+        """Reads the records of the process until it ends."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while True:
-                head = await reader.readexactly(21)
-                since, at = (int.from_bytes(head[place : place + 8], "big") / 1e9 for place in (1, 9))
-                data = await reader.readexactly(int.from_bytes(head[17:], "big"))
-                self._take(head[:1], data, since, at)
+                self._take(*await stub.read_record(reader))
         self.observed.ended_at = monotonic()
         self.disconnected.set()
         self.close()
@@ -165,19 +162,21 @@ class StubProcess(LineChannel):
 
     def _take(self, kind: bytes, data: bytes, since: float, at: float) -> None:
         match kind:
-            case b"b":
-                self.observed.pid = int(data)
-            case b"o":
-                # The demo server handles a message within take(), so what it does now is about this connection.
+            case stub.STARTED:
+                self.observed.pid, version = map(int, data.split())
+                if version != stub.VERSION:
+                    self.end_process()
+            case stub.FROM_CLIENT:
+                # The demo server handles a message within take(), so its events now are about this connection.
                 self._trial.speaking, self._trial.read = self.number, (since, at)
                 self.connection.client_wrote(data, at)
                 self.take(data)
-            case b"c":
+            case stub.INPUT_END:
                 self.observed.stdin_closed_at = at
             case _:
                 self.observed.signals += [(at, number) for number in data]
-        # The stub decides nothing: whether a server obeys the end of its stdin and signals is decided here.
-        if kind in (b"c", b"s") and not self._trial.deaf:
+        # The stub decides nothing: this is where the server ends after the end of its stdin, or a signal.
+        if kind in (stub.INPUT_END, stub.SIGNALS) and not self._trial.deaf:
             self.end_process()
         self._trial.news()
 
@@ -190,11 +189,11 @@ class StubProcess(LineChannel):
         return True
 
     def end_process(self) -> None:
-        """Ends the process, as a server that obeys."""
+        """Ends the process, as an obedient server would."""
         self._writer.close()
 
     def kill(self) -> None:
-        """Ends the process in any case."""
+        """Kills the process, if it does not end."""
         self.end_process()
         if self.observed.ended_at is None and self.observed.pid:
             with contextlib.suppress(OSError):
@@ -202,13 +201,13 @@ class StubProcess(LineChannel):
 
 
 class ClientOutput(asyncio.SubprocessProtocol):
-    """What the client's process writes, and its end."""
+    """The output and the end of the client's process."""
 
     def __init__(self, trial: ClientTrial) -> None:
         self._trial = trial
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes the process: it may have ended before whoever starts it goes on."""
+        """Takes the process here, because it may end before its starter continues."""
         self._trial.began(cast("asyncio.SubprocessTransport", transport))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -216,7 +215,7 @@ class ClientOutput(asyncio.SubprocessProtocol):
         self._trial.wrote("stdout" if fd == 1 else "stderr", data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Takes the end of one of them."""
+        """Takes the end of stdout or stderr."""
         self._trial.wrote("stdout" if fd == 1 else "stderr", b"")
 
     def process_exited(self) -> None:
@@ -260,11 +259,11 @@ class ClientTrial:
         self.speaking = 0
         """The number of the connection whose message is being handled."""
         self.read = 0.0, 0.0
-        """When that message was read, after a time at which it was not there yet."""
+        """The last time at which that message had not arrived yet, and the time at which it was read."""
         self._reads: dict[tuple[int, object], tuple[float, float]] = {}
-        """The same of each call, by its connection and its id: a call is handled after it was received."""
+        """The same times of each call, by its connection and its id, because a call is handled after it was received."""
         self._looks = monotonic(), monotonic()
-        """When the event loop looked for messages last, and before that."""
+        """The last two times at which the event loop read messages."""
         self._sessions: dict[str, ObservedConnection] = {}
         """What is seen of each HTTP session; without an id, of what opens one and of all in 2026-07-28."""
         self._opened: dict[str, ObservedConnection] = {}
@@ -277,18 +276,18 @@ class ClientTrial:
             spawn=self.spawn,
             through=self._through,
             instead={**own, "research": self._research, NEXT: self._next},
-            # No client has such an id: a cancel that names one is a cancel of the server's request, and of nothing else.
+            # No client uses such ids, so a cancel with one of them can only name a request of the server.
             ids=(f"judge-{mark}-{number}" for mark in [os.urandom(4).hex()] for number in count(1)),
         )
 
     # -- waiting -------------------------------------------------------------------------------------------------
 
     def news(self) -> None:
-        """Wakes whoever waits for something to happen."""
+        """Wakes the waiting coroutines after a change."""
         self._news.set()
 
     async def until(self, test: Callable[[], object], seconds: float = CLIENT_PATIENCE_SECONDS) -> bool:
-        """Waits until something is true; returns whether it came to be."""
+        """Waits until ``test`` is true, for ``seconds`` at most; returns whether it is."""
         end = monotonic() + seconds
         while not test():
             self._news.clear()
@@ -306,7 +305,7 @@ class ClientTrial:
 
     @property
     def broke_a_rule(self) -> bool:
-        """Whether the client was seen to break a rule."""
+        """Whether the client has broken a rule."""
         connections = (*(talk.connection for talk in self.talks), *self._overheard)
         return any(isinstance(event, Violation) for each in connections for event in each.events)
 
@@ -325,7 +324,7 @@ class ClientTrial:
         return [sys.executable, "-I", "-S", str(Path(stub.__file__)), str(self.folder / "judge")]
 
     async def open(self) -> None:
-        """Lets the client's server find its judge, or serves over HTTP."""
+        """Listens for the processes that the client starts, or serves over HTTP."""
         if self.observed.transport == "http":
             self._listener = HttpServer(self.setting)
             self.url = await self._listener.open(0)
@@ -334,7 +333,7 @@ class ClientTrial:
         self._listener = await asyncio.start_unix_server(self._connected, self.folder / "judge")
 
     async def _look(self) -> None:
-        """Notes when the event loop looks for messages: what comes over HTTP came after the last look but one."""
+        """Notes when the event loop reads messages: one over HTTP arrived after the last time but one."""
         while True:
             self._looks = self._looks[1], monotonic()
             await asyncio.sleep(stub.BEAT_SECONDS)
@@ -346,7 +345,7 @@ class ClientTrial:
         await talk.run(reader)
 
     def posted(self, frame: Object, session: str) -> None:
-        """Takes a message that came over HTTP."""
+        """Takes a message over HTTP."""
         if frame.get("method") == "initialize":
             self._sessions[session] = self._new_observed()
         connection = self._session(session)
@@ -374,16 +373,16 @@ class ClientTrial:
             return None
         if not self._overheard:
             return channel
-        connection = self._overheard[self.speaking]  # a message is handled as soon as it was posted
+        connection = self._overheard[self.speaking]  # A message is handled as soon as it was posted.
         if isinstance(channel, HttpResponse) and channel.session:
             self._opened[channel.session] = connection
         return Overheard(channel, connection)
 
     async def _abandoned(self, channel: Channel) -> None:
-        """Notes that the client waits for its last handshake no more."""
+        """Notes that the client has abandoned its last handshake."""
         asked = self.observed.initialize_at
         await channel.disconnected.wait()
-        # A connection that closes when the judge ends the client, or behind a later handshake, gave nothing up.
+        # A connection that closes because the judge ends the client, or after a later handshake, abandons nothing.
         if self.observed.initialize_at == asked and not self.observed.stopped:
             self.observed.abandoned_at = monotonic()
             self.news()
@@ -405,7 +404,7 @@ class ClientTrial:
 
     def logged(self, name: str, fields: dict[str, Any]) -> None:
         """Takes an event of the server's log, for as long as the client does what it wants."""
-        # Once the judge has ended the client, what comes is not the client's doing.
+        # Events after the judge has ended the client are not caused by the client.
         if self.observed.stopped:
             return
         if name == "received" and fields.get("method") == "tools/call":
@@ -426,7 +425,7 @@ class ClientTrial:
         elif name == "received" and "method" not in fields:
             self._answered(fields)
         elif name == "received" and "cancel" in fields["method"].lower():
-            # A cancel of the wrong kind or with the wrong id is the fault of other rules, and a cancel.
+            # A cancel of the wrong kind or with the wrong id breaks other rules, but still is a cancel.
             params = as_object(fields.get("params"))
             named = params.get("requestId", params.get("taskId", params.get("id")))
             way = Signal.TASKS_CANCEL if "id" in fields else Signal.NOTIFICATION
@@ -444,7 +443,7 @@ class ClientTrial:
                 each.deleted_at = monotonic()
 
     def _cancelled(self, id_: object, way: Signal | None, reason: object) -> None:
-        # The same id may be in use on several connections, and a message is about its own. A stream says whose it is.
+        # The same id may be in use on several connections. A message is about its own connection, a stream about its call.
         calls = [
             each
             for each in (*self.observed.calls, *self.observed.nexts)
@@ -462,19 +461,19 @@ class ClientTrial:
                 each.signal, each.reason = way, reason
 
     def _is_known(self, id_: object) -> bool:
-        """Whether a request has this id that is no call of a tool: the client's or the server's."""
+        """Returns whether a request has this id that is no call of a tool, from the client or the server."""
         connection = self._overheard[self.speaking] if self.url else self.talks[self.speaking].connection
         ledger = connection.ledger
         return is_request_id(id_) and (ledger.named(id_) is not None or ledger.inbound.knows(id_))
 
     def _read(self, way: Signal | None) -> tuple[float, float]:
-        """Returns since when a cancel may have been there, and when it was read: a stream is closed by no message."""
+        """Returns the earliest time of a cancel, and the time at which it was read. A closed stream has no message."""
         return self.read if way is not Signal.STREAM_CLOSED else (self._looks[0], monotonic())
 
     # -- its tools -----------------------------------------------------------------------------------------------
 
     def _observed_call(self, call: Call) -> ObservedCall:
-        # a task has no channel
+        # A task has no channel.
         number = call.channel.number if isinstance(call.channel, (StubProcess, Overheard)) else self.speaking
         since, at = self._reads.get((number, call.id), (monotonic(), monotonic()))
         is_task = isinstance(call, Task)
@@ -502,11 +501,11 @@ class ClientTrial:
         observed = self._observed_call(call)
         self.observed.nexts.append(observed)
         self.news()
-        # The next call is answered only after the late result has left, so that a client that goes on has had it to read.
+        # The next call is answered only after the late result was sent, so that the client has read that first.
         if self.observed.call is not None:
             await self.gate.wait()
             await self._withhold(observed)
-        # a client that is gone gets no answer
+        # A client that has ended gets no answer.
         if not (
             call.channel.disconnected.is_set()
             or self.is_over
@@ -525,7 +524,7 @@ class ClientTrial:
             return
         took = (observed.calls[0].at if observed.calls else following.at) - observed.began
         seconds = min(MOST_WITHHELD_SECONDS, max(WITHHELD_SECONDS, took))
-        if observed.timeout:  # the next call has that limit too, and is not to reach it
+        if observed.timeout:  # The next call has that limit as well, and must not reach it.
             seconds = min(seconds, max(0.0, following.at + WITHHELD_SHARE * observed.timeout - monotonic()))
         before = len(observed.tools)
 
@@ -539,7 +538,7 @@ class ClientTrial:
         await TOOLS[NEXT].run(call, **given)
 
     async def called(self) -> WithheldCall | None:
-        """Waits for the call that the experiment is about; ``None`` if it does not come."""
+        """Waits for the call of the experiment; returns ``None`` if the client does not make it."""
 
         def found() -> WithheldCall | None:
             return next((each for each in self.withheld if each.observed.tool == self.observed.tool), None)
@@ -569,7 +568,7 @@ class ClientTrial:
         self._process = process
 
     def wrote(self, name: str, data: bytes) -> None:
-        """Takes what the client wrote; nothing is the end of that stream."""
+        """Takes output of the client; no bytes are the end of that stream."""
         self.observed.output += len(data)
         *lines, rest = (self._rest[name] + data).split(b"\n")
         if rest and (len(rest) > OUTPUT_LINE_CHARACTERS or not data):
@@ -580,7 +579,7 @@ class ClientTrial:
         self.news()
 
     def ended(self) -> None:
-        """Notes the end of the client's process, whoever still holds its streams."""
+        """Notes the end of the client's process, even if others still have its streams."""
         assert self._process is not None
         self.observed.exit, self.observed.ended_at = self._process.get_returncode(), monotonic()
         self.news()
@@ -608,17 +607,17 @@ class ClientTrial:
         if not await self.until(lambda: self.is_over, patience):
             self.observed.stopped, self.observed.stopped_at = True, monotonic()
             return
-        # the system closes its streams a little later
+        # The system closes its streams a little later.
         await self.until(
             lambda: all(each.call.channel.disconnected.is_set() for each in self.withheld if self.url),
             CLOSED_SECONDS,
         )
-        # A deaf server ends only if its client kills it, so waiting for that has an end of its own: then it was left behind.
+        # A deaf server ends only if its client kills it. After the time limit it counts as left behind.
         wait = LEFT_SECONDS if self.deaf else CLIENT_PATIENCE_SECONDS
         await self.until(lambda: all(each.observed.ended_at is not None for each in self.talks), wait)
 
     async def close(self) -> None:
-        """Ends whatever is left, always."""
+        """Ends all remaining processes and connections."""
         for talk in self.talks:
             talk.observed.left = talk.observed.ended_at is None and not self.observed.stopped
             talk.kill()
@@ -629,7 +628,7 @@ class ClientTrial:
         if self._listener is not None:
             self._listener.close()
         if self._process is not None:
-            # The client's group first, and what left it with a session of its own: nothing that a client started may stay.
+            # The client's group first, then processes that left it: nothing that a client started may remain.
             for pid in {*running(self._process.get_pid()), *self._strays()}:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)

@@ -24,13 +24,13 @@ MOMENT_SECONDS: Final = 1.0
 """Seconds that a client has to make its next call after a cancel."""
 
 EARLY_SECONDS: Final = 0.01
-"""Seconds by which an answer comes before the client's limit, where both are to cross."""
+"""Seconds by which an answer is sent before the client's limit, so that both cross."""
 
 SIGNALLED_SECONDS: Final = 15.0
 """Seconds that a client has to end after a signal."""
 
 MANY: Final = 20
-"""Calls that are to be made for the rule about ids."""
+"""The number of calls for the rule about ids."""
 
 LONG_CALL: Final[Object] = {"seconds": 60}
 ADDED: Final[Object] = {"a": 1, "b": 2}
@@ -68,7 +68,7 @@ class ClientExperiment:
 async def _given_up(
     trial: ClientTrial, act: Callable[[WithheldCall], None] | None, *, at_once: bool = False
 ) -> None:
-    """Waits until the call is given up, acts, and lets the client go on."""
+    """Waits until the client gives the call up, acts, and lets the client continue."""
     withheld = await trial.called()
     if withheld is None:
         trial.gate.set()
@@ -81,14 +81,14 @@ async def _given_up(
 
     # Nothing is decided by a time that a busy machine could miss: each step waits for what the client does.
     await trial.until(lambda: call.cancelled_at is not None or observed.sign(call) or disconnected())
-    # It said that it gave up, and its cancel may be on the way: a late result now would cross that.
+    # Its output says that it gave up, and its cancel may be on the way: a late result now would cross the cancel.
     if call.cancelled_at is None and observed.sign(call) and not disconnected():
         await trial.until(lambda: call.cancelled_at is not None or disconnected(), CANCEL_SECONDS)
-    # The next call shows that the client has let go of this one, so what comes now cannot be taken for its answer.
+    # The next call shows that the client has given this one up, so a message now cannot count as its answer.
     elif call.cancelled_at is not None and not at_once:
         await trial.until(lambda: observed.nexts or disconnected(), MOMENT_SECONDS)
     if call.cancelled_at is None and observed.sign(call) is None:
-        withheld.answer()  # nobody saw that it gave up
+        withheld.answer()  # There was no sign that it gave up.
     elif not disconnected() and withheld.reachable:
         observed.acted_at = monotonic()
         if act is not None:
@@ -99,22 +99,22 @@ async def _given_up(
 
 
 async def late_result(trial: ClientTrial) -> None:
-    """The result comes after the client gave up."""
+    """The server sends the result after the client gave up."""
     await _given_up(trial, WithheldCall.answer)
 
 
 async def late_error(trial: ClientTrial) -> None:
-    """An error comes after the client gave up."""
+    """The server sends an error after the client gave up."""
     await _given_up(trial, WithheldCall.refuse)
 
 
 async def nothing_late(trial: ClientTrial) -> None:
-    """Nothing comes after the client gave up."""
+    """The server sends nothing after the client gave up."""
     await _given_up(trial, None)
 
 
 async def late_progress(trial: ClientTrial) -> None:
-    """Progress comes after the client gave up, and no result."""
+    """The server sends progress after the client gave up, and no result."""
 
     def act(withheld: WithheldCall) -> None:
         for step in (1, 2, 3):
@@ -124,12 +124,12 @@ async def late_progress(trial: ClientTrial) -> None:
 
 
 async def cancel_first(trial: ClientTrial) -> None:
-    """The result leaves at the moment in which the cancel comes."""
+    """The server sends the result at the moment at which the cancel arrives."""
     await _given_up(trial, WithheldCall.answer, at_once=True)
 
 
 async def answer_first(trial: ClientTrial) -> None:
-    """The result leaves just before the client's limit, which an earlier run has shown."""
+    """The server sends the result just before the client's limit, which an earlier run has shown."""
     withheld = await trial.called()
     if withheld is not None and trial.observed.limit:
         wait = withheld.observed.at + trial.observed.limit - EARLY_SECONDS - monotonic()
@@ -167,12 +167,12 @@ async def task(trial: ClientTrial) -> None:
 
 
 async def question(trial: ClientTrial) -> None:
-    """A question is asked and answered; two more are taken back, at once and while the client is at it."""
+    """The server asks a question, and withdraws two more: immediately, and while the client handles it."""
     await _question(trial, takes_back=True)
 
 
 async def answered_question(trial: ClientTrial) -> None:
-    """A question is asked and answered, and no more."""
+    """The server asks one question."""
     await _question(trial, takes_back=False)
 
 
@@ -196,7 +196,7 @@ async def _question(trial: ClientTrial, *, takes_back: bool) -> None:
 
 
 async def _ask(trial: ClientTrial, withheld: WithheldCall, frame: Object, *, takes_back: bool) -> None:
-    """Asks, and takes two more questions back; in a control run the first question is all."""
+    """Asks a question, and withdraws two more; in a control run only the first."""
     observed = trial.observed
 
     def over() -> bool:
@@ -210,7 +210,7 @@ async def _ask(trial: ClientTrial, withheld: WithheldCall, frame: Object, *, tak
         observed.acted_at = monotonic()
         return
     took = first.answered_at - first.asked_at
-    # The cancel follows its request without a pause, so that the client may find it before it began to ask anybody.
+    # The cancel follows its request without a pause, so that the client may read it before it asks anybody.
     second = _pose(trial, withheld, frame)
     _take_back(withheld, second)
     observed.acted_at = second.taken_back_at
@@ -238,7 +238,7 @@ def _take_back(withheld: WithheldCall, asked: ObservedQuestion) -> None:
 
 
 async def unknown_cancel(trial: ClientTrial) -> None:
-    """The server cancels what nobody asked; then it answers."""
+    """The server cancels a request that does not exist; then it answers."""
     await _answered_call(trial, "an id of no request", 987_654_321)
 
 
@@ -257,7 +257,7 @@ async def _answered_call(trial: ClientTrial, *unknown: RequestId) -> None:
         for nobody in (*unknown, *own) if unknown else ():
             withheld.call.notify("cancelled", {"requestId": nobody, "reason": "no such request"}, "cancelled")
         observed, call = trial.observed, withheld.observed
-        # A client that takes the cancel for one of its call goes on before that is answered.
+        # A client that applies the cancel to its own call continues before that is answered.
         await trial.until(
             lambda: (
                 observed.nexts
@@ -273,14 +273,14 @@ async def _answered_call(trial: ClientTrial, *unknown: RequestId) -> None:
 
 
 async def many(trial: ClientTrial) -> None:
-    """Many calls are made; the server is as usual."""
+    """The client makes many calls; the server answers each."""
     trial.gate.set()
     await trial.until(lambda: trial.observed.nexts or trial.is_over, START_SECONDS)
     await trial.finish()
 
 
 async def progress(trial: ClientTrial) -> None:
-    """Progress comes four times in each limit of the client, for as long as the client waits."""
+    """The server sends progress four times within each limit of the client, while the client waits."""
     withheld, observed = await trial.called(), trial.observed
     if withheld is not None and withheld.observed.reports:
         step, call = 0, withheld.observed
@@ -310,7 +310,7 @@ async def progress(trial: ClientTrial) -> None:
 
 
 async def normal_exit(trial: ClientTrial) -> None:
-    """The client ends by itself; its server ignores the end of its stdin, and every signal but SIGKILL."""
+    """The client exits normally; its server ignores the end of its stdin, and every signal but SIGKILL."""
     trial.deaf = True
     await many(trial)
 

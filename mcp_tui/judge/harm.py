@@ -19,13 +19,13 @@ SURFACED: Final = re.compile(
     r"(?i:traceback|unhandled|uncaught|panick|(?:unknown|unexpected) (?:message|request|response|result|id))"
     r"|\b(?:[A-Z]\w*)?(?:Error|Exception)\b|(?:^|\s)(?i:fatal|error):",
 )
-"""What a line says where a message surfaced as an error that nobody handles."""
+"""Words of a line that shows that a message caused an unhandled error."""
 
 CHATTER: Final = re.compile(r".{0,40}\b(?:debug|info)\b", re.IGNORECASE)
-"""How a line begins that a client logs for its developers."""
+"""The start of a line that a client logs for its developers."""
 
 VARIES: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
-"""What differs from run to run in the same line."""
+"""The parts of a line that differ from run to run."""
 
 LOST_ANSWER: Final = "lost answer"
 """The kind of a sign: a cancel of a call long after its answer, which the client never had."""
@@ -51,7 +51,7 @@ def harm(observed: ObservedRun, control: ObservedRun | None) -> list[Sign]:
     found = signs(observed)
     if control is None or control.acted_at is None:
         return [each for each in found if not each.doubtful]
-    # A line that the control run has at any time is none: the client's own abort may print it just before or after.
+    # A line of the control run is no harm, whenever it was printed: the client's abort may print it before or after.
     usual = {each.kind for each in (*signs(control), *_lines(control, 0.0))}
     return [each for each in found if each.kind not in usual]
 
@@ -86,7 +86,7 @@ def open_call(observed: ObservedRun) -> ObservedCall | None:
 
 
 def settled(observed: ObservedRun, control: ObservedRun | None) -> str:
-    """Returns how the client was seen to work on after its next call was answered; empty if it was not."""
+    """Returns how the client continued after its next call was answered; empty if it did not."""
     following, call = next_call(observed), open_call(observed)
     if not observed.nexts and call is not None and call.answered_at is not None and observed.exit == 0:
         return "its call was answered, and it ended with status 0"
@@ -94,7 +94,7 @@ def settled(observed: ObservedRun, control: ObservedRun | None) -> str:
         return ""
     answered, at = following.answered_at, following.connection
     if following.cancelled_at is not None and following.cancelled_at < answered:
-        return ""  # the judge held it for longer than the client wanted
+        return ""  # The judge withheld its answer for longer than the client's limit.
     if any(each.at > answered and each.connection == at for each in (*observed.calls, *observed.nexts)):
         return "its next call was answered, and it made one more"
     if observed.exit == 0:
@@ -139,7 +139,7 @@ def _ends(observed: ObservedRun) -> Iterator[Sign]:
 
 
 def _gave_up(observed: ObservedRun, acted: float) -> Sign | None:
-    """Returns what a client did before its call was answered, which it had no reason to give up."""
+    """Returns a sign that a client gave up a call without reason."""
     call = open_call(observed)
     if call is None:
         return None
@@ -153,7 +153,7 @@ def _gave_up(observed: ObservedRun, acted: float) -> Sign | None:
 def _early(observed: ObservedRun, following: ObservedCall, acted: float) -> Sign | None:
     """Returns what the client did before its next call was answered: it took something else for the answer, or died."""
     found = _before_its_answer(observed, following, max(acted, following.at))
-    # It waits no more for a call that it cancelled, because the judge held that for longer than it wanted.
+    # It does not wait for a call that it cancelled, because the judge withheld the answer for too long.
     if found is None or (observed.cancels(following) and (following.cancelled_at or 0.0) <= found[0]):
         return None
     return Sign("early", f"{found[1]} before its next call was answered", found[0])
@@ -169,21 +169,20 @@ def _before_its_answer(observed: ObservedRun, call: ObservedCall, since: float) 
     ]
     ended = "" if observed.stopped or observed.ended_at is None else end_words(observed)
     what = "session" if observed.transport == "http" else "server"
-    marks.append(
-        (observed.disconnected_at(call) or 0.0, ended or f"it ended its {what}")
-    )  # its end ends that as well
+    # The end of the client ends its connection as well.
+    marks.append((observed.disconnected_at(call) or 0.0, ended or f"it ended its {what}"))
     if ended:
         marks.append((observed.ended_at or 0.0, ended))
     return min((each for each in marks if since < each[0] <= until), default=None)
 
 
 def _wrong_messages(observed: ObservedRun, acted: float) -> Iterator[Sign]:
-    """Yields what a client sent that it had no reason to send."""
+    """Yields the messages that a client had no reason to send."""
     began = [each.began for each in (*observed.servers, *observed.sessions) if each.began > acted]
     if began:
         words = "it opened another session" if observed.transport == "http" else "it started its server again"
         disconnected = None if observed.call is None else observed.disconnected_at(observed.call)
-        # Some open a connection for each call: one that it had ended itself is followed by another as a matter of course.
+        # Some clients open a connection for each call, so a connection that the client ended is followed by another.
         yield Sign("restart", words, began[0], doubtful=disconnected is not None and disconnected < began[0])
     for name, call in (("call", open_call(observed)), ("next call", next_call(observed))):
         if call is not None and call.cancelled_at is not None and call.answered_at is not None:
@@ -192,13 +191,13 @@ def _wrong_messages(observed: ObservedRun, acted: float) -> Iterator[Sign]:
                 words = f"it cancelled its {name} {late:.1f} s after that was answered"
                 yield Sign(LOST_ANSWER, words, call.cancelled_at)
     for each in observed.violations():
-        # what breaks a rule of its own is judged by that
+        # Another rule judges it.
         if each.at >= acted and each.rule not in BREAKS:
             yield Sign(f"sent {each.rule}", f"it sent {each.detail}", each.at)
 
 
 def _lines(observed: ObservedRun, acted: float) -> Iterator[Sign]:
-    """Yields the errors that surfaced."""
+    """Yields the errors in the client's output."""
     for line in observed.lines:
         said = line.stream == PERSON or (SURFACED.search(line.text) and not CHATTER.match(line.text))
         if line.at >= acted and said:
@@ -206,7 +205,7 @@ def _lines(observed: ObservedRun, acted: float) -> Iterator[Sign]:
             if line.stream == PERSON:
                 yield Sign("failed" if line.text == NEXT_FAILED else kind, line.text, line.at)
                 continue
-            # what a client writes to stdout is its output, unless it writes that only here
+            # Lines on stdout are normal output, unless the control run has none like it.
             yield Sign(kind, f"an error surfaced: {line.text}", line.at, doubtful=line.stream == "stdout")
 
 

@@ -1,4 +1,4 @@
-"""What is seen of one connection of a foreign client: its messages and the server's, told to the ledger as by a tap."""
+"""One observed connection of a foreign client: its messages and the server's, reported to a ledger as by a tap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
 
 CLIENT_LINE_BYTES = 8_000_000
-"""Bytes of a line from the client at most."""
+"""The maximum size of a line from the client, in bytes."""
 
 
 class ObservedConnection(Onlooker):
@@ -52,12 +52,12 @@ class ObservedConnection(Onlooker):
 
     @property
     def revision(self) -> str:
-        """The protocol version that is spoken, empty before that is known."""
+        """The protocol version of the connection; empty if it is not known yet."""
         revision = self.ledger.negotiated.revision
         return "" if revision is None else revision.name
 
     # -- the ledger's port -------------------------------------------------------------------------------------
 
     def event(self, event: ev.Event) -> None:
-        """Keeps an event."""
+        """Stores an event."""
         self.events.append(event)

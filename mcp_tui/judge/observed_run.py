@@ -1,4 +1,4 @@
-"""What was seen of one run of a client: values that the verdicts rest on, filled in as the run goes on."""
+"""The observations of one run of a client, which the verdicts rest on. They are filled in during the run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from mcp_tui.protocol.events import RequestId, Signal
 from mcp_tui.protocol.values import frozen
 
 SIDE_BY_SIDE_SECONDS = 0.25
-"""Seconds after a call within which another one was made beside it, and not because it was given up."""
+"""Seconds after a call within which another call is parallel to it, and does not show that it was given up."""
 
 REACHED_SHARE = 0.75
-"""The share of its limit after which a client may have reached it: a call is seen later than it was made."""
+"""The share of a limit after which a client may have reached it, because a call is read later than it was made."""
 
 CONNECTION_END_SECONDS = 1.0
-"""Seconds around the end of a connection in which what the client did before cannot be told from that."""
+"""Seconds around the end of a connection in which the order of the client's actions is unknown."""
 
 SIGNALS = {"sigint": "SIGINT", "sigterm": "SIGTERM", "sigkill": "SIGKILL"}
-"""The experiments in which the client gets a signal, and the name of that."""
+"""The experiments in which the client gets a signal, and the names of the signals."""
 
 
 PERSON = "person"
-"""The stream of what a person said who uses the client."""
+"""The name of the stream of a person's answers."""
 
 
 def signal_name(number: int) -> str:
@@ -50,7 +50,7 @@ class OutputLine:
 
     @property
     def words(self) -> str:
-        """The line, as something that the client did."""
+        """The line in words, as an action of the client."""
         return self.text if self.stream == PERSON else f'it printed "{self.text}"'
 
 
@@ -114,7 +114,7 @@ class ObservedServer:
 
     @property
     def over_at(self) -> float | None:
-        """When the client was seen to end it."""
+        """When the client ended the process; ``None`` if it did not."""
         times = [each for each in (self.stdin_closed_at, self.ended_at) if each is not None]
         return min([*times, *(at for at, _ in self.signals)], default=None)
 
@@ -173,13 +173,13 @@ class ObservedRun:
         return next((each for each in self.calls if each.tool == self.tool), None)
 
     def violations(self) -> Iterator[ev.Violation]:
-        """Yields what the client broke."""
+        """Yields the violations of the client."""
         for event in self.events:
             if isinstance(event, ev.Violation) and event.by is ev.Origin.CLIENT:
                 yield event
 
     def disconnected_at(self, call: ObservedCall) -> float | None:
-        """When the client ended what a call was made on: its server, or over HTTP its session."""
+        """Returns when the client ended the connection of a call: its server, or over HTTP its session."""
         if self.transport == "http":
             found = (each.deleted_at for each in self.sessions if each.connection == call.connection)
             return next(found, None)
@@ -187,9 +187,9 @@ class ObservedRun:
 
     def sign(self, call: ObservedCall) -> tuple[float, str] | None:
         """Returns when and how the client was seen to have given a call up: by a line of its output, or by the next call."""
-        # A client whose call was answered goes on because of that: only what came before is a sign.
+        # A client continues after an answer, so only what it does before the answer is a sign.
         until = call.answered_at if call.answered_at is not None else float("inf")
-        # After a signal no call is made beside another one.
+        # After a signal no parallel calls are made.
         signalled = self.acted_at if self.experiment in SIGNALS else None
         since = call.at + SIDE_BY_SIDE_SECONDS if signalled is None else signalled
         found = [
@@ -215,7 +215,7 @@ class ObservedRun:
 
     @property
     def went_on(self) -> bool:
-        """Whether the next call was made after what the experiment is about."""
+        """Whether the client made its next call after the judge acted."""
         since = self.acted_at
         return since is not None and any(
             each.answered_at is not None and each.answered_at >= since for each in self.nexts

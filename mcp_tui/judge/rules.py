@@ -47,7 +47,7 @@ _CLIENT_RULE_TABLE: Final = (
 )  # fmt: skip
 
 CLIENT_RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _CLIENT_RULE_TABLE}
-"""Every rule for clients by its id, in the order of a report. An id is never given to another rule."""
+"""Every rule for clients by its id, in the order of a report. Ids are never used again for other rules."""
 
 BREAKS: Final = {
     "cancel-direction": "K-03",

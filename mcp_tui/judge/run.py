@@ -36,20 +36,20 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.base import spawn
 
 CLIENTS_AT_A_TIME: Final = 3
-"""Runs at a time."""
+"""The number of runs at a time."""
 
 LIMIT_SECONDS: Final = 2.0
-"""Seconds of the limit that the client is to set, unless another one is named."""
+"""The default of the limit that the client has to set, in seconds."""
 
 PATIENT_LIMIT_SECONDS: Final = 30.0
-"""Seconds of the limit where the client is not to reach it."""
+"""The limit for experiments in which the client must not reach it, in seconds."""
 
 UNABLE: Final = 77
-"""The exit status of a command that cannot do what an experiment is about."""
+"""The exit status by which a command reports that it does not support an experiment."""
 
 
 SOCKET_PATH_BYTES: Final = 100
-"""Bytes of a socket's path at most."""
+"""The maximum length of a socket's path, in bytes."""
 
 
 class Unstartable(Exception):
@@ -113,7 +113,7 @@ class Judge:
             raise Unstartable(f"Cannot start {self.command[0]!r}: program not found")
         began, date = monotonic(), utc_stamp(wall())
         wanted = [each for each in CLIENT_EXPERIMENTS if not self.chosen or each.name in self.chosen]
-        # Some experiments are timed by the limit that the client was seen to have, so the run that shows it is made before.
+        # Some experiments are timed by the client's limit, so the run that shows it is made first.
         needed = {each.after for each in wanted if each.after}
         first = [each for each in CLIENT_EXPERIMENTS if each.name in needed]
         not_run: list[ClientExperiment] = []
@@ -134,7 +134,7 @@ class Judge:
             for each in wanted:
                 if each not in first:
                     group.create_task(make(each))
-        # What may be harm is compared with what the client does where there is no reason for it.
+        # Harm is what a control run without the judge's action does not show.
         suspicious = [
             each.as_control() for each in wanted if each.control and signs(self.runs.get(each.run_name))
         ]
@@ -164,7 +164,7 @@ class Judge:
                 raise Unstartable(f"Cannot start {words[0]!r}: {error.strerror}") from None
             await experiment.run(trial)
         finally:
-            # Also when the time of the run is over or a person interrupts: no process of the client's is left.
+            # Also after a time limit or an interrupt, so that no process of the client is left.
             await asyncio.shield(spawn(_end(trial), name="end a client"))
             self.took[experiment.name] += monotonic() - began
         self.runs[experiment.run_name] = observed
@@ -221,7 +221,7 @@ class Judge:
             "MCP_ARGUMENTS": values["arguments"],
             "MCP_TIMEOUT": values["timeout"],
             "MCP_MAX_TIMEOUT": values["max_timeout"],
-            # what it writes is read as it happens
+            # The client's output is read immediately.
             "PYTHONUNBUFFERED": "1",
         }
         return words, {**os.environ, **told}
@@ -246,7 +246,7 @@ class Judge:
         able = {key: each for key, each in runs.items() if each.exit != UNABLE}
         report.findings = verdicts.judge(able, revision, self.transport)
         for rule, finding in self._unable(runs, not_run).items():
-            # A rule can be broken in every run, so one whose own experiment the command cannot do may be judged already.
+            # A rule can be broken in every run, so it may be judged although the command cannot do its own experiment.
             if rule not in report.findings or report.findings[rule].verdict is Verdict.NOT_OBSERVABLE:
                 report.findings[rule] = finding
         report.not_run = [
@@ -305,7 +305,7 @@ def _calls(runs: dict[str, ObservedRun]) -> tuple[CalledTool, ...]:
 
 
 def _notes(runs: dict[str, ObservedRun]) -> list[str]:
-    """Returns what else was seen of the client, in sentences."""
+    """Returns further observations of the client, as sentences."""
     notes: list[str] = []
     hung = [name for name, observed in runs.items() if observed.stopped]
     if hung:

@@ -1,13 +1,11 @@
 """The process that a judged client starts as its server: it passes everything on to the judge, and decides nothing.
 
-It is started by its path, not imported, with the path of the judge's socket. It ends when the judge closes that socket, and
-by nothing else but SIGKILL: that its stdin was closed, or a signal came, it tells. So the judge decides whether the server
-obeys, and nothing is left behind when the judge is gone.
+It is started by its path, with the path of the judge's socket. It ends when the judge closes that socket, and otherwise only
+by SIGKILL: the end of its stdin, and signals, are records for the judge. So the judge decides whether the server obeys, and
+nothing is left behind when the judge has ended.
 
-To the judge: records of one byte that says what it is, two times, the number of bytes in four, and the bytes: ``b`` the
-process id, ``o`` bytes from the client, ``c`` the end of those, ``s`` numbers of signals. The times are nanoseconds of the
-monotonic clock in eight bytes each: when there was nothing to read yet, and when it was read. The judge may be busy, so it
-does not stamp by itself. From the judge: bytes for the client.
+The judge reads records by :func:`read_record`. It may be busy, so a record has its own times: when there was nothing to
+read yet, and when it was read, in nanoseconds of the monotonic clock. The judge sends only bytes for the client.
 
 Every import here is paid for at each start: keep them few.
 """
@@ -21,14 +19,43 @@ import socket
 import sys
 from time import monotonic_ns
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from asyncio import StreamReader
+
+VERSION = 1
+"""The version of the records. An updated mcp-tui may start this process for a judge that still runs."""
+
+STARTED = b"b"
+"""The process id, and the version."""
+FROM_CLIENT = b"o"
+"""Bytes from the client."""
+INPUT_END = b"c"
+"""The end of these bytes."""
+SIGNALS = b"s"
+"""Received signals, one byte each."""
+HEAD_BYTES = 21
+"""A kind, two times in eight bytes each, and the size of the data in four."""
+
 READ_BYTES = 65536
 BEAT_SECONDS = 0.05
-"""Seconds after which the process looks again, so that it knows since when something can have come."""
+"""Seconds after which the process checks again for input, which bounds the time at which that can have arrived."""
 PASSED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+async def read_record(reader: StreamReader) -> tuple[bytes, bytes, float, float]:
+    """Returns the kind and the data of a record, a time at which it was not there yet, and its time, in monotonic seconds.
+
+    Raises:
+        IncompleteReadError: the process has ended.
+    """
+    head = await reader.readexactly(HEAD_BYTES)
+    since, at = (int.from_bytes(head[place : place + 8], "big") / 1e9 for place in (1, 9))
+    return head[:1], await reader.readexactly(int.from_bytes(head[17:], "big")), since, at
+
+
 def ignore(number: int, frame: object) -> None:
-    """Lets a signal wake the loop, and nothing else."""
+    """Does nothing: the signal only wakes the loop."""
 
 
 class Stub:
@@ -45,7 +72,7 @@ class Stub:
 
     def run(self) -> None:
         """Passes bytes until the judge closes its end."""
-        self.report(b"b", b"%d" % os.getpid())
+        self.report(STARTED, b"%d %d" % (os.getpid(), VERSION))
         while self.is_judged or self.pending:
             looked = monotonic_ns()
             ready, writable, _ = select.select(self.reading, [1] if self.pending else [], [], BEAT_SECONDS)
@@ -54,30 +81,30 @@ class Stub:
             else:
                 self.since = looked
             if self.woken in ready:
-                self.report(b"s", os.read(self.woken, READ_BYTES))
+                self.report(SIGNALS, os.read(self.woken, READ_BYTES))
             if self.link.fileno() in ready:
                 self.obey()
             if writable:
                 self.write()
 
     def report(self, kind: bytes, data: bytes) -> None:
-        """Tells the judge, while there is one."""
+        """Sends a record to the judge, if it still listens."""
         if self.is_judged:
             times = self.since.to_bytes(8, "big") + monotonic_ns().to_bytes(8, "big")
             self.link.sendall(kind + times + len(data).to_bytes(4, "big") + data)
 
     def read(self) -> None:
-        """Takes bytes of the client."""
+        """Reads bytes from the client."""
         try:
             data = os.read(0, READ_BYTES)
         except OSError:
             data = b""
         if not data:
             self.reading.remove(0)
-        self.report(b"o" if data else b"c", data)
+        self.report(FROM_CLIENT if data else INPUT_END, data)
 
     def obey(self) -> None:
-        """Takes bytes of the judge."""
+        """Reads bytes from the judge."""
         data = self.link.recv(READ_BYTES)
         if not data:
             self.is_judged = False
@@ -95,22 +122,22 @@ class Stub:
 
 
 def main(path: str) -> None:
-    """Finds the judge, and works for it.
+    """Connects to the judge, and passes bytes until it hangs up.
 
     Raises:
-        OSError: there is no judge.
+        OSError: no judge listens.
     """
     link = socket.socket(socket.AF_UNIX)
     link.connect(path)
     woken, wake = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wake, False)
-    # The loop learns of signals by a pipe: Python's select() goes on by itself after a handler that returns.
+    # The loop learns of signals by a pipe: Python repeats select() after a handler that returns.
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in PASSED:
         signal.signal(number, ignore)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    # A client that does not read must not keep the stub from telling the judge what the client does.
+    # A client that does not read must not delay the records about it.
     os.set_blocking(1, False)
     Stub(link, woken).run()
 

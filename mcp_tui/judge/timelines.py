@@ -1,4 +1,4 @@
-"""Words about one run of a client: how it ended, and what was seen of a call and of its servers, in order."""
+"""Words about one run of a client: how it ended, and the observations of a call and of its servers, in order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mcp_tui.protocol.events import Signal
 from mcp_tui.protocol.messages import shown
 
 EXACT_SECONDS: Final = 0.2
-"""Seconds by which a time may be wrong that is told as exact."""
+"""The maximum error of a time that is shown as exact, in seconds."""
 
 
 def not_called(observed: ObservedRun) -> str:
-    """Returns why there was no call to be judged."""
+    """Returns why there is no call to judge."""
     end = ended(observed)
     if not observed.servers and observed.transport == "stdio":
         return f"it did not start the server{end}"
@@ -39,12 +39,12 @@ def ended(observed: ObservedRun) -> str:
 
 
 def client_ended(observed: ObservedRun) -> str:
-    """Returns that the client ended, with its status where that was seen."""
+    """Returns that the client ended, with its exit status if that is known."""
     return "the client ended" if observed.exit is None else f"the client ended (status {observed.exit})"
 
 
 def crashed(observed: ObservedRun) -> bool:
-    """Whether a signal ended the client that the judge did not send."""
+    """Returns whether the client was ended by a signal that the judge did not send."""
     return (
         observed.exit is not None
         and observed.exit < 0
@@ -95,7 +95,7 @@ def answered_before(observed: ObservedRun, call: ObservedCall, disconnected: flo
 
 
 def timeline(observed: ObservedRun, call: ObservedCall) -> Iterator[EvidenceItem]:
-    """Yields what was seen of a call, in order."""
+    """Yields the observations of a call, in order."""
     marks: list[tuple[float, str]] = [(call.at, f"{call.tool} was called")]
     if call.cancelled_at is not None:
         told = f": {shown(call.reason)}" if call.reason is not None else ""
@@ -134,7 +134,7 @@ def harmed_timeline(
 
 
 def ends(observed: ObservedRun) -> Iterator[EvidenceItem]:
-    """Yields in order how each server ended, from what was done to the client or else from the start of the run."""
+    """Yields how each server ended, in order; times are since the judge acted, or else since the start of the run."""
     since = observed.acted_at or observed.began
     marks = [] if observed.ended_at is None else [(observed.ended_at, client_ended(observed))]
     for each in observed.servers:

@@ -49,13 +49,13 @@ MADE_FOR_PROGRAMS: Final = re.compile(
     r"\w(?:Error|Exception)\b|-32\d{3}|traceback|^\s*[\[{<]|^\W*(?:undefined|null|none|nan|true|false|\d+)?\W*$",
     re.IGNORECASE,
 )
-"""What a reason looks like that was made for a program."""
+"""The form of a cancel's reason that was written for a program."""
 
 CANCEL_SECONDS: Final = 3.0
-"""Seconds that a client has to cancel after it said that it gave up."""
+"""Seconds that a client has to cancel after its output says that it gave up."""
 
 UNHURRIED_SECONDS: Final = 1.0
-"""Seconds from which on a client takes its time to answer a question."""
+"""Seconds from which on a client counts as slow to answer a question."""
 
 LATE_SHARE: Final = 1.25
 """The share of its maximum after which a client gave a call up late, which a busy machine may add a few seconds to."""
@@ -64,10 +64,10 @@ TIE_SECONDS: Final = 0.1
 """Seconds in which the end of stdin and a signal come at the same time: they reach a process on different ways."""
 
 NEXT_SECONDS: Final = 5.0
-"""Seconds that the limit of the next call has at least."""
+"""The minimum of the next call's limit, in seconds."""
 
 FEW: Final = 10
-"""Calls from which the rule about ids is judged."""
+"""The minimum number of calls to judge the rule about ids."""
 
 
 def judge(runs: Runs, revision: Revision, transport: str) -> dict[str, Finding]:
@@ -86,7 +86,7 @@ class Judging:
         self.transport = transport
 
     def methods(self) -> dict[str, Callable[[], Finding | None]]:
-        """Returns what judges each rule."""
+        """Returns the method that judges each rule."""
         return {
             "K-01": lambda: self._gives_up("K-01", "limit"),
             "K-02": self._stopped,
@@ -169,9 +169,9 @@ class Judging:
             return self._passed(rule, f"cancelled {after} {way(call)}", *told)
         sign, disconnected = observed.sign(call), observed.disconnected_at(call)
         if sign is None and disconnected is not None and answered_before(observed, call, disconnected):
-            disconnected = None  # it waited for its answer
+            disconnected = None  # The client waited for the answer.
         # Ending the server tells it of the end, too: neither a cancel nor a call that was forgotten.
-        # Only a client that first went on, or waited, had the time for a cancel.
+        # Only a client that continued, or waited, had time for a cancel.
         stayed = sign is not None and disconnected is not None and disconnected - sign[0] >= CANCEL_SECONDS
         if sign is not None and (
             disconnected is None or stayed or went_on_before(observed, call, disconnected)
@@ -192,8 +192,8 @@ class Judging:
         stop = self.runs.get("stop")
         if found is None or stop is None or stop.call is None:
             return found
-        # A client that cannot stop a call reaches its limit in this run as well, and that is no stop.
-        # The limit may cover what is done before the call, which is seen later then.
+        # A client that cannot stop a call reaches its limit in this run as well, which is no stop.
+        # The limit may include the time before the call, so that it seems shorter here.
         after, limit = (
             given_up_after(stop, stop.call),
             min(filter(None, (self.limit(), stop.timeout)), default=0.0),
@@ -276,7 +276,7 @@ class Judging:
             return self._found("K-05", verdict, speaks)
         line, left = observed.gave_up, observed.abandoned_at
         marks = [] if line is None else [(line.at, line.words)]
-        # servers before the last one were started to look what it speaks
+        # The client started earlier servers only to find out their protocol version.
         over = [each.over_at for each in observed.servers[-1:]]
         over = [at for at in over if at and not (observed.stopped and at >= observed.stopped_at)]
         marks += [
@@ -331,7 +331,7 @@ class Judging:
         return harm(observed, self._control(name))
 
     def _harmless(self, rule: str, name: str, what: str) -> Finding | None:
-        """Judges whether what the judge did harmed nothing."""
+        """Judges whether the judge's action did no harm."""
         observed = self.runs.get(name)
         if observed is None:
             return None
@@ -346,7 +346,7 @@ class Judging:
             )
             return self._unseen(rule, f"{why}: {what} could not come", *timeline(observed, observed.call))
         found, worked = self._harmed(name), settled(observed, self._control(name))
-        # A line that says so is harm by K-07, and none by K-09 where the client works on.
+        # A line that says so is harm for K-07, but not for K-09 if the client continues to work.
         if rule == "K-09" and worked:
             found = [each for each in found if not each.kind.startswith("line ")]
         told = harmed_timeline(observed, observed.call, what, found)
@@ -437,14 +437,14 @@ class Judging:
             text = f"it answered {late:.2f} s after the {name} question was taken back"
             if each.is_error and not first.is_error:
                 return self._broken("K-10", f"{text}, with an error", *told)
-            # An answer that comes at once, where the client takes its time otherwise, is one to the taking back.
+            # An immediate answer of a client that is slow otherwise is a reaction to the withdrawal.
             if late > CROSSING_SECONDS or (quick and took >= UNHURRIED_SECONDS):
                 return self._broken("K-10", text, *told)
             crossed = f"its answer crossed the cancel ({late:.2f} s after it)"
         if (found := self._harmed("question")) and observed.acted_at is not None:
             told = harmed_timeline(observed, call, "the second question was taken back", found)
             return self._broken("K-10", found[0].words, *told)
-        # A client that takes its time is given as long as its first answer took, or its silence shows nothing.
+        # A slow client gets as long as its first answer took; otherwise its silence shows nothing.
         if observed.watched < took:
             text = "its call was over before it had the time in which it answered the first one"
             return self._unseen("K-10", text, *told)
@@ -502,7 +502,7 @@ class Judging:
         # its call may have been seen late, so that its limit looked shorter than the one that it was to set
         limit = max(limit, observed.timeout)
         if after is not None and after < 1.5 * limit:
-            # Progress that came too late resets nothing, through no fault of the client.
+            # Progress that arrived too late resets nothing, which is no fault of the client.
             if observed.held_up > REACHED_SHARE * limit:
                 return self._unseen(
                     "K-13", f"progress was held up for {observed.held_up:.1f} s: the machine is busy"
@@ -574,7 +574,7 @@ class Judging:
         return self._passed("K-14", "it deleted its session", *told)
 
     def _era(self, observed: ObservedRun) -> Revision:
-        """Returns the protocol version that a run was in."""
+        """Returns the protocol version of a run."""
         return REVISIONS.get(observed.revision, self.revision)
 
     def _left(self) -> Finding | None:
@@ -610,7 +610,7 @@ class Judging:
         return self._unseen("K-15", why[0]) if why else None
 
     def _interrupted(self) -> Finding | None:
-        """Judges each signal apart: one that is cancelled at says nothing of the other."""
+        """Judges each signal separately: a cancel at one says nothing about the other."""
         found = {
             name: finding
             for name in ("sigint", "sigterm")
