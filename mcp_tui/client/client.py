@@ -114,7 +114,7 @@ class Client:
         self._listeners: tuple[Listener, ...] = ()
         self._waiting: dict[RequestId, list[asyncio.Future[ResponseFrame | None]]] = {}
         self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
-        self._torn = False  # the start of a message was the last thing that came
+        self._torn = False  # The last bytes were the start of a message.
         self._ended: Connection | None = None
         self._alarm: Alarm | None = None
         self._lag_reported = False
@@ -408,7 +408,7 @@ class Client:
                 self._wake(event.id)
 
     report = event
-    """The same, by the name that it has for what the ledger does not decide."""
+    """Emits an event that the ledger does not decide."""
 
     def _read_at(self, at: float | None) -> float:
         """Returns the time of something that was read at a time, or now: in a recording, times never go back."""

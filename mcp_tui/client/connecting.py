@@ -529,7 +529,7 @@ def _is_answered_there(row: Request) -> bool:
 class Renewal:
     """Opens new sessions for one client.
 
-    ``active``: one is being opened. Requests made meanwhile are ``held`` and leave, in order, once it is there; they are
+    ``active``: one is being opened. Requests made meanwhile are ``deferred`` and sent, in order, once it is there; they are
     lost if none comes about, and never leave if they are cancelled in time.
     """
 
@@ -575,7 +575,7 @@ class Renewal:
         self._task = spawn(self._run(why), name="open a new session")
 
     async def stop(self) -> None:
-        """Stops opening one, because a person decided otherwise. What was held is lost."""
+        """Stops opening one, because a person decided otherwise. The deferred requests are lost."""
         if self._leaving is not None:
             self._leaving.cancel()
         task, self._task, self._attempts = self._task, None, 0
@@ -586,7 +586,7 @@ class Renewal:
             self._give_up("no new session was opened")
 
     def defer(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
-        """Holds a request if it has to wait for a new session; returns whether it does."""
+        """Defers a request if it has to wait for a new session; returns whether it does."""
         if not self.active or method in OPENING_METHODS:
             return False
         self.deferred[id] = method, message

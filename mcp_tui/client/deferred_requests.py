@@ -1,4 +1,4 @@
-"""Requests that a server refused for lack of a token: held, with their clocks stopped, until one is issued or refused."""
+"""Requests that a server refused for lack of a token. They wait, with their clocks stopped, for a token or its refusal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mcp_tui.transport.errors import TransportError, within
 from mcp_tui.transport.suspension import Limit
 
 DEFERRALS: Final = 4
-"""Times that one request may be held: a token that has expired, more scopes twice, and once more."""
+"""How often one request may wait for a token: an expired token, more scopes twice, and once more."""
 
 WHY_REFUSED: Final = "the server requires a token"
 WHY_NONCE: Final = "the server requires another DPoP nonce"
 
 
 class DeferredRequests:
-    """The held requests of one client. ``waiting`` maps their ids to the tasks that get a token."""
+    """The deferred requests of one client. ``waiting`` maps their ids to the tasks that get a token."""
 
     def __init__(self, client: Caller) -> None:
         self.limit: Limit | None = None
@@ -31,7 +31,7 @@ class DeferredRequests:
         self.waiting: dict[RequestId, asyncio.Task[None]] = {}
 
     def defer(self, id: RequestId, challenge: Challenge, detail: str) -> bool:
-        """Holds a request that was refused with ``detail``, and gets a token for it; false if no token would help."""
+        """Defers a request that was refused with ``detail``, and gets a token for it; false if no token would help."""
         client = self._client
         if client.tokens is None or not client.tokens.helps(challenge):
             return False
@@ -67,7 +67,7 @@ class DeferredRequests:
                 await tokens.load()
 
     def stop(self) -> None:
-        """Stops getting tokens: the held requests end with their connection."""
+        """Stops getting tokens: the deferred requests end with their connection."""
         for task in self.waiting.values():
             task.cancel()
         self.waiting.clear()
@@ -80,7 +80,7 @@ class DeferredRequests:
             declined = isinstance(error, Unauthorized) and error.declined  # that is what it was refused for
             self._give_up(row_id, challenge, detail if declined else f"{detail}: {within(str(error))}")
         except Exception:
-            self._give_up(row_id, challenge, detail)  # a defect of ours, which must not hold it for good
+            self._give_up(row_id, challenge, detail)  # An internal error must not defer the request for ever.
             raise
         else:
             self._client.ledger.rounds.resend(row_id)

@@ -1,4 +1,4 @@
-"""What a client behind a tap broke, or repeated, as the log of cancellations shows it: lines that count as no cancel."""
+"""Violations and repeated calls of a client behind a tap, for the log of cancellations, where they count as no cancel."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mcp_tui.protocol.states import Cause, RequestId
 from mcp_tui.protocol.values import fact
 
 VIOLATION: Final = "violation"
-"""What a broken rule is called where outcomes are counted."""
+"""The name of a broken rule among counted outcomes."""
 
 
 REPEAT: Final = "repeat"
-"""What a repeat is called there, which breaks no rule."""
+"""The name of a repeated call among counted outcomes. It breaks no rule."""
 
 
 @fact

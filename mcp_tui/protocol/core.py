@@ -1,4 +1,4 @@
-"""What the ledger and its parts share, and none of them decides: all requests, the open requests, and what comes out."""
+"""The state that the ledger and its parts share: all requests, the open requests, and the queued actions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BROKEN: Final = 4096
 """Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
 
 NOBODY: Final = "no token"
-"""What an id stands for that is no progress token; compared by identity, for a client may choose any id."""
+"""Marks an id that is no progress token. Compared by identity, because a client may choose any id."""
 
 REPORTED_VIOLATIONS: Final = 10
 """Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""

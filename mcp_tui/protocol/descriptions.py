@@ -265,7 +265,7 @@ CLAUSES: Final = {
     "progress-token-reused": "MUST: Progress, Progress Flow",
     "request-id-reused": "MUST NOT: Base protocol, Requests",
 }
-"""What the specification says, of each rule that a client can break: the level and the clause."""
+"""The level and the clause in the specification of each rule that a client can break."""
 
 
 def _violation(event: ev.Violation) -> str:

@@ -117,7 +117,7 @@ class Failed(RequestEvent):
 
 @fact
 class CancelRequested(RequestEvent):
-    """Somebody or something decided to stop waiting. Nothing has left yet."""
+    """A person or a limit cancelled the request. No signal was sent yet."""
 
     cause: Cause
     reason: str
@@ -209,7 +209,7 @@ class CancelledByServer(RequestEvent):
 
 @fact
 class Dropped(RequestEvent):
-    """Something came on the stream of this request that no client reads; ``detail`` names it."""
+    """The stream of this request had something that no client reads; ``detail`` names it."""
 
     detail: str
 
@@ -252,7 +252,7 @@ class Duplicate(RequestEvent):
 
 @fact
 class Overdue(RequestEvent):
-    """The idle limit passed and a person is asked; at ``until`` it is cancelled by itself."""
+    """The idle limit passed and a person is asked; at ``until`` it is cancelled automatically."""
 
     until: float
 

@@ -49,7 +49,7 @@ class Outcome(Enum):
     """The connection ended soon after the cancel."""
     LATE_ERROR = "late_error"
     PROGRESS_THEN_QUIET = "progress_then_quiet"
-    """Progress went on after the cancel, and then nothing came for clearly longer than ever before."""
+    """Progress continued after the cancel, and then stopped for clearly longer than any gap before."""
     REFUSED = "refused"
     FAILED = "failed"
     TASK_CANCELLED = "task_cancelled"
@@ -61,7 +61,7 @@ class Outcome(Enum):
     """Nobody could hear anything after the signal."""
     NOT_SENT = "not_sent"
     WITHDRAWN = "withdrawn"
-    """The reply came first, and counts."""
+    """The reply arrived before the cancel was sent, and counts."""
     WATCHING = "watching"
     """The cancel is on its way, or was just sent."""
 
@@ -138,7 +138,7 @@ def late_answer(row: Request) -> Evidence | None:
 
 
 def late_answers(row: Request) -> list[Evidence]:
-    """Returns the responses that came after a request was cancelled or lost, in order.
+    """Returns the responses that arrived after a request was cancelled or lost, in order.
 
     A task handle does not count, because the cancel waits for it (C-17, C-80: a late handle is cancelled as a task). Nor
     does the result of a subscription, which only ends it (C-59: the client unsubscribed).
@@ -153,12 +153,12 @@ def late_answers(row: Request) -> list[Evidence]:
 
 
 def _became_task(row: Request) -> bool:
-    """Whether a task handle came late."""
+    """Returns whether a task handle arrived late."""
     return any(each.kind is Kind.TASK for each in row.late)
 
 
 def late_progress(row: Request) -> Evidence | None:
-    """Returns the progress that came after a request was cancelled or lost."""
+    """Returns the progress that arrived after a request was cancelled or lost."""
     return next((each for each in row.late if each.kind is Kind.PROGRESS), None)
 
 
@@ -172,7 +172,7 @@ def delivery(row: Request) -> Delivery:
 
 
 LEAST_QUIET_SECONDS: Final = 0.5
-"""Seconds without progress that are no quiet yet, however close together the messages came."""
+"""The minimum number of seconds without progress that count as quiet."""
 
 WARM_SECONDS: Final = 60.0
 """Seconds after the last event of a cancelled request in which its words change with time alone, at least."""
@@ -234,20 +234,20 @@ def is_still_progressing(row: Request, until: float) -> bool:
 
 
 def is_quiet(row: Request, until: float) -> bool:
-    """Whether progress went on after the cancel and then ended, with nothing that tells why."""
+    """Returns whether progress continued after the cancel, and then stopped for an unknown reason."""
     told = is_confirmed(row) or delivery(row) is Delivery.NONE
     return _went_on(row) and _silence(row, until) > quiet_after(row.longest_gap) and not told
 
 
 def _went_on(row: Request) -> bool:
-    """Whether progress came that cannot have crossed the cancel, and no answer after it that would explain its end."""
+    """Returns whether progress arrived that cannot have crossed the cancel, and no answer that explains its end."""
     if row.cancel_at is None or row.signalled_at is None or row.progress_at is None:
         return False
     return row.progress_at - row.signalled_at > TRANSIT and not _ended_by_answer(row)
 
 
 def _ended_by_answer(row: Request) -> bool:
-    """Whether a late answer came, and no progress after it."""
+    """Returns whether a late answer arrived, and no progress after it."""
     answers, progress = late_answers(row), late_progress(row)
     return bool(answers) and (progress is None or progress.last_at <= answers[-1].last_at)
 
@@ -258,7 +258,7 @@ def _silence(row: Request, until: float) -> float:
 
 
 def _is_deaf(row: Request) -> bool:
-    """Whether the watching was over before the signal was written, so that nobody heard what came."""
+    """Returns whether watching ended before the signal was written, so that later messages were not received."""
     return row.unwatched_at is not None and row.unwatched_at <= (row.signalled_at or 0.0)
 
 
@@ -364,7 +364,7 @@ def _not_sent(row: Request) -> str:
 
 
 def aftermath_words(row: Request, until: float) -> str:
-    """Returns everything that came after the cancel, in words; empty if nothing can have come."""
+    """Returns all messages after the cancel in words; empty if none could arrive."""
     return "; ".join(_aftermath(row, until))
 
 
@@ -418,7 +418,7 @@ def _cancelled_by_server(row: Request, at: float) -> str:
 
 
 def is_dropped(row: Request) -> bool:
-    """Whether something came after the cancel that no client reads, so that nobody may say that nothing came."""
+    """Returns whether unreadable bytes arrived after the cancel, so that "no reply" would be false."""
     since = row.cancel_at if row.signalled_at is None else row.signalled_at
     return row.dropped_at is not None and since is not None and row.dropped_at >= since
 
@@ -559,7 +559,7 @@ def as_json(row: Request, until: float) -> dict[str, Any]:
 
 
 def worst(row: Request) -> float | None:
-    """Returns the greatest lag after the cancel in seconds; ``None`` if nothing came."""
+    """Returns the greatest lag after the cancel in seconds; ``None`` if no message arrived."""
     return max((each.last_after for each in row.late), default=None)
 
 

@@ -52,7 +52,7 @@ class LineFramer:
 
     def __init__(self, cap: int, separator: bytes = b"\n", *, outlined: bool = False) -> None:
         self.outline: bytes | None = None
-        """That of the first line that was returned last, if it is a large one that came in pieces."""
+        """The outline of the first line returned last, if it is a large one that arrived in pieces."""
         self._outlined = outlined
         self._outline = MessageOutline() if outlined else None
         self._cap = cap
@@ -88,7 +88,7 @@ class LineFramer:
 
     @property
     def unfinished(self) -> bytes:
-        """What has come of the last line; nothing if that is above the cap."""
+        """Returns the received part of the last line; nothing if it is above the cap."""
         return b"" if self.overflows else self._pending.getvalue()
 
     def close(self) -> list[RawLine | Oversized]:

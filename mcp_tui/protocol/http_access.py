@@ -41,7 +41,7 @@ def origin_of(text: str) -> str | None:
 
 
 def joined_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Returns headers by their names in lower case; the values of one that came several times are joined by commas."""
+    """Returns headers by their names in lower case; the values of a repeated header are joined by commas."""
     found: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")

@@ -33,7 +33,7 @@ from mcp_tui.protocol.states import LISTEN, UNTOKENED, TypedId
 from mcp_tui.protocol.tasks import Tasks
 
 USER_REJECTED: Final = -1
-"""The error with which a person's refusal of sampling is told (sampling, 2025-11-25, "Error Handling")."""
+"""The error code of a refused sampling request (sampling, 2025-11-25, "Error Handling")."""
 
 ELICIT: Final = "elicitation/create"
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
@@ -343,7 +343,7 @@ class Inbound:
     # -- progress --------------------------------------------------------------------------------------------
 
     def _progress(self, params: dict[str, Json], at: float, seq: int, stream: RequestId | None) -> None:
-        """Handles progress: of a request in flight, or as evidence that a cancelled one goes on."""
+        """Handles progress: of a request in flight, or as evidence that a cancelled one continues."""
         core, token = self._core, params.get("progressToken", messages.MISSING)
         row, wire_id = self._holder(token)
         if row is None:

@@ -52,13 +52,13 @@ class MessageOutline:
     def __init__(self) -> None:
         self._size = 0
         self._rest = b""
-        """What came behind the last cut."""
+        """The bytes after the last cut."""
         self._open = b""
-        """What is open there: brackets, and the quote of a string."""
+        """The open brackets there, and the quote of an open string."""
         self._certain = True
         self._kept: list[bytes] = []
         self._kept_open = b""
-        """What is open at the end of what is kept."""
+        """The brackets that are open at the end of the kept bytes."""
         self._common = 0
         """How many of these are still open: the same array, object, or string."""
         self._lowest = 0

@@ -66,13 +66,13 @@ GIVEN_UP: Final = "given up without a cancel (--once)"
 
 OWN_PREFIX: Final = "mcp-tui-"
 OWN_ID: Final = OWN_PREFIX + "{}"
-"""The id of a request that a tap sends itself, beside those of the client that it listens to."""
+"""The id of a request that a tap sends itself, distinct from those of the observed client."""
 
 ACKNOWLEDGEMENT_SECONDS: Final = 10.0
 """Seconds in which a subscription ought to be acknowledged (C-61)."""
 
 WATCHED_SECONDS: Final = 60.0
-"""Seconds after the signal for which the stream of a cancelled request is kept open, for what may still come."""
+"""Seconds after the signal for which the stream of a cancelled request stays open for late messages."""
 
 CONCERNED_SECONDS: Final = 60.0
 """Seconds after a cancel in which the end of the connection counts as evidence, or the grace if that is longer."""
@@ -151,7 +151,7 @@ class Ledger(Core):
         return self.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
 
     def send_round(self, row: Request, params: Json, why: str, at: float, *, deferred: bool = False) -> None:
-        """Sends a request once more, as another round of its row; a ``held`` one waits for :meth:`Rounds.resend`."""
+        """Sends a request once more, as another round of its row; a ``deferred`` one waits for :meth:`Rounds.resend`."""
         id_ = next(self._ids)
         self.other_ids[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
@@ -253,7 +253,7 @@ class Ledger(Core):
         """Sends the cancel signal of a request; returns false if the revision and the transport have none."""
         way = cancellation(self.negotiated.revision, self.negotiated.transport, row.method).signal
         if way is Signal.NONE or (row.internal and row.method == "tasks/cancel"):
-            return False  # the task is to be cancelled even if nobody waits for the answer
+            return False  # The task is cancelled although no caller waits for the answer.
         message = None
         if way is Signal.NOTIFICATION:
             params: dict[str, Json] = {"requestId": row.wire_id}
@@ -282,7 +282,7 @@ class Ledger(Core):
             return
         self._writing.add(id)
         if row.state is State.CANCELLED and row.method not in UNCANCELLABLE:
-            # C-07: it could not be taken back in time, so the server must be told after all
+            # C-07: the request could not be withdrawn in time, so the server must get the cancel after all.
             self._signal(row)
 
     def written(self, id: RequestId, *, at: float, seq: int = 0) -> None:
@@ -430,7 +430,7 @@ class Ledger(Core):
     ) -> None:
         """Notes the end of the connection: nothing is in flight after it (C-41: the server exited; C-42: its stream ended).
 
-        ``expected``: this client ended it. ``held`` are the ids of requests that wait for a new session.
+        ``expected``: this client ended it. ``deferred`` are the ids of requests that wait for a new session.
         """
         waited = [id_ for id_, live in self.live.items() if not live.row.internal]
         watched = list(map(self.row, self._watched))

@@ -42,7 +42,7 @@ class MethodFrame:
     repeats: str = ""
     """A member that one of its objects has twice."""
     defect: str = ""
-    """What is wrong with it, if it can be read all the same."""
+    """The error in a message that can still be read."""
 
 
 @fact

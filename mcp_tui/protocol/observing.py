@@ -49,7 +49,7 @@ TIMED_OUT_ERROR: Final = -32001
 """The error that a client is told when a limit of the tap ended a request other than a call."""
 
 CANCELLED_ERROR: Final = -32800
-"""The same when a person cancelled it."""
+"""The error when a person cancelled such a request."""
 
 ENDED_BY_TAP: Final = "mcp-tui/ended"
 """The member of a result's ``_meta`` that says that the tap answered a call, and why."""
@@ -75,18 +75,18 @@ def _unanswered(row: Request) -> bool:
 class Onlooker:
     """The actions of a ledger that observes: its client does all that by itself, or not.
 
-    :class:`~mcp_tui.tap.observed_session.Account` acts all the same where a tap does something.
+    :class:`~mcp_tui.tap.observed_session.ObservedSession` acts where a tap does something.
     """
 
     def nothing(self, *_: Any, **__: Any) -> None:
-        """What is done for somebody else's client."""
+        """The actions for a foreign client."""
 
     send = signal = unqueue = recall = release = reply = nothing
     prompt = prompt_over = gather = gather_over = relist = resolve = nothing
 
 
 class Observer:
-    """A client that somebody else wrote, as its messages show it. ``limits_of`` are those of the tap for a tool.
+    """A foreign client, as its messages show it. ``limits_of`` are those of the tap for a tool.
 
     They are not for what no client may cancel, nor for subscriptions, which last as long as they are wanted.
 
@@ -284,7 +284,8 @@ class Observer:
             return
         if row.state not in OPEN:
             since = at - (row.ended_at or at)
-            if row.cause is None and since > CROSSING_SECONDS:  # else they crossed, or it was told by the tap
+            # Otherwise the cancel crossed the answer, or the tap had answered.
+            if row.cause is None and since > CROSSING_SECONDS:
                 text = f"a cancel of {row.id!r}, which was over {since:.3f} s before"
                 self._violation("cancel-over", text, at, seq, row.id)
             return

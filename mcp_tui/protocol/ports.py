@@ -64,7 +64,7 @@ class LedgerPort(Protocol):
         """Stops gathering input: for the withdrawn ``keys``, or for all if ``None``."""
 
     def relist(self, id: RequestId) -> None:
-        """Lists the tools again, then sends the held round of ``id``: the server wants other headers."""
+        """Lists the tools again, then sends the deferred round of ``id``: the server wants other headers."""
 
     def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
         """Resolves the callers that wait for ``id``; ``frame`` is the response, if it counts.

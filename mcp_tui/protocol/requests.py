@@ -215,7 +215,7 @@ class Request:
 
     @property
     def answered_after(self) -> float | None:
-        """The seconds from writing the request to the server's answer; ``None`` if none came in time."""
+        """The seconds from writing the request to the server's answer; ``None`` if none arrived in time."""
         answered = self.state is State.COMPLETED or (
             self.state is State.FAILED and self.origin is ev.Origin.SERVER
         )
@@ -431,7 +431,7 @@ _FREQUENT: Final[dict[type[ev.RequestEvent], Callable[[Request, Any], None]]] = 
     ev.Sent: _sent,
     ev.Completed: _completed,
 }
-"""What happens to every request; :func:`_apply` looks for all the rest, case by case."""
+"""The changes by frequent events; :func:`_apply` handles all others, case by case."""
 
 
 def _polled(row: Request, at: float) -> None:

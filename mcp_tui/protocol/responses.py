@@ -380,7 +380,7 @@ class Responses:
                 self._settle_answered(row, at)
 
     def _is_premature(self, row: Request, at: float, seq: int) -> bool:
-        """Whether a response came before its request was sent, which is a violation."""
+        """Returns whether a response arrived before its request was sent, which is a violation."""
         if row.round_answered or self._ledger.reached(row, at):
             return False
         text = f"a response to {row.id!r}, which was not sent"

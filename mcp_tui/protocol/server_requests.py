@@ -42,7 +42,7 @@ class ServerRequest:
 
     @classmethod
     def of(cls, event: ev.ServerRequestReceived) -> ServerRequest:
-        """Returns the request as it came."""
+        """Returns the request of an event."""
         return cls(event.request_id, event.method, event.at, event.parent, event.seq)
 
     def end(self, event: ev.Event) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from mcp_tui.protocol.values import fact
 
 RequestId = int | str
-"""An id that may stand in a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
+"""A valid id of a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
 
 TypedId = tuple[type, RequestId]
 """The type and the value of an id: ``1`` and ``"1"`` are two ids."""

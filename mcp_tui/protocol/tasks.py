@@ -112,7 +112,7 @@ class Rounds:
         return True
 
     def resend(self, id: RequestId) -> bool:
-        """Sends a held round; returns false if there is none."""
+        """Sends a deferred round; returns false if there is none."""
         live = self._core.live.get(id)
         if live is None or not live.deferred:
             return False
@@ -362,7 +362,7 @@ class Tasks:
             if frame is not None and frame.error is None and row.signal is Signal.TASKS_CANCEL:
                 self._finished_anyway(row, Kind.RESULT, at, seq)
             return
-        if frame is None:  # cancelled, timed out or lost: the task goes on
+        if frame is None:  # Cancelled, timed out, or lost: the task continues.
             self._schedule_poll(row, at)
         elif frame.error is None:
             self._ledger.complete(row, replace(frame, id=row.id), at, seq)
