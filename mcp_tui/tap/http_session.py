@@ -41,8 +41,8 @@ class Waiting(Enum):
     """Who waits for the response of an exchange."""
 
     CLIENT = "the client"
-    CLIENT_LEFT = "nobody: the client closed its connection"
-    NOBODY = "nobody: it is complete, or the tap answered in its place"
+    CLIENT_LEFT = "no one: the client closed its connection"
+    NOBODY = "no one: it is complete, or the tap answered in its place"
     UNSENT = "the tap, whose message has not left yet"
     SENT = "the tap, whose message has left"
 

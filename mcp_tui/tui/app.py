@@ -414,8 +414,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
         return None if self.session is None else self.benches[self.session]
 
     @property
-    def whose(self) -> SafeText:
-        return words("") if self.session is None else self.session.around.whose
+    def server_name(self) -> SafeText:
+        return words("") if self.session is None else self.session.around.server_name
 
     def offers(self) -> Iterator[Offer]:
         # Behind the first frame.
@@ -609,7 +609,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             return
 
         title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
-        lines = [join((line, each.around.whose), "  · ") for each, rows in running for line in listed(rows)]
+        lines = [join((line, each.around.server_name), "  · ") for each, rows in running for line in listed(rows)]
         screen = self._asks_to_quit = ConfirmScreen(
             title, lines, yes="Cancel and quit", no="Stay", interrupt=True
         )

@@ -74,7 +74,7 @@ async def test_a_screen_shows_all_servers_of_one_client_and_cancels_its_calls_al
 ):
     agent, other = agents
     (client,) = clients_named(sessions()[0], str(agent.process.pid))
-    recording = ClientRecording(client.whose, sources(client))
+    recording = ClientRecording(client.client_name, sources(client))
     app = WorkbenchApp(None, opening=partial(AttachScreen, client, recording))
     async with app.run_test(size=(120, 36)) as pilot:
         shown = Attached(app, pilot)

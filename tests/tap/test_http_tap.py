@@ -13,7 +13,7 @@ import zlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from threading import Thread
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx
 import pytest
@@ -46,6 +46,9 @@ from tests.cli.running import MCP_TUI, running
 from tests.servers.http_scripted import Call, HttpScript, Script, is_rpc, served
 from tests.tap.test_tap import NOBODY, is_there, recorder_of
 from tests.waiting import HANG, turns, until
+
+if TYPE_CHECKING:
+    from mcp_tui.tap.records import TapOptions
 
 HANDSHAKE: Final = {
     "protocolVersion": "2025-11-25",
@@ -173,7 +176,7 @@ async def _tapped(
     async with HttpScript(script) as server, asyncio.timeout(HANG):
         url = server.url.replace("//", f"//{user}")
         recorder = RecorderThread()
-        watching = HttpTap(HttpTarget(url=url, name="watched"), tokens, begin, recorder)
+        watching = HttpTap(HttpTarget(url=url, name="watched"), tokens, cast("TapOptions", begin), recorder)
         tapped = Tapped(watching, server, await watching.open(0))
         try:
             yield tapped
