@@ -231,6 +231,7 @@ async def test_every_key_of_a_recording_does_what_it_says(tmp_path: Path):
 
 ON_RECORDINGS: dict[str, Check[Any]] = {
     "app.interrupt": Check(sees=lambda stage: stage.app._exit, spoils=True),  # pyright: ignore[reportPrivateUsage]
+    "app.leave": Check(sees=lambda stage: stage.app._exit, spoils=True),  # pyright: ignore[reportPrivateUsage]
     "view.newest": Check(changes=lambda stage: stage.bench.table.selected),
     "view.oldest": Check(changes=lambda stage: stage.bench.table.selected),
 }
