@@ -36,6 +36,8 @@ class RecorderProcess:
     ``shared`` asks for the one that many taps share; whether it is one is in the attribute. The pipe to it does not block.
     """
 
+    shared = False
+
     def __init__(self, kind: str, session: str = "", *, shared: bool = False) -> None:
         self.kind = kind
         self.session = session or os.urandom(6).hex()
