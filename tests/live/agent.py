@@ -55,7 +55,7 @@ def read(server: str, process: subprocess.Popen[bytes]) -> None:
     for line in process.stdout:
         message = json.loads(line)
         if message.get("id") == 7:
-            print(json.dumps([server, message["error"]["message"]]), flush=True)
+            print(json.dumps([server, message["result"]["content"][0]["text"]]), flush=True)
 
 
 running = {server: start(server) for server in sys.argv[2:]}
