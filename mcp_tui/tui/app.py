@@ -609,7 +609,9 @@ class WorkbenchApp(Host, inherit_bindings=False):
             return
 
         title = safe("Quit? {} in flight", plural(sum((len(rows) for _, rows in running))))
-        lines = [join((line, each.around.server_name), "  · ") for each, rows in running for line in listed(rows)]
+        lines = [
+            join((line, each.around.server_name), "  · ") for each, rows in running for line in listed(rows)
+        ]
         screen = self._asks_to_quit = ConfirmScreen(
             title, lines, yes="Cancel and quit", no="Stay", interrupt=True
         )

@@ -331,7 +331,7 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(words: tuple[str,
 def test_that_messages_were_removed_is_told_by_log_export_and_check(capfd: Capture):
     path = keep(ONE, connected(), called(1), cancelled(1))
     header = path.read_bytes().partition(b"\n")[0] + b"\n"
-    for _ in shorten(path, range(1, 2), header, "the journal reached its size", room=10_000, since=0.0):
+    for _ in shorten(path, range(1, 2), header, "the journal reached its size", space=10_000, since=0.0):
         pass
     at = clock.local_stamp(WALL + 2.0)
     for words in (("log",), ("export", "--format", "csv", ONE), ("check", "--fail-on", "state:late", ONE)):
