@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from mcp_tui.config.files import ConfigError, at
-from mcp_tui.protocol.messages import Json
+from mcp_tui.protocol.json_values import Json
 from mcp_tui.protocol.values import frozen
 
 

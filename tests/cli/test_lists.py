@@ -78,7 +78,7 @@ def test_what_a_list_lacks_is_told_on_stderr(options: tuple[str, ...]):
 def test_tools_show_what_each_costs_a_model_and_are_sorted_by_it_or_by_recorded_results():
     listed = run("tools", "--demo")
     assert re.search(r"^echo text  +225 B, ≈ 57 tokens  +Responds", listed.out, re.MULTILINE)
-    assert re.fullmatch(r"14 tools: 4\.\d kB, ≈ 1,\d+ tokens of a model's context\n", listed.err)
+    assert re.fullmatch(r"15 tools: 4\.\d kB, ≈ 1,\d+ tokens of a model's context\n", listed.err)
 
     def order(by: str) -> list[str]:
         names = [line.split()[0] for line in run("tools", "--sort", by, "--demo").out.splitlines()]
@@ -127,7 +127,7 @@ def test_strict_names_each_broken_rule_and_exits_with_9():
 @pytest.mark.parametrize("options", [(), ("--protocol", "2025-11-25")])
 def test_the_demo_server_breaks_no_rule(options: tuple[str, ...]):
     ran = run("tools", "--strict", "--demo", "--no-journal", *options)
-    assert (ran.status, ran.out, ran.err) == (Exit.COMPLETED, "", "14 tools: no rule broken\n")
+    assert (ran.status, ran.out, ran.err) == (Exit.COMPLETED, "", "15 tools: no rule broken\n")
 
 
 @pytest.mark.parametrize(

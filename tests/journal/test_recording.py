@@ -101,7 +101,7 @@ def test_the_format_is_one_json_object_a_line(small: Path) -> None:
     header, called, frame, sent, *_, last = map(json.loads, small.read_bytes().splitlines())
     assert header == {
         "record": "session", "v": 1, "id": "abc", "wall": 1000.0, "mono": 10.0, "app": "9", "target": "./server",
-        "purpose": "", "after": 0.0,
+        "purpose": "", "client_pid": 0, "client_started": 0.0, "after": 0.0,
     }  # fmt: skip
     assert called["event"] == "called"
     assert frame == {

@@ -235,7 +235,7 @@ from mcp_tui.journal.shortening import shorten
 Path.unlink = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 path = Path(sys.argv[1])
 header = path.read_bytes().partition(b"\\n")[0] + b"\\n"
-for _ in shorten(path, range(1, 4), header, "x", room=10_000, since=0.0):
+for _ in shorten(path, range(1, 4), header, "x", space=10_000, since=0.0):
     pass
 """
 

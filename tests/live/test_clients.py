@@ -117,7 +117,7 @@ def test_a_run_goes_from_the_first_tap_of_a_client_to_its_last(agents: tuple[Age
     logged = json.loads(run("log", "--json", "--client", "other").out)
     assert {row["client"] for row in logged} == {"other 1"}
     assert len(logged) == 3
-    assert run("check", "--client", "other 1", "--at-most", "2", "outcome:no_reply").status == 9
+    assert run("check", "--client", "other 1", "--at-most", "2", "cause:user").status == 9
     for each in agents:
         each.process.kill()
         each.process.wait(HANG)

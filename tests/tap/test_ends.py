@@ -162,7 +162,7 @@ def cancelled_and_waiting(client: Client) -> None:
 
 def evidence() -> dict[str, Any]:
     """What `log` says of the cancelled call; every other view is of the same fold."""
-    (row,) = json.loads(run("log", "--json").out)
+    (row,) = (each for each in json.loads(run("log", "--json").out) if "outcome" in each)
     return {name: row[name] for name in ("id", "outcome", "disconnected")}
 
 

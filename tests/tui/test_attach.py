@@ -30,6 +30,7 @@ CHECKS: Final = {
     "request.cancel-now": ("C",),
     "request.cancel-all": ("X", *"why", "enter"),
 }
+ALLOW: Final = {"request.allow": ("A",)}
 """What is pressed for each key that acts."""
 
 
@@ -62,7 +63,9 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
             await shown.press(*keys)
             await shown.until(lambda row=row: not row.open)
             assert row.reason == ("why" if "enter" in keys else DEFAULT_REASON)
-        await shown.press("n")
+        await shown.press(*ALLOW["request.allow"])
+        await shown.until(lambda: "Only a call that tap --once refused" in shown.text())
+        await shown.press("r")
         await shown.until(lambda: "Not from here" in shown.text())
         control_socket.close()
         await client.close()

@@ -22,7 +22,7 @@ PRESSED = {
     "everywhere": {*test_keys.CHECKS, "app.redraw"},  # which needs a terminal: test_pty.py
     "workbench": test_keys.CHECKS,
     "recording": {**test_keys.CHECKS, **test_keys.OF_RECORDINGS},
-    "attached": test_attach.CHECKS,
+    "attached": test_attach.CHECKS | test_attach.ALLOW,
     "probe": test_dialog_keys.PROBE,
     **dict.fromkeys(("requests", "lines", "detail", "timeline"), test_keys.OF_PANES),
     **dict.fromkeys(("form", "field", "page"), test_dialog_keys.OF_PARTS),

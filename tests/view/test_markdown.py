@@ -90,7 +90,7 @@ def test_a_text_of_one_sign_again_and_again_is_plain_text(piece: str):
 
 
 @cases(
-    ("widths", "room", "made"),
+    ("widths", "space", "made"),
     [
         ([3, 9, 5], 20, [3, 9, 5]),
         ([3, 9, 9], 16, [3, 6, 7]),

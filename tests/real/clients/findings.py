@@ -123,7 +123,7 @@ def make(client: Client, transport: str) -> pages.Run | str:
     words = command(client, transport)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "mcp_tui", *words[:2], "--json", *words[2:]],
+            [sys.executable, "-m", "mcp_tui", *words[:1], "--json", *words[1:]],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -58,6 +58,7 @@ async def test_a_click_on_a_key_in_the_footer_presses_it() -> None:
 
 async def test_a_click_on_a_button_of_a_dialog_answers() -> None:
     async with driving(size=(100, 30)) as driven:
+        driven.call("count", seconds=60)
         await driven.press("q")
         await driven.pilot.click("#yes")
         await driven.until(lambda: driven.left)
