@@ -426,7 +426,7 @@ def _config_files() -> Generator[None]:
         with (
             patch.dict(os.environ, {**dict.fromkeys(HOMES, str(home)), "PATH": str(programs)}),
             chdir(project),
-            patch.object(consent, "account", consent_details),
+            patch.object(consent, "consent_details", consent_details),
         ):
             yield
 
