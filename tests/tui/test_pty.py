@@ -154,7 +154,7 @@ def call_silent(terminal: Terminal) -> None:
     terminal.press("n")
     terminal.see("Call a tool")
     terminal.press("silen")
-    terminal.see("1 of 14", "leaves its stream open")
+    terminal.see("1 of 15", "leaves its stream open")
     terminal.press("\x13")
     terminal.see("▸ in flight", "tools/call silent")
 
@@ -308,7 +308,7 @@ def test_an_issue_block_is_copied_and_two_answers_are_compared_by_keys_alone(
         terminal.press("n")
         terminal.see("Call a tool")
         terminal.press("echo")
-        terminal.see("1 of 14")
+        terminal.see("1 of 15")
         terminal.press("\r")
         terminal.see("╭─ Call echo", "Text to return")
         terminal.press(f"{text}\x13")

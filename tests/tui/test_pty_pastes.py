@@ -113,7 +113,7 @@ def test_nothing_in_a_paste_acts_in_the_workbench(terminals: Callable[..., Termi
     log = tmp_path / "server.jsonl"
     terminal = terminals("--", sys.executable, "-m", "mcp_tui.demo", "--log", str(log), columns=120, lines=36)
     walk = Walk(terminal)
-    terminal.see("Tools 14")
+    terminal.see("Tools 15")
     sweep(
         terminal,
         log.read_bytes,
@@ -197,7 +197,7 @@ def test_no_paste_agrees_to_start_a_server(
 
 def test_a_large_paste_is_sent_whole(terminals: Callable[..., Terminal]) -> None:
     terminal = terminals("--demo", columns=120, lines=36)
-    terminal.see("Tools 14")
+    terminal.see("Tools 15")
     terminal.press("necho\r")
     terminal.see("Text to return")
     terminal.press(f"{START}{'0123456789' * 500_000}{END}")

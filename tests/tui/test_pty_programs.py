@@ -53,7 +53,7 @@ def open_form(terminal: Terminal, tool: str) -> None:
     terminal.press("n")
     terminal.see("Call a tool")
     terminal.press(tool)
-    terminal.see("1 of 14")
+    terminal.see("1 of 15")
     terminal.press("\r")
     terminal.see(f"Call {tool}", "^g Editor")
 
