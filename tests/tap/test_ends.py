@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -271,7 +272,9 @@ class Family:
         script.write_text(FAMILY)
         server = [sys.executable, str(script)]
         given = {"sh": server, "npx": [], "uvx": [sys.executable, "python", str(script)]}[wrapper]
-        env = {**os.environ, "FAMILY": subprocess.list2cmdline(server)}
+        # Or a recorder that came in place of a killed one would record this family, too.
+        env = {**os.environ, "XDG_RUNTIME_DIR": tempfile.mkdtemp(dir=folder)}
+        env["FAMILY"] = subprocess.list2cmdline(server)
         command = [*MCP_TUI, "tap", "--", *WRAPPERS[wrapper], *given]
         self.client = subprocess.Popen(
             [sys.executable, "-c", PARENT, *command], stdout=subprocess.PIPE, env=env
