@@ -90,7 +90,7 @@ def test_from_the_start_to_a_cancelled_request_and_its_line_in_the_log(
     control.release("stubborn")
     somebody.pane("Cancel")
     terminal.until(lambda: re.search(r" 6 +stubborn +(you +)?wrong", terminal.text()))
-    somebody.sees("late result at +")
+    somebody.sees("late result")
     somebody.does("Help")
     somebody.sees("What the table shows")
     while not re.search(r"\^q  quit", terminal.text()):

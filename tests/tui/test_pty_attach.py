@@ -33,7 +33,7 @@ def test_a_key_cancels_what_a_foreign_client_calls(
         terminal.press("c")
         terminal.see("Cancel 7")
         terminal.press("it hangs\r")
-        assert client.read()["error"]["message"].startswith("cancelled by a person: it hangs. ")
+        assert client.read()["result"]["content"][0]["text"].startswith("cancelled by a person: it hangs. ")
         control.wait("cancelled", id=7, reason="it hangs")
         terminal.see("cancelling")
         client.process.kill()
