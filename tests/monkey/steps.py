@@ -49,7 +49,6 @@ OPENERS: Final = (
     "slash",
     "a",
     "S",
-    "q",
     "question_mark",
     "E",
     "b",
@@ -60,7 +59,7 @@ OPENERS: Final = (
 
 KEYS: Final = sorted(
     {name for scope in SCOPES.values() for key in scope.keys for name in key.names}
-    - {"ctrl+c", "ctrl+q", "ctrl+z"}
+    - {"q", "ctrl+c", "ctrl+q", "ctrl+z"}
 )
 FLOWS: Final[tuple[tuple[str, ...], ...]] = (
     *6 * (("n", "TOOL", "ctrl+s"),),
