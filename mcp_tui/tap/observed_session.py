@@ -259,9 +259,9 @@ class ObservedSession(Onlooker, ABC):
         """Notes a decision; what the last recorder decided is decided again."""
         decision: Any = messages.read_json(data)
         _, wire, cancelled_at, cause, reason = decision
-        row = self.on_wire(wire, is_open=self.loop.restoring)
+        row = self.on_wire(wire, is_open=self.loop.restoring) or self.ledger.named(wire)
         if row is not None:
-            if self.loop.restoring:
+            if self.loop.restoring and row.open:
                 self.ledger.cancel(row.id, Cause(cause), reason, at=cancelled_at)
                 self.ledger.perform()
             self.checkpoint.add(row.id, records.DECISION, at, data)
@@ -279,7 +279,8 @@ class ObservedSession(Onlooker, ABC):
         if isinstance(frame, messages.ResponseFrame):
             if self.loop.restoring:
                 self.loop.withdraw(self.number, frame.id)
-            row = self.on_wire(frame.id)
+            # A request whose cancel is not signalled is settled at once.
+            row = self.on_wire(frame.id) or self.ledger.named(frame.id)
             if row is not None:
                 self.checkpoint.add(row.id, records.OWN_TO_CLIENT, at, data, number)
 

@@ -23,11 +23,6 @@ class WithheldAnswers:
     def __bool__(self) -> bool:
         return bool(self._marks)
 
-    def has(self, id: Any) -> bool:
-        """Returns whether the answer to a request is withheld."""
-        found = self._marks.get(_mark(id))
-        return found is not None and type(found[0]) is type(id) and found[0] == id
-
     def add(self, id: Any, token: Any) -> None:
         """Withholds the answer to a request from now on, and its progress."""
         self._marks[_mark(id)] = id, token

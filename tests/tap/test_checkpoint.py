@@ -13,6 +13,7 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.checkpoint import WHOLE_BYTES
 from mcp_tui.tap.recorder_loop import RecorderLoop
+from mcp_tui.tap.records import DECISION, OWN_TO_CLIENT
 from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 if TYPE_CHECKING:
@@ -224,3 +225,21 @@ def test_wherever_a_session_is_cut_the_next_recorder_goes_on(name: str):
             against = blamed(whole, session[cut:])
             assert [each for each in blamed(second, session[cut:]) if each not in against] == [], cut
             assert known(second) == known(whole), cut
+
+
+def test_what_the_client_was_answered_is_known_to_every_later_recorder():
+    # Before the handshake there is no revision, so no cancel is sent, and the request is settled at once.
+    with recorder() as first, recorder(again=True) as second, recorder(again=True) as third:
+        first.record(b"o", 100.0, 0, call("a"))
+        first.tick(500.0)
+        row = first.ledger.row("a")
+        assert row.cause is not None
+        assert not first.ledger.live
+        decision = [0, "a", row.cancel_at, row.cause.value, row.reason]
+        first.record(DECISION, 500.0, 0, json.dumps(decision).encode())
+        first.record(OWN_TO_CLIENT, 500.0, 0, result("a", isError=True))
+        for earlier, later in ((first, second), (second, third)):
+            for each in earlier.needed():
+                later.restore(*each)
+            assert not later.runs_out(900.0, 900.0)
+            assert not later.loop.withdraw(0, "a"), "the client would be answered again"
