@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -135,8 +134,7 @@ def _rows(given: Words, where: Journal, recording: Recording) -> list[Request] |
             )
             return chosen[-1:]
         return chosen
-    number = int(options.id) if re.fullmatch("0|-?[1-9][0-9]{0,30}", options.id) else options.id
-    row = rows.get(number) or rows.get(options.id)
+    row = rows.written(options.id)
     if row is None:
         named = (brief(str(each.id), 40) for each in rows.order if not each.internal)
         others = list(islice(named, 100))

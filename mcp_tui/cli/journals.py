@@ -54,8 +54,9 @@ def of_client(given: Words) -> list[Journal]:
     wanted = given.options.client
     if given.words:
         raise Failure("Use either --client or the name of a session, not both.")
-    known = {str(each.paths[0]): each for each in [*journals(journal_folder()), *elsewhere()]}
-    recorded = [*index.sessions(journal_folder()), *map(index.read_session, elsewhere())]
+    others = elsewhere()
+    known = {str(each.paths[0]): each for each in [*journals(journal_folder()), *others]}
+    recorded = [*index.sessions(journal_folder()), *map(index.read_session, others)]
     runs = index.of_client(recorded, wanted)
     if not runs:
         names = ", ".join(sorted({each.client for each in recorded} - {""})[:5])

@@ -193,7 +193,7 @@ def spelled(row: InFlight, told: Summary) -> str:
     return f"{TEXT}{text}" if alike or text.startswith((NUMBER, TEXT, '"')) else text
 
 
-def _wanted(text: str) -> tuple[int | str, bool]:
+def request_id(text: str) -> tuple[int | str, bool]:
     """Returns the id that is meant, and whether its type is: ``text:7``, ``number:7``, or ``"7"`` as in JSON.
 
     Raises:
@@ -246,7 +246,7 @@ def _cancel(given: Words) -> int:
 def _allow(named: str, _: str) -> str:
     """Lets one call through that is equal to the refused one SESSION/ID; returns what was done, as a sentence."""
     start, _, id_ = named.partition("/")
-    wanted, exact = _wanted(id_)
+    wanted, exact = request_id(id_)
     name, path = socket_of(start)
     came = allow(name, path, wanted, exact=exact)
     if isinstance(came, CancelAnswer) and came.allowed:
@@ -268,7 +268,7 @@ def cancel_request(named: str, reason: str) -> str:
         Failure: there is none, it is over, or no signal left.
     """
     start, _, id_ = named.partition("/")
-    wanted, exact = _wanted(id_)
+    wanted, exact = request_id(id_)
     name, path = socket_of(start)
     came = cancel(name, path, wanted, reason, exact=exact)
     request = f"{name}/{brief(id_, 200)}"  # a script may have it from a client

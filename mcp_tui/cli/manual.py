@@ -176,9 +176,13 @@ SEE_ALSO: Final = (
     "The specification: https://modelcontextprotocol.io. Documentation: the folder docs of the project."
 )
 
+_LISTS: Final = (
+    "The lists are tools, resources, templates, and prompts of a server; servers, ps, log, and auth list."
+)
+
 ELSEWHERE: Final = {
-    "ls": "The lists are tools, resources, templates, and prompts of a server; servers, ps, log, and auth list.",
-    "list": "The lists are tools, resources, templates, and prompts of a server; servers, ps, log, and auth list.",
+    "ls": _LISTS,
+    "list": _LISTS,
     "list-tools": "Use mcp-tui tools.",
     "lint": "Use mcp-tui tools --strict.",
     "test": "mcp-tui help checks says which check you need.",

@@ -18,15 +18,15 @@ from mcp_tui import __version__, clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.check import Assertion, Findings, MatchedRow, judge
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.live import cancel_request, request_row, spelled
+from mcp_tui.cli.live import cancel_request, request_id, request_row, spelled
 from mcp_tui.cli.output import Failure
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
-from mcp_tui.demo.catalogue import as_of
+from mcp_tui.demo.catalogue import as_of, cacheable
 from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, Object
 from mcp_tui.demo.server import main
-from mcp_tui.demo.tools import BadArguments, check_arguments
+from mcp_tui.demo.tools import BadArguments, check_arguments, object_schema
 from mcp_tui.journal import files
 from mcp_tui.journal.files import Journal
 from mcp_tui.journal.recorded_requests import RecordedRequests
@@ -34,7 +34,6 @@ from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.running import ancestors, sessions
 from mcp_tui.protocol.json_values import as_object
-from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import META_SERVER_INFO
 from mcp_tui.protocol.states import RequestId, TypedId
 from mcp_tui.view.badges import badge
@@ -125,17 +124,14 @@ class _ServeConversation(Conversation):
 
     def _served(self, method: str, params: Object, caller: DemoCaller) -> Object:
         about: Object = {"capabilities": {"tools": {}}, "instructions": _INSTRUCTIONS}
-        lasting: Object = {"ttlMs": 60_000, "cacheScope": "public"} if caller.modern else {}
         match method, caller.modern:
             case "tools/list", _:
                 if params.get("cursor") is not None:
                     raise frames.bad_params("unknown cursor")
-                return {
-                    "tools": [as_of(each.offered, caller.revision) for each in self._tools.values()],
-                    **lasting,
-                }
+                tools = [as_of(each.offered, caller.revision) for each in self._tools.values()]
+                return cacheable({"tools": tools}, caller.revision)
             case "server/discover", True:
-                return {"supportedVersions": list(frames.SUPPORTED), **about, **lasting}
+                return cacheable({"supportedVersions": list(frames.SUPPORTED), **about}, caller.revision)
             case "initialize", False:
                 agreed: Object = {"protocolVersion": self._initialize(params)["protocolVersion"]}
                 return {**agreed, "serverInfo": _INFO, **about}
@@ -214,9 +210,8 @@ def _running(own: frozenset[TypedId], *, client: str, limit: int) -> Served:
 
 def _in_flight(row: Object) -> str:
     """Returns a request in flight in one line."""
-    what = " ".join(filter(None, (row["method"], row["name"])))
     said = [
-        f"{brief(row['request'], 200)}: {_quote(what)} of {_quote(row['client'])} at {_quote(row['server'])}"
+        f"{brief(row['request'], 200)}: {_called(row)} of {_quote(row['client'])} at {_quote(row['server'])}"
     ]
     said.append(f"{row['state'].replace('_', ' ')} for {elapsed(row['elapsed'])}")
     if row["progress"] is not None:
@@ -227,19 +222,25 @@ def _in_flight(row: Object) -> str:
     return ", ".join(said)
 
 
+def _called(row: Object) -> str:
+    """Returns the method of a request, and what it names, in quotes."""
+    return _quote(" ".join(filter(None, (row["method"], row.get("name")))))
+
+
 def _quote(text: str) -> str:
     """Returns a text of others in quotes that it cannot close."""
-    return f"«{brief(text, 200)}»" if "»" not in text else f"«{brief(text.replace('»', '›'), 200)}»"
+    return f"«{brief(text.replace('»', '›'), 200)}»"
 
 
 def _explain(_own: frozenset[TypedId], *, request: str) -> Served:
-    start, _, id = request.partition("/")
-    with_id = id.removeprefix("text:").removeprefix("number:")
+    start, _, named = request.partition("/")
+    id, exact = request_id(named)
     recording = Recording.read(journals.find(start).paths[0])
     try:
-        row = _row(RecordedRequests.whole(recording), id, with_id)
+        requests = RecordedRequests.whole(recording)
+        row = requests.get(id) if exact else requests.written(str(id))
         if row is None:
-            raise Failure(f"The recording of {start} has no request {with_id!r}.")
+            raise Failure(f"The recording of {start} has no request {named!r}.")
         # What is in flight goes on behind the last record.
         now = max(recording.ended_at, clock.wall() - recording.wall(0.0)) if row.open else recording.ended_at
         lines = [brief(line.text, 1000) for line in (*facts(row, now), *history(row))]
@@ -248,13 +249,6 @@ def _explain(_own: frozenset[TypedId], *, request: str) -> Served:
         recording.close()
     head = f"{_quote(row.label)}: {badge(row, now).word}. {UNTRUSTED} All below is quoted."
     return Served("\n".join((head, "«", *(line.replace("»", "›") for line in lines), "»")), _plain(told))
-
-
-def _row(requests: RecordedRequests, id: str, bare: str) -> Request | None:
-    number = (
-        int(bare) if bare.lstrip("-").isdecimal() and len(bare) < 30 and not id.startswith("text:") else bare
-    )
-    return requests.get(number) or (requests.get(bare) if not id.startswith("number:") else None)
 
 
 def _history(_own: frozenset[TypedId], *, filter: str, session: str, limit: int) -> Served:
@@ -273,8 +267,7 @@ def _history(_own: frozenset[TypedId], *, filter: str, session: str, limit: int)
     many = "1 request matches" if len(rows) == 1 else f"{len(rows)} requests match"
     head = f"{many} in {read} of {len(named)} sessions, the newest first. {UNTRUSTED}"
     lines = [
-        f"{row['time'] or 'unknown time'} {row['session']}/{row['id']}: "
-        f"{_quote(' '.join(filter for filter in (row['method'], row.get('name')) if filter))}, {row['shown']}"
+        f"{row['time'] or 'unknown time'} {row['session']}/{row['id']}: {_called(row)}, {row['shown']}"
         for row in rows
     ]
     told = {"requests": [_plain(row) for row in rows], "sessions": read, "problems": problems}
@@ -310,28 +303,12 @@ def _cancel(_own: frozenset[TypedId], *, request: str, reason: str) -> Served:
     return Served(said, {"request": request, "cancelled": True})
 
 
-def _schema(**properties: Object) -> Object:
-    required = [name for name, each in properties.items() if "default" not in each]
-    made: Object = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**made, "required": required} if required else made
-
-
-def _limit(of: str) -> Object:
-    return {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": MOST_ROWS,
-        "default": ROWS,
-        "description": f"How many {of} to show",
-    }
-
-
 def _tool(
     name: str,
     title: str,
     does: str,
     run: Callable[..., Served],
-    schema: Object,
+    arguments: dict[str, Object],
     output: Object,
     **hints: bool,
 ) -> ServedTool:
@@ -340,13 +317,21 @@ def _tool(
             "name": name,
             "title": title,
             "description": does,
-            "inputSchema": schema,
+            "inputSchema": object_schema(arguments),
             "outputSchema": output,
             "annotations": {"openWorldHint": False, **hints},
         },
         run,
     )
 
+
+_LIMIT: Final[Object] = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": MOST_ROWS,
+    "default": ROWS,
+    "description": "How many requests to show",
+}
 
 _ROWS_OUTPUT: Final[Object] = {
     "type": "object",
@@ -363,14 +348,14 @@ _READING: Final = {
             "Lists the requests that MCP clients on this machine wait for, the oldest first: for how long, with their last "
             "progress and their limits. The calls of this server are left out.",
             _running,
-            _schema(
-                client={
+            {
+                "client": {
                     "type": "string",
                     "default": "",
                     "description": "Part of a client's name; all if empty",
                 },
-                limit=_limit("requests"),
-            ),
+                "limit": _LIMIT,
+            },
             _ROWS_OUTPUT,
             readOnlyHint=True,
         ),
@@ -379,7 +364,7 @@ _READING: Final = {
             "Explain a request",
             "Shows what became of one request: sent, progress, cancel and its reason, what came after it.",
             _explain,
-            _schema(request=_REQUEST),
+            {"request": _REQUEST},
             {"type": "object"},
             readOnlyHint=True,
         ),
@@ -389,11 +374,11 @@ _READING: Final = {
             "Lists recorded requests that match a filter, the newest first: words, or key:value as in the workbench, "
             "such as state:cancelled, tool:search, reason:slow.",
             _history,
-            _schema(
-                filter={"type": "string", "minLength": 1, "maxLength": 1000, "description": "The filter"},
-                session={"type": "string", "default": "", "description": "One session; all if empty"},
-                limit=_limit("requests"),
-            ),
+            {
+                "filter": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "The filter"},
+                "session": {"type": "string", "default": "", "description": "One session; all if empty"},
+                "limit": _LIMIT,
+            },
             _ROWS_OUTPUT,
             readOnlyHint=True,
         ),
@@ -404,17 +389,17 @@ _ACTING: Final = {
     "cancel": _tool(
         "cancel",
         "Cancel a request",
-        "Cancels a request of another client, which gets an error. The server is told, and may go on.",
+        "Cancels a request of another client, which learns that. The server is asked to stop, and may go on.",
         _cancel,
-        _schema(
-            request=_REQUEST,
-            reason={
+        {
+            "request": _REQUEST,
+            "reason": {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": 1000,
                 "description": "Why, for the log and the server",
             },
-        ),
+        },
         {"type": "object"},
         readOnlyHint=False,
         destructiveHint=True,

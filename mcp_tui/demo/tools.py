@@ -91,6 +91,13 @@ def _seconds(default: float, does: str) -> Object:
     return _number(0, _DAY, f"{does}, in seconds", default)
 
 
+def object_schema(properties: dict[str, Object]) -> Object:
+    """Returns the schema of an object with these members; those without a default are required."""
+    required = [name for name, schema in properties.items() if "default" not in schema]
+    made: Object = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**made, "required": required} if required else made
+
+
 def _tool(
     does: str,
     /,
@@ -105,8 +112,6 @@ def _tool(
 
     ``destroys``, and not ``repeats``: it is not safe to call it twice.
     """
-    required = [name for name, schema in arguments.items() if "default" not in schema]
-    schema: Object = {"type": "object", "properties": arguments, "additionalProperties": False}
     hints = {"readOnlyHint": False, "destructiveHint": True} if destroys else {"readOnlyHint": True}
     if not repeats:
         hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False}
@@ -116,7 +121,7 @@ def _tool(
             "name": run.__name__,
             "title": run.__name__.capitalize(),
             "description": does,
-            "inputSchema": {**schema, "required": required} if required else schema,
+            "inputSchema": object_schema(arguments),
             "annotations": {**hints, "openWorldHint": False},
         }
         if output is not None:

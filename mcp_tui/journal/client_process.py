@@ -52,7 +52,14 @@ def _parent_of_wrapper(pid: int) -> int:
             words = file.read().decode(errors="replace").replace("\0", " ").split()
         program = words[0].lstrip("-").rpartition("/")[2]
         if program in STARTERS or (program in SHELLS and words[1].startswith("-") and "c" in words[1]):
-            return int(_stat(pid)[1])
+            return parent_of(pid)
+    return 0
+
+
+def parent_of(pid: int) -> int:
+    """Returns the parent of a process; 0 if it is not known: only Linux says it."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(_stat(pid)[1])
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
@@ -81,6 +82,11 @@ class RecordedRequests:
         """Returns the row of an id, compared by type and value, if it was called by now."""
         place = self.place(id)
         return None if place is None or place >= len(self.order) else self.row(place)
+
+    def written(self, id: str) -> Request | None:
+        """Returns the row of an id that a person has written: of a number if it reads so, or else of the text."""
+        number = int(id) if re.fullmatch("0|-?[1-9][0-9]{0,30}", id) else id
+        return self.get(number) or self.get(id)
 
     def place(self, id: RequestId) -> int | None:
         """Returns the index in :attr:`order` that the row of an id has, or will have."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mcp_tui.journal.client_process import named_so
+from mcp_tui.journal.client_process import named_so, parent_of
 from mcp_tui.live import control
 from mcp_tui.live.control import CancelAnswer, Problem, Summary
 from mcp_tui.live.sockets import ANSWER_SECONDS, LIST_SECONDS, Answer, ask, sockets
@@ -120,12 +120,7 @@ def ancestors() -> set[int]:
     process = os.getppid()
     while process > 1 and process not in found:
         found.add(process)
-        try:
-            process = int(
-                Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[1]
-            )
-        except OSError:
-            break
+        process = parent_of(process)
     return found
 
 

@@ -597,7 +597,7 @@ class Ledger(Core):
             text = f"isError is {shown(verdict)}, which is not a boolean"
             self.violation("malformed-result", text, at, seq, row.id)
         if row.method == "tools/list":
-            self.repeats.listed(frame.result)
+            self.repeats.safe.listed(frame.result)
         completed = ev.Completed(at=at, id=row.id, size=frame.size, is_error=wrong, summary=words, seq=seq)
         self.over(row, completed, frame)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, cast
 
 from mcp_tui.protocol import events as ev
@@ -78,12 +77,22 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def safe_tools(result: Json) -> Iterator[tuple[str, bool]]:
-    """Yields each tool of a ``tools/list`` with whether it is safe to repeat, as its annotations say."""
-    for tool in map(as_object, as_list(as_object(result).get("tools"))):
-        if isinstance(name := tool.get("name"), str):
-            hints = as_object(tool.get("annotations"))
-            yield name, any(hints.get(each) is True for each in _SAFE)
+class SafeTools:
+    """The tools that are safe to repeat, by their annotations in the list that was received last."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def __contains__(self, tool: str) -> bool:
+        return tool in self._names
+
+    def listed(self, result: Json) -> None:
+        """Takes the result of a ``tools/list``."""
+        for tool in map(as_object, as_list(as_object(result).get("tools"))):
+            if isinstance(name := tool.get("name"), str):
+                hints = as_object(tool.get("annotations"))
+                is_safe = any(hints.get(each) is True for each in _SAFE)
+                (self._names.add if is_safe else self._names.discard)(name)
 
 
 # -- what became of the first ----------------------------------------------------------------------------------
@@ -153,22 +162,13 @@ class Repeats:
         self._calls: OrderedDict[int, _Call] = OrderedDict()
         self._by_key: dict[tuple[str, bytes], list[int]] = {}
         self._number = 0
-        self._safe: set[str] = set()
-
-    def is_safe(self, tool: str) -> bool:
-        """Whether a tool is safe to repeat, by its annotations."""
-        return tool in self._safe
-
-    def listed(self, result: Json) -> None:
-        """Takes the annotations of tools."""
-        for name, safe in safe_tools(result):
-            (self._safe.add if safe else self._safe.discard)(name)
+        self.safe = SafeTools()
 
     def called(
         self, requests: Requests, row: Request, params: Json, *, client: str, session: str, at: float
     ) -> ev.Repeat | None:
         """Takes a call; returns what it repeats, if that is another one. ``session`` is the name of this one."""
-        found = None if row.internal or row.name in self._safe else identity(row.method, params)
+        found = None if row.internal or row.name in self.safe else identity(row.method, params)
         if found is None:
             return None
         self._forget(at)

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
-from mcp_tui.protocol.repeats import PARALLEL_SECONDS, WINDOW_SECONDS, identity, safe_tools
+from mcp_tui.protocol.repeats import PARALLEL_SECONDS, WINDOW_SECONDS, SafeTools, identity
 
 SILENT_SECONDS: Final = 2.0
 """Seconds without a message after a cancel in which an answer may still come."""
@@ -135,7 +135,7 @@ class OnceGuard:
         self._log = log
         self._wall = wall
         self._secret = secret
-        self._safe: set[str] = set()
+        self.safe = SafeTools()
         self._calls: dict[tuple[str, bytes], list[Call]] = {}
         """The calls that a repeat has to do with, the oldest first; those that wait are in the one that they wait for."""
         self._delivered: deque[tuple[float, Call]] = deque()
@@ -154,12 +154,7 @@ class OnceGuard:
 
     def guards(self, tool: str) -> bool:
         """Whether calls of a tool are guarded."""
-        return tool in self._tools if self._tools else tool not in self._safe
-
-    def listed(self, result: Json) -> None:
-        """Takes the annotations of tools."""
-        for name, safe in safe_tools(result):
-            (self._safe.add if safe else self._safe.discard)(name)
+        return tool in self._tools if self._tools else tool not in self.safe
 
     def read(
         self,

@@ -224,7 +224,7 @@ class HttpGuard:
         for listed in self._lists:
             if listed[2] == id_ and (listed[0] == exchange.number or listed[1] == exchange.session != ""):
                 self._lists.remove(listed)
-                self._guard.listed(message.get("result"))
+                self._guard.safe.listed(message.get("result"))
                 return []
         session = exchange.session
         call = self._guard.find(id_, scope=exchange.number)

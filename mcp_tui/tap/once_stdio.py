@@ -201,7 +201,7 @@ class StdioGuard:
         id_ = message["id"]
         if id_ in self._lists:
             self._lists.remove(id_)
-            self._guard.listed(message.get("result"))
+            self._guard.safe.listed(message.get("result"))
             return []
         call = self._guard.find(id_)
         if call is None or call.first is not None:

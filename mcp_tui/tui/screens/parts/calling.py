@@ -168,7 +168,7 @@ class Calling:
         if not {row.id for row in rows} <= self._repeated and not self._screen.steady():
             return
         ledger = self._session.client.ledger
-        unknown = [each for each in rows if is_given_up(each) and not ledger.repeats.is_safe(each.name)]
+        unknown = [each for each in rows if is_given_up(each) and each.name not in ledger.repeats.safe]
         if not unknown:
             self._send_again(rows)
             return
