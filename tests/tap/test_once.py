@@ -244,8 +244,13 @@ class Mail:
 
 def over() -> None:
     """Waits until all recorders have written everything: that of a killed tap takes a moment."""
-    paths = [path for journal in journals(journal_folder()) for path in journal.paths]
-    wait(lambda: not any(map(is_locked, paths)))
+
+    def all_is_written() -> bool:
+        paths = [path for journal in journals(journal_folder()) for path in journal.paths]
+        # One may get its name only now.
+        return not any(map(is_locked, paths)) and all(path.exists() for path in paths)
+
+    wait(all_is_written)
 
 
 def test_a_repeat_waits_for_the_first_and_both_get_its_answer(tmp_path: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -63,6 +64,7 @@ async def test_every_key_that_acts_cancels_in_the_session(control: Control, tmp_
             await shown.press(*keys)
             await shown.until(lambda row=row: not row.open)
             assert row.reason == ("why" if "enter" in keys else DEFAULT_REASON)
+        await shown.until(lambda: re.search(rf"workbench \({name}\) +\d\d:", shown.text()))
         await shown.press(*ALLOW["request.allow"])
         await shown.until(lambda: "Only a call that tap --once refused" in shown.text())
         await shown.press("r")

@@ -200,7 +200,7 @@ class Playback:
         elif self.playing:
             state = safe("playing {:g}×", self.speed)
         else:
-            state = (self._screen.server_name or words("running")) if self.live else words("paused")
+            state = (self._screen.client_name or words("running")) if self.live else words("paused")
         number = f"{position:>{len(f'{events:,}')},}"
         pieces = [
             (safe(" {:<11}", state), "title" if self.read is None else "warning"),
@@ -322,7 +322,7 @@ class ReplayScreen(SessionScreen):
 
     BINDINGS = bindings(RECORDING)
 
-    server_name: SafeText = NOTHING
+    client_name: SafeText = NOTHING
     """Whose session it is, if it runs and the screen acts on it."""
 
     def __init__(
