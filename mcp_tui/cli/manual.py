@@ -25,7 +25,7 @@ GROUPS: Final = {
         "mock, demo": "a server that answers as recorded; the demo",
     },
     "watch other clients": {
-        "tap, serve": "see and cancel a client's calls; let an agent",
+        "tap, serve": "a client's calls, for you and for an agent",
         "ps, cancel, attach": "list, cancel, or open what is in flight",
     },
     "recordings": {
