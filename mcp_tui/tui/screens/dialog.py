@@ -367,7 +367,7 @@ class ConfirmScreen(Dialog[bool]):
 def consent_screen(name: str, consent_details: Sequence[tuple[str, str]]) -> ConfirmScreen:
     """Asks whether a server that a project's file defines may start.
 
-    ``consent_details`` are what a person agrees to, made by :func:`mcp_tui.config.consent.consent_details`; they are shown in full.
+    ``consent_details`` are what a person agrees to, by :func:`mcp_tui.config.consent.consent_details`; all are shown.
     """
     lines = [
         [(safe("{} ", f"{clean(word):<10}"), "$text-muted"), clean(said)] for word, said in consent_details
