@@ -64,7 +64,7 @@ def child(load: Load, folder: Path) -> None:
     """The workbench under a load; it says in a file when that goes on."""
     from benchmarks.driver import SERVER
     from mcp_tui.client.client import Client
-    from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+    from mcp_tui.client.client_settings import ClientSettings, StdioTarget, Target
     from mcp_tui.journal.store import Store
     from mcp_tui.journal.writer import Writer
     from mcp_tui.protocol.states import Limits

@@ -23,7 +23,7 @@ from textual.pilot import Pilot
 
 from benchmarks.driver import SERVER, Figures, longest_stall, resident
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.states import Limits

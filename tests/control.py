@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
-from mcp_tui.client.settings import StdioTarget
-from mcp_tui.demo.log import CONTROL_VARIABLE
+from mcp_tui.client.client_settings import StdioTarget
+from mcp_tui.demo.demo_log import CONTROL_VARIABLE
 from tests.waiting import HANG
 
 Event = dict[str, Any]
@@ -94,7 +94,7 @@ class Control:
     def wait(self, event: str, **fields: object) -> Event:
         """Wait for the first event with these fields that was not waited for yet, and return it.
 
-        The events are those of the server's log (`mcp_tui.demo.log`): ``received``, ``waiting`` (it stands before a
+        The events are those of the server's log (`mcp_tui.demo.demo_log`): ``received``, ``waiting`` (it stands before a
         timed step), ``cancelled``, ``sent``, ``stopped`` …, and ``gone``: the server's process ended.
         """
         wanted = {"event": event, **fields}.items()

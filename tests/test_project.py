@@ -19,7 +19,7 @@ from hatchling.builders.wheel import WheelBuilder
 from packaging.specifiers import SpecifierSet
 
 import mcp_tui
-from mcp_tui.demo.tools import TOOLS
+from mcp_tui.demo.demo_tools import TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]

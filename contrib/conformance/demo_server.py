@@ -13,8 +13,8 @@ from collections import Counter
 from typing import Final
 
 from mcp_tui.demo.calls import Call
-from mcp_tui.demo.server import main
-from mcp_tui.demo.tools import TOOLS, DemoTool, Run
+from mcp_tui.demo.demo_server import main
+from mcp_tui.demo.demo_tools import TOOLS, DemoTool, Run
 
 _BEATS_PER_SECOND: Final = 20
 

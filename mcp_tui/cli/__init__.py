@@ -77,7 +77,7 @@ def _run(arguments: list[str]) -> int:
         raise
     if given.name is None:
         # With Textual.
-        from mcp_tui.cli.workbench import open_workbench
+        from mcp_tui.cli.open_workbench import open_workbench
 
         return open_workbench(given)
     if given.name in STARTING:

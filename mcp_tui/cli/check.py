@@ -19,13 +19,13 @@ from typing import Any, Final
 from mcp_tui import clock
 from mcp_tui.cli import journals, reports
 from mcp_tui.cli import session as sessions
-from mcp_tui.cli.catalogue import CatalogueCheck, Lists, catalogue_of, read_lock
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, dump, out, table, warn
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.reports import NOT_JUDGED, ReportCase, ReportFinding, ReportRule, Reports
 from mcp_tui.cli.session import HeadlessSession
-from mcp_tui.journal.files import Journal
+from mcp_tui.cli.snapshot import CatalogueCheck, Lists, catalogue_of, read_lock
+from mcp_tui.journal.journal_files import Journal
 from mcp_tui.journal.payloads import SearchedMessages
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import STRICT_BYTES, Recording

@@ -12,8 +12,8 @@ from mcp_tui.cli.output import Exit, out, show, table, warn
 from mcp_tui.cli.target import loaded
 from mcp_tui.config import files
 from mcp_tui.config.settings import KNOBS, Loaded, every_value
-from mcp_tui.journal.files import journal_folder
 from mcp_tui.journal.index import CACHE_NAME as INDEX
+from mcp_tui.journal.journal_files import journal_folder
 from mcp_tui.view.text import SafeText, clean
 
 DEFAULT: Final = "default"

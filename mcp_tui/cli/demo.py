@@ -20,7 +20,7 @@ def run(_name: str, given: Words) -> int:
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
     # With asyncio, which a refused port does not need.
-    from mcp_tui.demo.server import main
+    from mcp_tui.demo.demo_server import main
 
     access = HttpAccess(options.allow_origins, options.allow_hosts)
     return main(options.http, Path(options.log) if options.log else None, access=access)

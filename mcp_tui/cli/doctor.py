@@ -17,23 +17,23 @@ from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.info import cuts, pollution, recorded_results, round_trip, started_after
 from mcp_tui.cli.output import Exit, dump, out, table, warn
 from mcp_tui.cli.printer import summary
-from mcp_tui.cli.probe import probe_for
 from mcp_tui.cli.probe_output import fitted
+from mcp_tui.cli.probe_server import probe_for
 from mcp_tui.cli.session import Headless, HeadlessSession
 from mcp_tui.cli.target import required
 from mcp_tui.client.catalogue import LISTS, ListFailed, every, offers
 from mcp_tui.client.client import Client
+from mcp_tui.client.client_settings import Target
 from mcp_tui.client.connection import INITIALIZED, ServerInfo
 from mcp_tui.client.lint import LINT_RULES, lint
-from mcp_tui.client.settings import Target
 from mcp_tui.client.stderr_lines import reports_error
-from mcp_tui.config.programs import tap_problem
+from mcp_tui.config.own_program import tap_problem
 from mcp_tui.config.servers import discover
-from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.experiments import EXPERIMENTS
+from mcp_tui.probe.raw_connection import Unprepared
 from mcp_tui.probe.report import BAD, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.tools import Unsuitable
+from mcp_tui.probe.tool_choice import Unsuitable
 from mcp_tui.protocol.error_codes import METHOD_NOT_FOUND
 from mcp_tui.protocol.events import Violation
 from mcp_tui.protocol.messages import Json

@@ -19,7 +19,7 @@ from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, csv_lines, out, warn
-from mcp_tui.journal.files import Journal, open_parts, open_private
+from mcp_tui.journal.journal_files import Journal, open_parts, open_private
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import (

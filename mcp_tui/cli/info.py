@@ -10,8 +10,8 @@ from typing import Final
 
 from mcp_tui.cli import reports
 from mcp_tui.cli import session as sessions
-from mcp_tui.cli.call import sign_in_hint, status_of
 from mcp_tui.cli.grammar import Words
+from mcp_tui.cli.one_request import sign_in_hint, status_of
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import summary
 from mcp_tui.cli.session import HeadlessSession
@@ -171,7 +171,7 @@ def recorded_results(session: HeadlessSession) -> dict[str, int]:
     """Returns the bytes of the largest result of each tool, as far as the recorded sessions of this server have one."""
     # It reads every journal that changed.
     from mcp_tui.journal import index
-    from mcp_tui.journal.files import journal_folder
+    from mcp_tui.journal.journal_files import journal_folder
 
     log = session.client.store.log
     name = next((each.server for each in log if isinstance(each, Connected)), "")

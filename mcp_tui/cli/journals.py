@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mcp_tui.cli import live
+from mcp_tui.cli import running_sessions
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
 from mcp_tui.journal import index
-from mcp_tui.journal.files import Journal, journal_folder, journals
+from mcp_tui.journal.journal_files import Journal, journal_folder, journals
 from mcp_tui.journal.records import why
 from mcp_tui.live.running import sessions
 from mcp_tui.live.sockets import sockets
@@ -148,7 +148,7 @@ def find(named: str) -> Journal:
 
 def _running(start: str) -> Journal:
     """Returns what a running session has recorded so far, named as in ``ps``."""
-    session = live.named(start)
+    session = running_sessions.named(start)
     if not session.summary.recording:
         raise Failure(
             f"Session {session.name} keeps no recording, so there is nothing to read. Use mcp-tui ps."

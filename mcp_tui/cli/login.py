@@ -28,8 +28,8 @@ from mcp_tui.client.auth.token_endpoint import (
     VARIABLE_PREFIX,
     ClientRegistration,
 )
+from mcp_tui.client.client_settings import HttpTarget
 from mcp_tui.client.open_url import open_url
-from mcp_tui.client.settings import HttpTarget
 from mcp_tui.transport.base import TransportError
 from mcp_tui.view.text import clean
 

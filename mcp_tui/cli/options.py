@@ -505,12 +505,19 @@ _LOGOUT: Final = (_own(Option("--all", "", "delete all stored sign-ins")), _SIGN
 PAIRS: Final = "[NAME=VALUE…]"
 
 COMMANDS: Final = {
-    "call": Spec("call", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL_OPTIONS),
-    "request": Spec("call", "send any request", "METHOD", (_CANCELLING, _RESULT_OPTIONS, _PARAMS)),
-    "read": Spec(
-        "call", "read a resource, or fill in a template", f"URI {PAIRS}", (_CANCELLING, _RESULT_OPTIONS)
+    "call": Spec(
+        "one_request", "call a tool, cancel it, and see what happens", f"TOOL {PAIRS}", _CALL_OPTIONS
     ),
-    "prompt": Spec("call", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _RESULT_OPTIONS, _own(_ARGS))),
+    "request": Spec("one_request", "send any request", "METHOD", (_CANCELLING, _RESULT_OPTIONS, _PARAMS)),
+    "read": Spec(
+        "one_request",
+        "read a resource, or fill in a template",
+        f"URI {PAIRS}",
+        (_CANCELLING, _RESULT_OPTIONS),
+    ),
+    "prompt": Spec(
+        "one_request", "get a prompt", f"NAME {PAIRS}", (_CANCELLING, _RESULT_OPTIONS, _own(_ARGS))
+    ),
     "tools": Spec(
         "info",
         "list all tools, and what each costs a model; --strict checks compatibility",
@@ -522,7 +529,7 @@ COMMANDS: Final = {
     "info": Spec("info", "show transport, protocol version, server, and capabilities"),
     "ping": Spec("info", "measure round-trip times", groups=(_COUNT,)),
     "probe": Spec(
-        "probe", "check whether the server stops when a request is cancelled", PAIRS, _PROBE_OPTIONS
+        "probe_server", "check whether the server stops when a request is cancelled", PAIRS, _PROBE_OPTIONS
     ),
     "probe-client": _local(
         "probe_client",
@@ -536,14 +543,16 @@ COMMANDS: Final = {
         "[FILE|DIR|last …]",
         _CHECK,
     ),
-    "snapshot": Spec("catalogue", "write the catalogue to a lock file, for check", groups=(_SNAPSHOT,)),
+    "snapshot": Spec("snapshot", "write the catalogue to a lock file, for check", groups=(_SNAPSHOT,)),
     "doctor": Spec(
         "doctor", "examine a server: tools --strict, start, output, lists, ping, and stopping", groups=_DOCTOR
     ),
     "login": _local("login", "sign in to a server behind a URL", "[URL]", _LOGIN),
     "logout": _silent("login", "delete the stored sign-in of a server", "[URL]", _LOGOUT),
     "auth": _local("login", "list stored sign-ins", "list"),
-    "log": _local("log", "list cancellations and their outcomes", "[SESSION|FILE|last …]", _LOG_OPTIONS),
+    "log": _local(
+        "log_cancellations", "list cancellations and their outcomes", "[SESSION|FILE|last …]", _LOG_OPTIONS
+    ),
     "export": _silent(
         "export", "export sessions (markdown, csv, jsonl, …)", "SESSION|FILE|last …", (_EXPORT,)
     ),
@@ -551,20 +560,22 @@ COMMANDS: Final = {
         "config", "show file locations and active settings", groups=(_CONFIG_OPTIONS, *_LIMIT_OPTIONS)
     ),
     "replay": _silent(
-        "workbench", "open a recording in the workbench (read-only)", "FILE|SESSION|last", (_REPLAY,)
+        "open_workbench", "open a recording in the workbench (read-only)", "FILE|SESSION|last", (_REPLAY,)
     ),
-    "servers": _local("servers", "list servers from config files", groups=(_SERVERS_OPTIONS,)),
-    "completion": _silent("completion", "print shell completion (bash, zsh, fish)", "SHELL"),
+    "servers": _local("configured_servers", "list servers from config files", groups=(_SERVERS_OPTIONS,)),
+    "completion": _silent("shell_completion", "print shell completion (bash, zsh, fish)", "SHELL"),
     "tap": _silent(
         "tap",
         "see and cancel what a client calls on its server",
         "[URL | -- COMMAND ARGS… | install NAME… | uninstall NAME… | status]",
         (TAP, _TAP_HTTP, _TAP_CONFIG),
     ),
-    "ps": _local("live", "list what is in flight in every running session", groups=(_PS,)),
-    "cancel": _silent("live", "cancel a request in a running session", "SESSION/ID", (_CANCEL_OPTIONS,)),
+    "ps": _local("running_sessions", "list what is in flight in every running session", groups=(_PS,)),
+    "cancel": _silent(
+        "running_sessions", "cancel a request in a running session", "SESSION/ID", (_CANCEL_OPTIONS,)
+    ),
     "attach": _silent(
-        "workbench", "open a running session, or all of a client, in the workbench", "[SESSION|CLIENT]"
+        "open_workbench", "open a running session, or all of a client, in the workbench", "[SESSION|CLIENT]"
     ),
     "mock": _silent(
         "mock", "run a server that answers as a recording did", "FILE|DIR|SESSION|last …", (_MOCK,)

@@ -15,13 +15,13 @@ from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.probe_output import finding_line, reported
 from mcp_tui.cli.reports import Reports
 from mcp_tui.cli.session import Headless
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.journal.state_folder import state_folder
 from mcp_tui.judge.by_hand import HandJudge
-from mcp_tui.judge.run import Unstartable
+from mcp_tui.judge.client_run import Unstartable
 from mcp_tui.probe.report import Finding
-from mcp_tui.tap.install import own_path
-from mcp_tui.transport.errors import sentence
+from mcp_tui.tap.installation import own_path
+from mcp_tui.transport.unreachable import sentence
 
 HOW_TO_RESUME: Final = "Completed steps are saved. Run the same command to resume."
 

@@ -12,11 +12,11 @@ from mcp_tui.cli.output import Exit, Failure, dump, out
 from mcp_tui.cli.probe_output import ProgressPrinter, reported
 from mcp_tui.cli.reports import Reports, judging
 from mcp_tui.cli.session import Headless
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.demo.frames import SUPPORTED
-from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
-from mcp_tui.judge.rules import CLIENT_RULES
-from mcp_tui.judge.run import LIMIT_SECONDS, Judge, Unstartable
+from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS
+from mcp_tui.judge.client_rules import CLIENT_RULES
+from mcp_tui.judge.client_run import LIMIT_SECONDS, Judge, Unstartable
 from mcp_tui.view import probe_report as view
 from mcp_tui.view.text import safe
 

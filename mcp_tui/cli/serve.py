@@ -18,17 +18,17 @@ from mcp_tui import __version__, clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.check import Assertion, Findings, MatchedRow, judge
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.live import cancel_request, request_id, request_row, spelled
 from mcp_tui.cli.output import Failure
+from mcp_tui.cli.running_sessions import cancel_request, request_id, request_row, spelled
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
-from mcp_tui.demo.catalogue import as_of, cacheable
+from mcp_tui.demo.demo_catalogue import as_of, cacheable
+from mcp_tui.demo.demo_server import main
+from mcp_tui.demo.demo_tools import BadArguments, check_arguments, object_schema
 from mcp_tui.demo.dispatch import Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, Object
-from mcp_tui.demo.server import main
-from mcp_tui.demo.tools import BadArguments, check_arguments, object_schema
-from mcp_tui.journal import files
-from mcp_tui.journal.files import Journal
+from mcp_tui.journal import journal_files
+from mcp_tui.journal.journal_files import Journal
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
@@ -83,7 +83,7 @@ class ServedTool(NamedTuple):
 
 
 def run(_name: str, given: Words) -> int:
-    """Serves on stdio until the client is gone; returns the exit status of :func:`mcp_tui.demo.server.main`."""
+    """Serves on stdio until the client is gone; returns the exit status of :func:`mcp_tui.demo.demo_server.main`."""
     tools = {**_READING, **(_ACTING if given.options.allow_cancel else {})}
 
     def converse(setting: Setting) -> Conversation:
@@ -275,7 +275,9 @@ def _history(_own: frozenset[TypedId], *, filter: str, session: str, limit: int)
 
 
 def _newest() -> list[Journal]:
-    return sorted(files.journals(files.journal_folder()), key=lambda each: each.name, reverse=True)
+    return sorted(
+        journal_files.journals(journal_files.journal_folder()), key=lambda each: each.name, reverse=True
+    )
 
 
 def _matching(where: Journal, filter: str, problems: list[str]) -> list[Object] | None:

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_tui.cli import defect
 from mcp_tui.cli.grammar import Words
-from mcp_tui.cli.live import shared_client
 from mcp_tui.cli.output import Exit, Failure
 from mcp_tui.cli.printer import Printer, uncalled
+from mcp_tui.cli.running_sessions import shared_client
 from mcp_tui.cli.target import in_force, required, settings
 from mcp_tui.client import Client, session_store
 from mcp_tui.client.client import SHUTDOWN_REASON, SHUTDOWN_SECONDS
+from mcp_tui.client.client_port import Requester
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
 from mcp_tui.client.connecting import downloading
-from mcp_tui.client.ports import Requester
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import mask_url
 from mcp_tui.journal.store import Store
 from mcp_tui.live.serving import ClientControlSocket
@@ -38,7 +38,7 @@ from mcp_tui.protocol.events import CancelDelayed, Cause, Event, Note, Processes
 from mcp_tui.protocol.messages import Json, as_object
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.transport.base import TransportError, Unauthorized, spawn
-from mcp_tui.transport.errors import readable
+from mcp_tui.transport.unreachable import readable
 from mcp_tui.view.rows import waits_to_cancel
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ from mcp_tui.cli.output import Failure
 from mcp_tui.config.tap_words import RESERVED
 
 if TYPE_CHECKING:
-    from mcp_tui.tap.records import TapOptions
+    from mcp_tui.tap.recorder_records import TapOptions
 
 
 def run(_name: str, given: Words) -> int:
     """Runs the tap, on stdio in place of this process; or changes the config file of a client."""
     if given.words[:1] and given.words[0] in RESERVED:
         # With what reads the configs of clients.
-        from mcp_tui.cli import install
+        from mcp_tui.cli import tap_install
 
-        return install.run(given)
+        return tap_install.run(given)
     chosen = given.options
     for option in ("all", "client", "config", "yes", "json"):
         if getattr(chosen, option):
@@ -55,9 +55,9 @@ def _proxy(given: Words) -> int:
     recorder = RecorderProcess("http")  # beside what is imported below
     # With the HTTP library, and beside the start of the recorder.
     from mcp_tui.cli.session import tokens_for
-    from mcp_tui.client.settings import HttpTarget
+    from mcp_tui.client.client_settings import HttpTarget
     from mcp_tui.protocol.http_access import HttpAccess
-    from mcp_tui.tap.http import serve
+    from mcp_tui.tap.http_tap import serve
     from mcp_tui.transport.base import TransportError
 
     target = HttpTarget(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Failure, warn
-from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.settings import Loaded, Settings, load
 from mcp_tui.protocol.errors import McpError

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
     from mcp_tui.client.catalogue import ListFailed
     from mcp_tui.client.client import Client
+    from mcp_tui.client.client_settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
     from mcp_tui.client.connection import ConnectError, NoCommonRevision
     from mcp_tui.client.interactions import Answer, Inquiry, Refusal, Respond
-    from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
     from mcp_tui.protocol.errors import CallCancelled, CallEnded, CallFailed, CallLost, CallTimedOut, McpError
     from mcp_tui.transport.base import TransportError, Unauthorized
 
@@ -70,7 +70,7 @@ _HOMES: Final = {
     "client.client": ("Client",),
     "client.connection": ("ConnectError", "NoCommonRevision"),
     "client.interactions": ("Answer", "Inquiry", "Refusal", "Respond"),
-    "client.settings": ("ClientSettings", "HttpTarget", "Offers", "StdioTarget", "Target"),
+    "client.client_settings": ("ClientSettings", "HttpTarget", "Offers", "StdioTarget", "Target"),
     "protocol.errors": ("CallCancelled", "CallEnded", "CallFailed", "CallLost", "CallTimedOut", "McpError"),
     "transport.base": ("TransportError", "Unauthorized"),
 }

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mcp_tui.client.client_port import Requester
 from mcp_tui.client.connection import InvalidAnnotation, header_annotations
-from mcp_tui.client.ports import Requester
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.evidence import ended, failure

@@ -15,14 +15,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mcp_tui.client import catalogue
+from mcp_tui.client.client_port import Listener, notify
+from mcp_tui.client.client_settings import ClientSettings, Target
 from mcp_tui.client.connecting import Renewal, connect
 from mcp_tui.client.connection import Connection, Mirrors, ServerInfo, with_trace
 from mcp_tui.client.deferred_requests import DeferredRequests
 from mcp_tui.client.interactions import Interactions, Respond
 from mcp_tui.client.negotiation import LOG_LEVEL
-from mcp_tui.client.ports import Listener, notify
 from mcp_tui.client.roots import sharing
-from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.client.subscriptions import Subscriptions
 from mcp_tui.journal.store import Store

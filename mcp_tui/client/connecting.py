@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mcp_tui import __version__
 from mcp_tui.client import negotiation
+from mcp_tui.client.client_port import Caller
+from mcp_tui.client.client_settings import Offers, StdioTarget, Target
 from mcp_tui.client.connection import ConnectError, Connection, NoCommonRevision, ServerInfo
 from mcp_tui.client.deferred_requests import DeferredRequests
 from mcp_tui.client.launchers import launcher
 from mcp_tui.client.negotiation import Decision, Reply, Step
-from mcp_tui.client.ports import Caller
-from mcp_tui.client.settings import Offers, StdioTarget, Target
 from mcp_tui.client.stderr_lines import StderrLines
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -42,8 +42,8 @@ from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.units import unpainted
 from mcp_tui.transport import base
 from mcp_tui.transport.base import Unauthorized, spawn
-from mcp_tui.transport.errors import STOPPING, TransportError, sentence, within
 from mcp_tui.transport.suspension import Limit
+from mcp_tui.transport.unreachable import STOPPING, TransportError, sentence, within
 
 if TYPE_CHECKING:
     from mcp_tui.transport.http import HttpTransport

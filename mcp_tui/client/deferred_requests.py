@@ -7,11 +7,11 @@ import contextlib
 from collections import Counter
 from typing import Final
 
-from mcp_tui.client.ports import Caller
+from mcp_tui.client.client_port import Caller
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.transport.base import Challenge, RefusedResponse, Unauthorized, spawn
-from mcp_tui.transport.errors import TransportError, within
 from mcp_tui.transport.suspension import Limit
+from mcp_tui.transport.unreachable import TransportError, within
 
 DEFERRALS: Final = 4
 """How often one request may wait for a token: an expired token, more scopes twice, and once more."""

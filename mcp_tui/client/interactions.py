@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from mcp_tui.client.ports import Caller
+from mcp_tui.client.client_port import Caller
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.inbound import ELICIT, USER_REJECTED
 from mcp_tui.protocol.messages import Json, as_object, as_text

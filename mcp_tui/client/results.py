@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, cast
 
-from mcp_tui.client.ports import Caller
+from mcp_tui.client.client_port import Caller
 from mcp_tui.client.schemas import Problem, Schema
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, as_text, objects_in, parse, writable

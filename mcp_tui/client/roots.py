@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from mcp_tui.client.client_settings import ROOTS
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal, Respond
-from mcp_tui.client.settings import ROOTS
 from mcp_tui.protocol.messages import Json
 
 

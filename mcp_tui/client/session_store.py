@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, Target
 from mcp_tui.journal.client_process import ClientProcess
-from mcp_tui.journal.files import new_journal_path
+from mcp_tui.journal.journal_files import new_journal_path
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_url
 from mcp_tui.journal.records import Header, RecordingError
 from mcp_tui.journal.redaction import Redactor, Unredacted

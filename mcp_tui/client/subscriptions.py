@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from mcp_tui.client.ports import Caller
+from mcp_tui.client.client_port import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.messages import Json, as_object

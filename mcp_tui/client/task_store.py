@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from mcp_tui import clock
-from mcp_tui.client.ports import Caller
-from mcp_tui.journal.files import make_private
+from mcp_tui.client.client_port import Caller
+from mcp_tui.journal.journal_files import make_private
 from mcp_tui.journal.state_folder import state_folder
 from mcp_tui.protocol import events as ev
 

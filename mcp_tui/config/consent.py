@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config.definitions import MAX_ENV_BYTES, AskedInput, Definition, real_program
 from mcp_tui.config.files import ConfigError, at, consents_folder, read_bytes, read_own, write_own
 from mcp_tui.config.templates import VariableKind

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config.files import ConfigError, at, read_text
 from mcp_tui.config.sources import (
     ARRAY,

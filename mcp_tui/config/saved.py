@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.client.settings import HttpTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, Target
 from mcp_tui.config.files import ConfigError, read_own, read_text, recent_file, write_own
 from mcp_tui.journal.masks import mask_command, mask_url
 from mcp_tui.journal.redaction import Redactor, is_secret_name

@@ -8,7 +8,7 @@ import sys
 def _run() -> int:
     sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] - asyncio would load it, and nobody speaks TLS here
     # Behind the line above, or asyncio would load it.
-    from mcp_tui.demo.server import main
+    from mcp_tui.demo.demo_server import main
 
     if not sys.argv[1:]:  # as the workbench starts it: a person waits for its tools
         return main(None, None)

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.demo import frames
+from mcp_tui.demo.demo_log import DemoLog
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
-from mcp_tui.demo.log import DemoLog
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId

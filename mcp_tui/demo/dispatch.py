@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import OWN_IDS, Call, Channel, DemoTasks, Questions, Task
-from mcp_tui.demo.catalogue import cacheable, introduction, listing, prompt, read
+from mcp_tui.demo.demo_catalogue import cacheable, introduction, listing, prompt, read
+from mcp_tui.demo.demo_log import DemoLog
+from mcp_tui.demo.demo_tools import TOOLS, BadArguments, Run, check_arguments
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
-from mcp_tui.demo.log import DemoLog
-from mcp_tui.demo.tools import TOOLS, BadArguments, Run, check_arguments
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.json_values import as_object, is_request_id, object_or_none
 from mcp_tui.protocol.states import LOG_LEVELS, RequestId

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.journal.files import is_locked, open_parts, parts_of
+from mcp_tui.journal.journal_files import is_locked, open_parts, parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, read_record
 from mcp_tui.protocol.events import RequestId

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from mcp_tui.journal import records
 from mcp_tui.journal.client_process import named_so
-from mcp_tui.journal.files import Journal, is_locked, journals, read_start
+from mcp_tui.journal.journal_files import Journal, is_locked, journals, read_start
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, decode_event, encode_event

@@ -19,7 +19,7 @@ from typing import Final
 
 from mcp_tui.journal import records
 from mcp_tui.journal.event_table import OF_A_REQUEST, OF_THE_SERVER, RECORD_CODES, EventTable, written_id
-from mcp_tui.journal.files import following_part, is_locked, open_parts, parts_of
+from mcp_tui.journal.journal_files import following_part, is_locked, open_parts, parts_of
 from mcp_tui.journal.records import FrameHead
 from mcp_tui.protocol.events import Connected, Event, RequestId
 from mcp_tui.protocol.messages import Json, as_text, number

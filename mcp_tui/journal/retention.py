@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mcp_tui import clock
-from mcp_tui.journal.files import PART_BYTES, Journal, is_locked, journals, read_header
+from mcp_tui.journal.journal_files import PART_BYTES, Journal, is_locked, journals, read_header
 from mcp_tui.journal.state_folder import remove_unfinished
 from mcp_tui.protocol.messages import number
 from mcp_tui.protocol.values import fact

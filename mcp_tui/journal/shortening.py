@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui import clock
-from mcp_tui.journal.files import part_path, shortened_header
+from mcp_tui.journal.journal_files import part_path, shortened_header
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError, encode_event
 from mcp_tui.journal.state_folder import replace_file

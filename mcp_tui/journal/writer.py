@@ -24,7 +24,7 @@ from typing import Final
 
 from mcp_tui import clock
 from mcp_tui.journal import records
-from mcp_tui.journal.files import open_numbered, open_private, part_header, part_path, renamed_journal
+from mcp_tui.journal.journal_files import open_numbered, open_private, part_header, part_path, renamed_journal
 from mcp_tui.journal.masks import secrets_in
 from mcp_tui.journal.records import FrameHead, Header, RecordingError, why
 from mcp_tui.journal.redaction import REDACTED_BYTES, Redactor
@@ -101,11 +101,11 @@ class Writer:
     """One file of records. Its header is written at once.
 
     It is a new file, also the ``recording`` that a person names: where that has content, or is being written, the next one
-    that has not (:func:`~mcp_tui.journal.files.open_numbered`). The path must not be a symbolic link, and only its owner can
-    read the file (0600, whatever the umask). The folder must exist. With ``rotate``, a number of bytes, or ``retention``,
-    the file continues in another part (:mod:`mcp_tui.journal.files`) when it is that long or old. With ``retention`` its
-    oldest parts, and other journals of the folder, go when there are too many. That is done in pieces, one after each batch
-    of records, while it is :attr:`busy`.
+    that has not (:func:`~mcp_tui.journal.journal_files.open_numbered`). The path must not be a symbolic link, and only its
+    owner can read the file (0600, whatever the umask). The folder must exist. With ``rotate``, a number of bytes, or
+    ``retention``, the file continues in another part (:mod:`mcp_tui.journal.journal_files`) when it is that long or old.
+    With ``retention`` its oldest parts, and other journals of the folder, go when there are too many. That is done in
+    pieces, one after each batch of records, while it is :attr:`busy`.
 
     Disk errors never reach a caller: when a write fails, or the file was deleted, it ends after its last whole line, and
     :attr:`news` says what happened. Records are then counted and dropped. Writing is tried again after a second by the times

@@ -22,10 +22,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.demo.calls import Call
-from mcp_tui.demo.http import HttpServer
-from mcp_tui.journal.files import make_private
+from mcp_tui.demo.http_server import HttpServer
+from mcp_tui.journal.journal_files import make_private
 from mcp_tui.journal.state_folder import replace_file
 from mcp_tui.judge import timelines, verdicts
+from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
+from mcp_tui.judge.client_rules import CLIENT_RULES
+from mcp_tui.judge.client_run import ClientReport, Judge, Unstartable
 from mcp_tui.judge.client_trial import (
     CLIENT_PATIENCE_SECONDS,
     LEFT_SECONDS,
@@ -34,11 +37,8 @@ from mcp_tui.judge.client_trial import (
     ClientTrial,
     WithheldCall,
 )
-from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, MANY, ClientExperiment
 from mcp_tui.judge.harm import NEXT_FAILED
 from mcp_tui.judge.observed_run import PERSON, SIGNALS, ObservedRun, OutputLine
-from mcp_tui.judge.rules import CLIENT_RULES
-from mcp_tui.judge.run import ClientReport, Judge, Unstartable
 from mcp_tui.live.sockets import reachable
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation

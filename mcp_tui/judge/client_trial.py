@@ -16,12 +16,12 @@ from typing import Any, Final, cast
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel, Task
+from mcp_tui.demo.demo_log import DemoLog
+from mcp_tui.demo.demo_server import LineChannel
+from mcp_tui.demo.demo_tools import TOOLS, Run
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
-from mcp_tui.demo.http import HttpResponse, HttpServer
-from mcp_tui.demo.log import DemoLog
-from mcp_tui.demo.server import LineChannel
-from mcp_tui.demo.tools import TOOLS, Run
+from mcp_tui.demo.http_server import HttpResponse, HttpServer
 from mcp_tui.judge import harm, stub
 from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.observed_run import (

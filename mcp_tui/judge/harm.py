@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from mcp_tui.judge.client_rules import BREAKS
 from mcp_tui.judge.observed_run import PERSON, ObservedCall, ObservedRun, signal_name
-from mcp_tui.judge.rules import BREAKS
 from mcp_tui.protocol.responses import CROSSING_SECONDS
 from mcp_tui.protocol.values import frozen
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from mcp_tui.judge.client_rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.harm import LOST_ANSWER, Sign, harm, next_call, open_call, settled
 from mcp_tui.judge.observed_run import (
     CONNECTION_END_SECONDS,
@@ -20,7 +21,6 @@ from mcp_tui.judge.observed_run import (
     ObservedRun,
     control_name,
 )
-from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
 from mcp_tui.judge.timelines import (
     answered_before,
     client_ended,

@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import Final
 
 from mcp_tui.client.client import Client
+from mcp_tui.client.client_port import Listener, notify
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, Target
 from mcp_tui.client.connection import Mirrors, ServerInfo
-from mcp_tui.client.ports import Listener, notify
-from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.journal.records import UnknownEvent
 from mcp_tui.journal.store import Store
 from mcp_tui.live.control import SHARE, Problem
@@ -136,7 +136,7 @@ class _OtherProcess:
 
 
 class SharedClient:
-    """The client of a command on the connection of a running session: a :class:`~mcp_tui.client.ports.Requester`.
+    """The client of a command on the connection of a running session: a :class:`~mcp_tui.client.client_port.Requester`.
 
     It decides nothing: it folds the events that come from there.
     """

@@ -100,7 +100,7 @@ class ListeningSocket:
 
     def _place(self) -> Path:
         # This import is slow, and clients of a socket do not need it.
-        from mcp_tui.journal.files import make_private
+        from mcp_tui.journal.journal_files import make_private
 
         for place in folders():
             with suppress(OSError):

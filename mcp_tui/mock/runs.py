@@ -19,7 +19,7 @@ from typing import Final
 from mcp_tui.demo import frames
 from mcp_tui.demo.frames import Object
 from mcp_tui.journal import records
-from mcp_tui.journal.files import open_parts
+from mcp_tui.journal.journal_files import open_parts
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol.inbound import SUBSCRIPTION
 from mcp_tui.protocol.json_values import as_list, as_object, list_or_none, object_or_none

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Call, Channel
+from mcp_tui.demo.demo_server import main
 from mcp_tui.demo.dispatch import WORKING, Conversation, Setting
 from mcp_tui.demo.frames import DemoCaller, DemoRefusal, Object
-from mcp_tui.demo.server import main
+from mcp_tui.mock.mock_report import EMPTY_RESULTS, NAMED, MockReport
 from mcp_tui.mock.replaying import (
     LiveTask,
     Memory,
@@ -27,7 +28,6 @@ from mcp_tui.mock.replaying import (
     introduction,
     supported,
 )
-from mcp_tui.mock.report import EMPTY_RESULTS, NAMED, MockReport
 from mcp_tui.mock.runs import Run, Runs, shown
 from mcp_tui.protocol import error_codes
 from mcp_tui.protocol.http_access import HttpAccess
@@ -63,7 +63,7 @@ class Mock:
         """How often each request was answered, outside of sessions."""
 
     def serve(self, port: int | None, access: HttpAccess) -> int:
-        """Serves until the end; returns the exit status. Both as :func:`mcp_tui.demo.server.main` does."""
+        """Serves until the end; returns the exit status. Both as :func:`mcp_tui.demo.demo_server.main` does."""
         # over stdio, the first answer of a recording has the start of the recorded server in it; that of this one is over
         self.head = time.process_time() if port is None else 0.0
         return main(port, None, self._settle, "mock", access)

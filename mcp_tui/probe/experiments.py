@@ -35,9 +35,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, replace
 from typing import Final, NoReturn
 
-from mcp_tui.probe import improper, judging, left_behind, tasks
-from mcp_tui.probe.connection import CANCEL_METHOD, PROBE_REASON, Trace
+from mcp_tui.probe import improper, judging, left_behind, task_experiment
 from mcp_tui.probe.judging import Observation
+from mcp_tui.probe.raw_connection import CANCEL_METHOD, PROBE_REASON, Trace
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.trial import ENDED, NO_END, REACTION_SECONDS, Judged, Trial
@@ -461,7 +461,7 @@ EXPERIMENTS: Final = (
     Experiment("disconnected", disconnected, beats=True),
     Experiment("called and cancelled in one write", in_one_write, beats=True),
     Experiment("the id 0 cancelled", id_zero, beats=True, fresh=True),
-    Experiment("a task cancelled", tasks.tasks_cancel, tool=False, beats=True),
+    Experiment("a task cancelled", task_experiment.tasks_cancel, tool=False, beats=True),
     Experiment("cancelled at once", at_once),
     Experiment("two in flight, one cancelled", two_in_flight, spares=True),
     Experiment("an unknown id cancelled", improper.unknown, tool=False),

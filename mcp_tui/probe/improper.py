@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_tui.probe import judging
-from mcp_tui.probe.connection import CANCEL_METHOD, HANDSHAKE_ID, PROBE_REASON, Trace
+from mcp_tui.probe.raw_connection import CANCEL_METHOD, HANDSHAKE_ID, PROBE_REASON, Trace
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import UNANSWERED, Strength
 from mcp_tui.probe.trial import ENDED, HARM, NO_END, REACTION_SECONDS, Judged, Trial

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 from typing import Final, cast
 
-from mcp_tui.client.settings import StdioTarget, Target
-from mcp_tui.probe.connection import ProbeConnection
+from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.probe.judging import LOG, PROGRESS
+from mcp_tui.probe.raw_connection import ProbeConnection
 from mcp_tui.probe.report import Verdict
 from mcp_tui.probe.trial import Trial
 from mcp_tui.transport import base

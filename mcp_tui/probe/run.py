@@ -23,12 +23,15 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_tui import __version__
 from mcp_tui.client import Client
 from mcp_tui.client.catalogue import ListFailed, every, offers
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, Target
 from mcp_tui.client.session_store import shown
-from mcp_tui.client.settings import ClientSettings, HttpTarget, Target
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.arrivals import EXCERPT_CHARACTERS, Arrival
-from mcp_tui.probe.connection import (
+from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
+from mcp_tui.probe.improper import after_completion
+from mcp_tui.probe.judging import BEATS, PROGRESS, ControlRun, longest
+from mcp_tui.probe.raw_connection import (
     HEARTBEAT_SECONDS,
     ProbeConnection,
     ServerUnderTest,
@@ -37,9 +40,6 @@ from mcp_tui.probe.connection import (
     violations,
     watch,
 )
-from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
-from mcp_tui.probe.improper import after_completion
-from mcp_tui.probe.judging import BEATS, PROGRESS, ControlRun, longest
 from mcp_tui.probe.report import (
     BAD,
     TIME_OVER,
@@ -51,7 +51,7 @@ from mcp_tui.probe.report import (
     Verdict,
 )
 from mcp_tui.probe.rules import CANCELLED_AS_USUAL, RULES, SURVIVES
-from mcp_tui.probe.tools import (
+from mcp_tui.probe.tool_choice import (
     Choice,
     ListUnreadable,
     NamedTool,

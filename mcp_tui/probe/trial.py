@@ -10,11 +10,11 @@ from typing import Final, NoReturn
 
 from mcp_tui.probe import judging
 from mcp_tui.probe.arrivals import EXCERPT_CHARACTERS, Arrival
-from mcp_tui.probe.connection import CANCEL_METHOD, PROBE_REASON, ProbeConnection, Trace
 from mcp_tui.probe.judging import Answer, ControlRun, LateResponse, Observation
+from mcp_tui.probe.raw_connection import CANCEL_METHOD, PROBE_REASON, ProbeConnection, Trace
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import RULES, Strength
-from mcp_tui.probe.tools import Choice
+from mcp_tui.probe.tool_choice import Choice
 from mcp_tui.protocol.events import RequestId, Stderr
 from mcp_tui.protocol.messages import Json, as_list, shown
 from mcp_tui.protocol.states import TRANSIT

@@ -18,7 +18,7 @@ from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, RequestFrame, ResponseFrame, as_object
 from mcp_tui.protocol.responses import answered
 from mcp_tui.protocol.states import TypedId
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 
 NEVER_REPLACED: Final = frozenset(
     {
@@ -138,7 +138,7 @@ class Checkpoint:
                 made = messages.result(frame.id, _small(frame.result))
             else:
                 return None
-            kind, data = records.small(kind), messages.encode(made)
+            kind, data = recorder_records.small(kind), messages.encode(made)
 
         return Entry(next(self._numbers), kind, at, number, data)
 
@@ -179,7 +179,7 @@ class Checkpoint:
         for _, entries in kept:
             yield from entries
 
-    def needed(self) -> list[records.TapRecord]:
+    def needed(self) -> list[recorder_records.TapRecord]:
         """Returns the records for a new recorder, in the order in which they arrived."""
         self.begin()
         for id_ in list(self._watched):
@@ -192,18 +192,18 @@ class Checkpoint:
             found |= {each.order: each for each in self._of(kept)}
         return [self._as_needed(each) for _, each in sorted(found.items())]
 
-    def _as_needed(self, entry: Entry) -> records.TapRecord:
+    def _as_needed(self, entry: Entry) -> recorder_records.TapRecord:
         """Returns the record of an entry, without the finished requests of a batch."""
         _, kind, at, number, data = entry
-        if kind in records.MESSAGES and data.lstrip()[:1] == b"[":
+        if kind in recorder_records.MESSAGES and data.lstrip()[:1] == b"[":
             frame = messages.parse(data)
             needed: list[Json] = [
                 messages.request(each.id, each.method, each.params)
                 for each in (frame.frames if isinstance(frame, Batch) else ())
                 if isinstance(each, RequestFrame)
-                and (kind == records.FROM_SERVER or self._is_needed(each.id))
+                and (kind == recorder_records.FROM_SERVER or self._is_needed(each.id))
             ]
-            kind, data = records.small(kind), messages.encode(needed)
+            kind, data = recorder_records.small(kind), messages.encode(needed)
 
         return kind, at, number, data
 

@@ -13,7 +13,7 @@ from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.framing import LINE_HEAD_BYTES, TAIL_BYTES, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, RequestFrame, ResponseFrame
 from mcp_tui.protocol.revisions import REVISIONS
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.event_pipe import EVENT_BYTES
 from mcp_tui.tap.http_heads import Headers, end_to_end, read_head
 from mcp_tui.tap.http_session import Exchange, TappedSession, Waiting
@@ -107,21 +107,21 @@ class Record(Exchange):
     def take(self, kind: bytes, at: float, data: bytes) -> None:
         """Takes a record about this exchange."""
         match kind:
-            case records.FROM_CLIENT:
+            case recorder_records.FROM_CLIENT:
                 self._request.append(data)
-            case records.REQUEST_END:
+            case recorder_records.REQUEST_END:
                 self._asked(at)
-            case records.RESPONSE:
+            case recorder_records.RESPONSE:
                 (status,), headers = read_head(data)
                 self._began(int(status), headers)
-            case records.FROM_SERVER:
+            case recorder_records.FROM_SERVER:
                 self._piece(at, data)
-            case records.SENT if self._left is not None:
+            case recorder_records.SENT if self._left is not None:
                 self.waiting = Waiting.SENT
                 self._left(at)
-            case records.GAP:
-                self._missed(at, *records.read_gap(data))
-            case records.EXCHANGE_END:
+            case recorder_records.GAP:
+                self._missed(at, *recorder_records.read_gap(data))
+            case recorder_records.EXCHANGE_END:
                 # A response such as 413 may arrive before the request is complete; no more of the request follows then.
                 if self.session is None and self.connection is not None:
                     self._asked(at, whole=False)
@@ -160,7 +160,7 @@ class Record(Exchange):
             session.observer.sent(frame, at=at, seq=seq)
         session.ledger.perform()
         session.checkpoint.taken(
-            records.FROM_CLIENT, at, raw if isinstance(raw, bytes) else b"", frame, self.number
+            recorder_records.FROM_CLIENT, at, raw if isinstance(raw, bytes) else b"", frame, self.number
         )
         for each in requests_in(frame):
             row = session.ledger.named(each.id)
@@ -229,14 +229,14 @@ class Record(Exchange):
 
     def _missed(self, at: float, kind: bytes, size: int) -> None:
         """Notes bytes that the relay dropped. An answer may have been among them."""
-        if kind == records.FROM_CLIENT:
+        if kind == recorder_records.FROM_CLIENT:
             self._request.skip(size)
         elif self._events is None or self._decoder is not None:
             self._reading = Reading.UNREADABLE
         elif self._reading is not Reading.UNREADABLE:
             self._events, self._reading = EventBlocks(EVENT_BYTES), Reading.TORN
         session = self.session
-        if session is None or session.over or kind == records.FROM_CLIENT:
+        if session is None or session.over or kind == recorder_records.FROM_CLIENT:
             return
         session.event(
             ev.Note(
@@ -280,7 +280,7 @@ class Record(Exchange):
                 status, self._says_status = self._status if self._says_status else 0, False
                 session.ledger.responses.to_cancel(self.cancels, frame, status=status, at=at, seq=seq)
             session.ledger.perform()
-            session.checkpoint.taken(records.FROM_SERVER, at, raw, frame, self.number)
+            session.checkpoint.taken(recorder_records.FROM_SERVER, at, raw, frame, self.number)
         session.ledger.perform()
 
     # -- a new recorder --------------------------------------------------------------------------------------
@@ -416,7 +416,9 @@ class Record(Exchange):
         session.ledger.perform()
         row = session.ledger.current(id_)
         if row is not None:
-            session.checkpoint.add(row.id, records.CANCEL_OUTCOME, at, messages.encode([id_, *outcome]))
+            session.checkpoint.add(
+                row.id, recorder_records.CANCEL_OUTCOME, at, messages.encode([id_, *outcome])
+            )
 
     def _session_over(self, session: TappedSession, at: float) -> None:
         """Closes the session if the end of this exchange ends it."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, RequestFrame, as_object
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.http_exchange import Record, cancel_over
 from mcp_tui.tap.http_heads import Headers, read_head
 from mcp_tui.tap.http_session import TappedSession, Waiting
@@ -27,7 +27,7 @@ AGAIN_NUMBERS: Final = 1 << 30
 class HttpRecorder:
     """The recorder of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, loop: RecorderLoop, begin: records.HttpBegin, _at: float) -> None:
+    def __init__(self, loop: RecorderLoop, begin: recorder_records.HttpBegin, _at: float) -> None:
         self.loop = loop
         self._sessions = HttpSessions(loop, self, begin)
         self.over = False
@@ -52,7 +52,7 @@ class HttpRecorder:
     def record(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes a record from the relay."""
         match kind:
-            case records.REQUEST:
+            case recorder_records.REQUEST:
                 (connection, method, target), headers = read_head(data)
                 self._records[number] = Record(
                     self._sessions,
@@ -62,25 +62,25 @@ class HttpRecorder:
                     headers=headers,
                     connection=int(connection),
                 )
-            case records.CLIENT_LEFT:
+            case recorder_records.CLIENT_LEFT:
                 self._sessions.last.pop(number, None)
                 own = [each for each in self._records.values() if each.connection == number]
                 for each in [each for each in own if each.waiting is Waiting.CLIENT]:
                     if not each.is_guarded:  # else its answer is waited for
                         del self._records[each.number]
                     each.client_left(at)
-            case records.GUARD | records.GUARD_ANSWER:
+            case recorder_records.GUARD | recorder_records.GUARD_ANSWER:
                 self._in_session(number, lambda session: session.by_guard(kind, at, data))
-            case records.DECISION:
+            case recorder_records.DECISION:
                 self._of_number(messages.read_json(data)[0], lambda session: session.decided(at, data))
-            case records.OWN_TO_CLIENT:
+            case recorder_records.OWN_TO_CLIENT:
                 frame = messages.parse(data)
                 self._in_session(number, lambda session: session.answered_by_tap(frame, at, data, number))
-            case records.SENT if self.loop.restoring:
+            case recorder_records.SENT if self.loop.restoring:
                 self._has_left_before(number, at, data)
-            case records.SECRETS:
+            case recorder_records.SECRETS:
                 self._sessions.learn(messages.read_json(data))
-            case records.EXIT:
+            case recorder_records.EXIT:
                 self._end("the tap was ended", expected=True, at=at)
             case _:
                 record = self._records.get(number)
@@ -89,15 +89,15 @@ class HttpRecorder:
                 record.take(kind, at, data)
                 if record.session is not None:
                     record.session.ledger.perform()
-                if kind == records.EXCHANGE_END:
+                if kind == recorder_records.EXCHANGE_END:
                     del self._records[number]
                 self._look_whether_it_stops(record, kind, at, data)
 
     def _look_whether_it_stops(self, record: Record, kind: bytes, at: float, data: bytes) -> None:
         """Closes the streams that hold a server which is stopping: it refuses connections while they are open."""
-        if kind == records.EXCHANGE_END and record.is_refused(data.decode()):
+        if kind == recorder_records.EXCHANGE_END and record.is_refused(data.decode()):
             self._stopping, self._refused = self.open_sessions, record.number
-        elif kind == records.RESPONSE and record.number > self._refused:
+        elif kind == recorder_records.RESPONSE and record.number > self._refused:
             self._stopping = []  # A later request was answered, so the server is up again.
         self._stopping = [each for each in self._stopping if not (each.over or each.close_streams(at))]
 
@@ -136,9 +136,9 @@ class HttpRecorder:
         session.checkpoint.begin()
         session.has_left(raw, frame.method, at, id=id_, cancels=record.cancels)
         session.ledger.perform()
-        session.checkpoint.taken(records.SENT, at, data, frame, number)
+        session.checkpoint.taken(recorder_records.SENT, at, data, frame, number)
 
-    def needed(self) -> Iterator[records.TapRecord]:
+    def needed(self) -> Iterator[recorder_records.TapRecord]:
         """Yields the checkpoint: the tap, then each session with its exchanges and open requests."""
         last: list[Json] = [[connection, each.number] for connection, each in self._sessions.last.items()]
         known: dict[str, Json] = {
@@ -146,32 +146,36 @@ class HttpRecorder:
             "last": last,
             "secrets": sorted(self._sessions.secrets),
         }
-        yield records.MEMORY, 0.0, 0, messages.encode(known)
+        yield recorder_records.MEMORY, 0.0, 0, messages.encode(known)
         for session in (None, *self.open_sessions):
             if session is not None:
-                yield records.MEMORY, 0.0, session.number, messages.encode(session.memory())
+                yield recorder_records.MEMORY, 0.0, session.number, messages.encode(session.memory())
             for record in self._records.values():
                 if record.session is session:
-                    yield records.OPEN_EXCHANGE, 0.0, record.number, messages.encode(record.memory())
+                    yield recorder_records.OPEN_EXCHANGE, 0.0, record.number, messages.encode(record.memory())
             yield from () if session is None else session.checkpoint.needed()
 
     def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Restores one record of the last recorder's checkpoint."""
         session = self._recalled
-        is_json = kind in (records.MEMORY, records.OPEN_EXCHANGE, records.CANCEL_OUTCOME)
+        is_json = kind in (
+            recorder_records.MEMORY,
+            recorder_records.OPEN_EXCHANGE,
+            recorder_records.CANCEL_OUTCOME,
+        )
         known: Any = messages.read_json(data) if is_json else None
         match kind:
-            case records.MEMORY if not number:
+            case recorder_records.MEMORY if not number:
                 self._sessions.count, self._last = known["count"], known["last"]
                 self._sessions.learn(known["secrets"])
-            case records.MEMORY:
+            case recorder_records.MEMORY:
                 self._recalled = self._sessions.new_session(known["began"], number, known["door"])
                 self._recalled.remember(known)
                 if self._recalled.id:
                     self._sessions.by_id[self._recalled.id] = self._recalled
                 if known["transport"] == "sse":
                     self._sessions.by_endpoint[self._recalled.target] = self._recalled
-            case records.OPEN_EXCHANGE:
+            case recorder_records.OPEN_EXCHANGE:
                 headers = [
                     (name.encode("latin-1"), value.encode("latin-1")) for name, value in known["headers"]
                 ]
@@ -184,13 +188,13 @@ class HttpRecorder:
                     connection=known["connection"],
                 )
                 record.recall(known, session)
-            case records.CANCEL_OUTCOME if session is not None:
+            case recorder_records.CANCEL_OUTCOME if session is not None:
                 cancel_over(session, known[0], at, known[1:])
                 session.ledger.perform()
                 row = session.ledger.current(known[0])
                 if row is not None:
                     session.checkpoint.add(row.id, kind, at, data)
-            case _ if session is not None and kind in records.OF_EITHER:
+            case _ if session is not None and kind in recorder_records.OF_EITHER:
                 record = self._records.get(number)
                 wires = () if record is None else record.wires
                 session.recall(kind, at, data, number, wires[0] if len(wires) == 1 else None)

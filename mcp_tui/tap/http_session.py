@@ -20,11 +20,11 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.revisions import Negotiated
 from mcp_tui.protocol.states import LISTEN
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.http_heads import Headers
 from mcp_tui.tap.observed_session import ObservedSession
 from mcp_tui.tap.recorder_loop import RecorderLoop
-from mcp_tui.transport.errors import STOPPING
+from mcp_tui.transport.unreachable import STOPPING
 
 OF_ONE_MESSAGE: Final = (
     b"content-",
@@ -87,7 +87,7 @@ class TappedSession(ObservedSession):
         began: float,
         socket_id: str,
         name: str,
-        begin: records.Begin,
+        begin: recorder_records.Begin,
         policy: TapSettings,
     ) -> None:
         super().__init__(loop, "http", store, name, begin, policy)
@@ -191,7 +191,7 @@ class TappedSession(ObservedSession):
     def recall(self, kind: bytes, at: float, data: bytes, number: int, stream: RequestId | None) -> None:
         """Reads a message of an open request again, which the last recorder has read."""
         frame = messages.parse(data)
-        out, whole = kind in records.OF_CLIENT, kind in records.MESSAGES
+        out, whole = kind in recorder_records.OF_CLIENT, kind in recorder_records.MESSAGES
         seq = self.frame("out" if out else "in", data, frame, at=at, stream=stream) if whole else 0
         self.checkpoint.begin()
         if out:
@@ -203,7 +203,7 @@ class TappedSession(ObservedSession):
 
     # -- what is withheld -------------------------------------------------------------------------------------
 
-    def _withhold(self, id: Json, token: Json) -> records.Order:
+    def _withhold(self, id: Json, token: Json) -> recorder_records.Order:
         """Returns the order to withhold an answer in all exchanges of the session."""
         self.withholds = True
         of = [*self._all.open_in(self)]
@@ -254,7 +254,7 @@ class TappedSession(ObservedSession):
         """Answers in the exchange that the client waits for, else in an open stream, else in the next one."""
         raw = messages.encode(message)
         self.store.frame("in", raw, at=monotonic(), id=messages.storable_id(message["id"]), own=True)
-        kept: records.Order = {}
+        kept: recorder_records.Order = {}
         # In 2026-07-28 the stream of the request is closed, so nothing can come late.
         if not (self.is_modern and self.ledger.negotiated.transport == "http"):
             kept = self._withhold(message["id"], self.observer.token_of(row))

@@ -20,7 +20,7 @@ from mcp_tui.protocol.messages import Batch, Frame, RequestFrame, as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.repeats import Repeats
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION, REVISIONS
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.http_heads import Headers
 from mcp_tui.tap.http_session import Exchange, Exchanges, TappedSession
 from mcp_tui.tap.recorder_loop import RecorderLoop
@@ -61,7 +61,7 @@ def _distance(session: TappedSession, id_: object) -> float:
 class HttpSessions:
     """The sessions of one tap. ``begin`` are its options, and the URL of the server."""
 
-    def __init__(self, loop: RecorderLoop, exchanges: Exchanges, begin: records.HttpBegin) -> None:
+    def __init__(self, loop: RecorderLoop, exchanges: Exchanges, begin: recorder_records.HttpBegin) -> None:
         self.loop = loop
         self._exchanges = exchanges
         self._target = HttpTarget(url=begin["url"], name=begin.get("name", ""))

@@ -23,7 +23,7 @@ from mcp_tui.protocol.messages import Batch, Frame, Json, MalformedFrame, Reques
 from mcp_tui.protocol.observing import Observer, Onlooker
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Limits
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.checkpoint import Checkpoint
 from mcp_tui.tap.recorder_loop import RecorderLoop
 
@@ -51,7 +51,7 @@ class ObservedSession(Onlooker, ABC):
         transport: str,
         store: Store,
         name: str,
-        begin: records.Begin,
+        begin: recorder_records.Begin,
         policy: TapSettings,
     ) -> None:
         self.loop = loop
@@ -220,7 +220,7 @@ class ObservedSession(Onlooker, ABC):
 
     def by_guard(self, kind: bytes, at: float, data: bytes) -> None:
         """Notes what the guard decided about a call, or an answer that it gave."""
-        if kind == records.GUARD:
+        if kind == recorder_records.GUARD:
             self._decided_by_guard(at, data)
         else:
             self._answered_by_guard(at, data)
@@ -236,7 +236,7 @@ class ObservedSession(Onlooker, ABC):
         if about["how"] == "given" and first is not None and first is not row:
             self.ledger.emit(ev.Guarded(at=at, id=first.id, how="passed_on", other=row.id))
         self.ledger.perform()
-        self.checkpoint.add(row.id, records.GUARD, at, data)
+        self.checkpoint.add(row.id, recorder_records.GUARD, at, data)
 
     def _answered_by_guard(self, at: float, data: bytes) -> None:
         raw = data.rstrip(b"\n")
@@ -245,7 +245,7 @@ class ObservedSession(Onlooker, ABC):
         self.checkpoint.begin()
         self.observer.received(frame, at=at, seq=seq)
         self.ledger.perform()
-        self.checkpoint.taken(records.GUARD_ANSWER, at, raw, frame)
+        self.checkpoint.taken(recorder_records.GUARD_ANSWER, at, raw, frame)
 
     # -- a new recorder --------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class ObservedSession(Onlooker, ABC):
             if self.loop.restoring and row.open:
                 self.ledger.cancel(row.id, Cause(cause), reason, at=cancelled_at)
                 self.ledger.perform()
-            self.checkpoint.add(row.id, records.DECISION, at, data)
+            self.checkpoint.add(row.id, recorder_records.DECISION, at, data)
 
     def on_wire(self, wire: object, *, is_open: bool = False) -> Request | None:
         """Returns the first unfinished request with an id on the wire; if ``is_open``, the first that was not cancelled."""
@@ -282,7 +282,7 @@ class ObservedSession(Onlooker, ABC):
             # A request whose cancel is not signalled is settled at once.
             row = self.on_wire(frame.id) or self.ledger.named(frame.id)
             if row is not None:
-                self.checkpoint.add(row.id, records.OWN_TO_CLIENT, at, data, number)
+                self.checkpoint.add(row.id, recorder_records.OWN_TO_CLIENT, at, data, number)
 
     def has_said(self, mine: Frame | Batch, frame: Frame | Batch) -> None:
         """Notes that the last recorder has sent a message: a request of its own may be another one by its id."""

@@ -13,7 +13,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.event_pipe import EVENT_BYTES
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.once import Action, Call, OnceGuard, Sent
@@ -27,7 +27,7 @@ UNSURE: Final = (408, *range(500, 600))
 
 
 class GuardedExchange(Protocol):
-    """An exchange: :class:`~mcp_tui.tap.http.ProxiedExchange`, which describes all of it."""
+    """An exchange: :class:`~mcp_tui.tap.http_tap.ProxiedExchange`, which describes all of it."""
 
     number: int
     session: str
@@ -44,7 +44,7 @@ class GuardedExchange(Protocol):
 
 
 class GuardedTap(Protocol):
-    """A tap: :class:`~mcp_tui.tap.http.HttpTap`, which describes all of it."""
+    """A tap: :class:`~mcp_tui.tap.http_tap.HttpTap`, which describes all of it."""
 
     @property
     def exchanges(self) -> Mapping[int, GuardedExchange]: ...
@@ -276,7 +276,7 @@ class HttpGuard:
                 self._record(each.call, each.how, each.of)
             stream = self.streams.get(each.call.session)
             raw = messages.encode(each.message)
-            kind = records.GUARD_ANSWER if each.last else records.OWN_TO_CLIENT
+            kind = recorder_records.GUARD_ANSWER if each.last else recorder_records.OWN_TO_CLIENT
             if stream is not None:
                 stream.answer(raw, last=False, kind=kind)
             elif exchange is not None:
@@ -288,7 +288,7 @@ class HttpGuard:
 
     def accept(self, exchange: GuardedExchange) -> None:
         """Accepts a request over HTTP+SSE that is held: its answer comes by the stream."""
-        self._tap.record(records.RESPONSE, as_head(b"202", []), exchange.number)
+        self._tap.record(recorder_records.RESPONSE, as_head(b"202", []), exchange.number)
 
     def _record(self, call: Call, how: str, of: Call | None) -> None:
         here = (
@@ -297,7 +297,7 @@ class HttpGuard:
         about = {"id": call.id, "how": how, "of": None if of is None else of.id, "here": here}
         stream = self.streams.get(call.session)
         number = call.scope if stream is None else stream.number
-        self._tap.record(records.GUARD, json.dumps(about).encode(), number)
+        self._tap.record(recorder_records.GUARD, json.dumps(about).encode(), number)
 
     def _set_timer(self) -> None:
         due = self._guard.due

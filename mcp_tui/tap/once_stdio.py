@@ -13,7 +13,7 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.json_values import as_object
 from mcp_tui.protocol.observing import party
 from mcp_tui.protocol.revisions import META_CLIENT_INFO, META_PROTOCOL_VERSION
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.once import Action, Call, Given, OnceGuard, Sent
 from mcp_tui.tap.once_log import GuardLog
 from mcp_tui.tap.pipes import is_closed
@@ -28,7 +28,7 @@ LARGE_BYTES: Final = 1 << 20
 LOOK_SECONDS: Final = 0.5
 
 
-def made(begin: records.TapOptions, configuration: object) -> tuple[OnceGuard, GuardLog]:
+def made(begin: recorder_records.TapOptions, configuration: object) -> tuple[OnceGuard, GuardLog]:
     """Returns the guard of a tap with these options, and its log."""
     log = GuardLog(configuration)
     tools = filter(None, begin.get("once", "").split(","))
@@ -229,7 +229,7 @@ class StdioGuard:
             if isinstance(each, Given):
                 if each.last:
                     self._record(each.call, each.how, each.of)
-                kind = records.GUARD_ANSWER if each.last else records.OWN_TO_CLIENT
+                kind = recorder_records.GUARD_ANSWER if each.last else recorder_records.OWN_TO_CLIENT
                 yield kind, messages.encode(each.message) + b"\n"
 
     def _say(self, actions: list[Action]) -> None:
@@ -238,7 +238,7 @@ class StdioGuard:
 
     def _record(self, call: Call, how: str, of: Call | None) -> None:
         about = {"id": call.id, "how": how, "of": None if of is None else of.id}
-        self._queue.put(records.GUARD, json.dumps(about).encode())
+        self._queue.put(recorder_records.GUARD, json.dumps(about).encode())
 
     def _watch(self) -> None:
         """Refuses those that wait for a call that is silent since its cancel, and notices a client that is gone."""

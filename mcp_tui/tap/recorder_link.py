@@ -1,9 +1,9 @@
 """The line to the recorder: records go there, orders come back. A recorder that ends is replaced, once.
 
-What both say to each other is in :mod:`mcp_tui.tap.records`. The recorder reports from time to time which records another
-one would need (``taken``): those of what is open, such as the handshake and each request in flight. They stay here, next to
-the newer ones, and are given to the next recorder with their first times. So limits and cancels go on, for requests that
-were in flight as well, and what was decided and done before is not done again.
+What both say to each other is in :mod:`mcp_tui.tap.recorder_records`. The recorder reports from time to time which records
+another one would need (``taken``): those of what is open, such as the handshake and each request in flight. They stay here,
+next to the newer ones, and are given to the next recorder with their first times. So limits and cancels go on, for requests
+that were in flight as well, and what was decided and done before is not done again.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -17,13 +17,13 @@ from collections import deque
 from threading import Condition, Event, Lock, Thread
 from time import monotonic, sleep
 
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.pipes import outlive_client, ready, warn, widen
 from mcp_tui.tap.recorder_process import RecorderProcess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcp_tui.tap.records import Begin, Order, TapRecord
+    from mcp_tui.tap.recorder_records import Begin, Order, TapRecord
 
 QUEUE_BYTES = 64 * 1024 * 1024
 """Bytes that may wait for the recorder."""
@@ -93,18 +93,20 @@ class Queue:
         if self.dead:
             return
         with self._lock:
-            if self._waiting_bytes > QUEUE_BYTES and kind in records.MOVED:
+            if self._waiting_bytes > QUEUE_BYTES and kind in recorder_records.MOVED:
                 self._missed[kind, number] = self._missed.get((kind, number), 0) + len(data)
                 return
             self._report_gap()  # At its place, before the first record that followed the dropped bytes.
             self._waiting.append((kind, monotonic(), number, data))
             self._waiting_bytes += len(data)
-        if kind not in records.TRAFFIC:
+        if kind not in recorder_records.TRAFFIC:
             self.hurry()
 
     def _report_gap(self) -> None:
         for (kind, number), size in self._missed.items():
-            self._waiting.append((records.GAP, monotonic(), number, records.gap(kind, size)))
+            self._waiting.append(
+                (recorder_records.GAP, monotonic(), number, recorder_records.gap(kind, size))
+            )
         self._missed.clear()
 
     def wake(self) -> None:
@@ -131,7 +133,7 @@ class Queue:
                 self._report_gap()
             while self._waiting and size < BUNDLE_BYTES and (self.closed or self._sent_bytes < SENT_BYTES):
                 kind, at, number, data = record = self._waiting.popleft()
-                pieces += (records.head(kind, at, number, len(data)), data)
+                pieces += (recorder_records.head(kind, at, number, len(data)), data)
                 size += len(data)
                 if not self.closed:  # At the end no new recorder is started.
                     self._sent.append(record)
@@ -151,12 +153,12 @@ class Queue:
         """Makes all records that are kept unsent again, followed by a record of why the last recorder ended."""
         with self._lock:
             # The recorder before may have ended before it had read where the one before that had.
-            kept = (each for each in (*self._sent, *self._waiting) if each[0] != records.REPLACED)
+            kept = (each for each in (*self._sent, *self._waiting) if each[0] != recorder_records.REPLACED)
             self._waiting = deque(kept)
             self._waiting_bytes += self._sent_bytes
             self._sent.clear()
             self._sent_bytes = 0
-        self.put(records.REPLACED, why.encode())
+        self.put(recorder_records.REPLACED, why.encode())
 
     @property
     def is_pending(self) -> bool:
@@ -226,7 +228,7 @@ class RecorderLink:
         self._feed()
 
     def _first(self) -> bytes:
-        return records.begin(self._begin)
+        return recorder_records.begin(self._begin)
 
     def _feed(self) -> None:
         queue, looks = self.queue, 0
@@ -318,8 +320,8 @@ class RecorderLink:
             widen(self._process.records)
             queue.rewind(why)
             self._begin = {**self._begin, "again": 1}
-            checkpoint = (records.CHECKPOINT, monotonic(), 0, self._checkpoint)
-            self._unsent = [self._first(), records.packed([checkpoint])]
+            checkpoint = (recorder_records.CHECKPOINT, monotonic(), 0, self._checkpoint)
+            self._unsent = [self._first(), recorder_records.packed([checkpoint])]
         with self._changed:
             self._replaced, self._lost = not self._process.shared, False
             self._looks, self._is_stopped, self._ticks, self._due = 0, False, -1, 0.0
@@ -377,7 +379,7 @@ class RecorderLink:
                 self._why = order["failed"]
             elif "decided" in order:
                 # Queued before the decision is carried out, so that a new recorder knows that it may have been.
-                self.queue.put(records.DECISION, order["decided"].encode())
+                self.queue.put(recorder_records.DECISION, order["decided"].encode())
             else:
                 return order
 

@@ -21,8 +21,8 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, Final, Protocol, cast
 
+from mcp_tui.client.client_settings import Target
 from mcp_tui.client.session_store import open_store
-from mcp_tui.client.settings import Target
 from mcp_tui.config import settings
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.client_process import ClientProcess, client_process
@@ -34,9 +34,9 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.ledger import Ledger
 from mcp_tui.protocol.messages import Batch, Frame, Json, MethodFrame
-from mcp_tui.tap import records, relay
+from mcp_tui.tap import recorder_records, relay
 from mcp_tui.tap.pipes import is_running, ready, write
-from mcp_tui.transport.errors import readable
+from mcp_tui.transport.unreachable import readable
 
 READ_BYTES: Final = 1 << 20
 """Bytes of records read ahead. A new recorder has to read all of them again."""
@@ -77,7 +77,7 @@ class Recorder(Protocol):
 
     over: bool
 
-    def needed(self) -> Iterable[records.TapRecord]:
+    def needed(self) -> Iterable[recorder_records.TapRecord]:
         """Returns the checkpoint."""
         ...
 
@@ -148,8 +148,8 @@ class RecorderLoop:
         self._wanted: list[Callable[[], object]] = []
         """Cancels requested at a control socket."""
         self._timers: list[tuple[float, Callable[[], object]]] = []
-        self._said: list[records.Order] = []
-        self._reports: list[records.Order] = []
+        self._said: list[recorder_records.Order] = []
+        self._reports: list[recorder_records.Order] = []
         self._server_active_at = 0.0
         """When a server over stdio last sent or got bytes."""
         self.restoring = False
@@ -280,7 +280,7 @@ class RecorderLoop:
         """Reads records until a time, in monotonic seconds."""
         start = 0
         self._more = False
-        while not self._over and (found := records.unpacked(self._data, start)) is not None:
+        while not self._over and (found := recorder_records.unpacked(self._data, start)) is not None:
             if monotonic() > until:
                 self._more = True
                 break
@@ -292,33 +292,33 @@ class RecorderLoop:
     def _take(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Takes a record."""
         if self._recorder is None:
-            self._begin(records.read_begin(data), at)
+            self._begin(recorder_records.read_begin(data), at)
             return
-        if kind == records.CHECKPOINT:
+        if kind == recorder_records.CHECKPOINT:
             start = 0
-            while (found := records.unpacked(data, start)) is not None:
+            while (found := recorder_records.unpacked(data, start)) is not None:
                 record, start = found
                 self._recorder.restore(*record)
             return
         self._taken += 1
         self._taken_bytes += len(data)
-        if kind in records.MOVED:
+        if kind in recorder_records.MOVED:
             line = data.rfind(b"\n") + 1
             self._begun_lines[kind] = len(data) - line + (0 if line else self._begun_lines.get(kind, 0))
         self.changed()
-        if kind == records.PAUSED:
+        if kind == recorder_records.PAUSED:
             if not self.restoring:  # Otherwise the last recorder has ordered it.
                 self._decide(at, number)
-        elif kind == records.REPLACED:
+        elif kind == recorder_records.REPLACED:
             self.restoring = False
             self._recorder.restored(at, data.decode())
         else:
-            if kind == records.FROM_SERVER:
+            if kind == recorder_records.FROM_SERVER:
                 self._server_active_at = at
             self._recorder.record(kind, at, number, data)
             self._over = self._recorder.over
 
-    def _begin(self, begin: records.Begin | None, at: float) -> None:
+    def _begin(self, begin: recorder_records.Begin | None, at: float) -> None:
         if begin is None:
             self._over = True
             self.order({"failed": "the recorder is of another version of mcp-tui"})
@@ -340,13 +340,17 @@ class RecorderLoop:
             return
         if monotonic() < self._report_at and self._taken_bytes < REPORT_BYTES:
             return
-        data = records.packed(self._recorder.needed())
+        data = recorder_records.packed(self._recorder.needed())
         dues = [
             each
             for each in (each.ledger.deadlines.next() for each in self._open_sessions)
             if each is not None
         ]
-        order: records.Order = {"taken": self._taken, "size": len(data), "due": min(dues, default=0.0)}
+        order: recorder_records.Order = {
+            "taken": self._taken,
+            "size": len(data),
+            "due": min(dues, default=0.0),
+        }
         self._write(_line(order) + data)
         self._taken = self._taken_bytes = 0
         self._changed = False
@@ -374,7 +378,7 @@ class RecorderLoop:
 
     # -- for the sessions --------------------------------------------------------------------------------------
 
-    def order(self, order: records.Order) -> None:
+    def order(self, order: recorder_records.Order) -> None:
         """Gives an order to the relay; does nothing if it has ended."""
         self._write(_line(order))
 
@@ -401,11 +405,11 @@ class RecorderLoop:
         """Has the relay write one line to stderr."""
         self.order({"warn": readable(" ".join(text.split()), 400)})
 
-    def say(self, order: records.Order) -> None:
+    def say(self, order: recorder_records.Order) -> None:
         """Gives an order about the server, in a pause."""
         self._said.append(order)
 
-    def report(self, order: records.Order) -> None:
+    def report(self, order: recorder_records.Order) -> None:
         """Gives an order about the client, once those about the server were given."""
         self._reports.append(order)
 
@@ -416,7 +420,7 @@ class RecorderLoop:
         self._reports = kept
         return withdrawn
 
-    def said(self, session: int, frame: Frame | Batch) -> tuple[records.Order, Frame | Batch] | None:
+    def said(self, session: int, frame: Frame | Batch) -> tuple[recorder_records.Order, Frame | Batch] | None:
         """Drops an order about the server that the last recorder has given already; returns it with its message."""
         for order in self._said:
             mine = messages.parse((order.get("say") or order.get("body", "")).encode())
@@ -450,7 +454,9 @@ class RecorderLoop:
             self.warn(f"{problem}. This setting is not used.")
         return loaded.settings
 
-    def open_store(self, target: Target, chosen: Settings, begin: records.Begin, began: float) -> Store:
+    def open_store(
+        self, target: Target, chosen: Settings, begin: recorder_records.Begin, began: float
+    ) -> Store:
         """Returns the store of a session. Reports what fails; the traffic continues."""
 
         def opened(record: str | None) -> Store:
@@ -542,5 +548,5 @@ class RecorderLoop:
         self.order({"go": 1})
 
 
-def _line(order: records.Order) -> bytes:
+def _line(order: recorder_records.Order) -> bytes:
     return messages.encode(cast("Json", order)) + b"\n"

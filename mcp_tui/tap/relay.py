@@ -13,7 +13,7 @@ then, and only then decides. So a request that was answered is never answered ag
 told at once and the client later (:mod:`mcp_tui.tap.recorder_loop`). While answers are withheld, and only then, lines are
 looked at here: those of the server, and those of the client, which may use an id again.
 
-What both say to each other is in :mod:`mcp_tui.tap.records`.
+What both say to each other is in :mod:`mcp_tui.tap.recorder_records`.
 
 Every import here is paid for at each start of a server: keep them few.
 """
@@ -27,7 +27,7 @@ import sys
 from threading import Condition, RLock, Thread
 from time import monotonic, sleep
 
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.pipes import end, is_closed, is_running, read, ready, warn, widen, write
 from mcp_tui.tap.recorder_link import Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcp_tui.tap.once_stdio import StdioGuard
-    from mcp_tui.tap.records import Order, StdioBegin, TapOptions
+    from mcp_tui.tap.recorder_records import Order, StdioBegin, TapOptions
 
 _OF_ONE_RUN = ("at", "client", "pid", "path")
 """What is not the same each time that a client starts a tap."""
@@ -149,7 +149,9 @@ class ByteStream:
             self._write(b"".join((*self._pieces, *self._lines)))
             self._over()
             self.ended = True
-            self.queue.put(records.STREAM_END, self.kind, number=not self.broken and is_running(self._server))
+            self.queue.put(
+                recorder_records.STREAM_END, self.kind, number=not self.broken and is_running(self._server)
+            )
             self._turn.notify_all()
         if self.broken:
             # As without a tap: the writer has to notice that nobody reads.
@@ -265,7 +267,7 @@ class ByteStream:
                 self.queue.put(kind or self.kind.upper(), line)
                 self._write(line)
             if self.ended or self.broken:
-                self.queue.put(records.UNWRITTEN, self.kind + line)
+                self.queue.put(recorder_records.UNWRITTEN, self.kind + line)
 
     def end_line(self, passed: bytes) -> None:
         """Ends a line of which ``passed`` has passed. Its message passes as a whole once the rest arrives."""
@@ -331,11 +333,11 @@ class Relay:
             widen(each)
         recorder = RecorderLink(self.recorder)
         queue = recorder.queue
-        down = ByteStream(server.stdout, 1, records.FROM_SERVER, queue)
-        up = ByteStream(0, server.stdin, records.FROM_CLIENT, queue, down.withheld, self.pid)
+        down = ByteStream(server.stdout, 1, recorder_records.FROM_SERVER, queue)
+        up = ByteStream(0, server.stdin, recorder_records.FROM_CLIENT, queue, down.withheld, self.pid)
         down.other = up
         guard = self._guard(up, down) if "once" in self.begin else None
-        errors = ByteStream(server.stderr, 2, records.FROM_STDERR, queue)
+        errors = ByteStream(server.stderr, 2, recorder_records.FROM_STDERR, queue)
         for each in (down, up, errors):
             self._spawn(each.run)
         feeding = self._spawn(lambda: recorder.feed(self.begin))
@@ -343,7 +345,7 @@ class Relay:
         self._watch(woken, reports, up, down, queue)
         for each in (down, errors):
             wait_for_rest(each, wanted=not self._ending, hurried=lambda: self._hurried)
-        queue.put(records.EXIT, b"" if self.code is None else b"%d" % self.code, self._guard_code)
+        queue.put(recorder_records.EXIT, b"" if self.code is None else b"%d" % self.code, self._guard_code)
         if guard is not None:
             guard.close()
         recorder.finish(feeding)
@@ -394,7 +396,7 @@ class Relay:
                 steps = [(now + END_SECONDS, signal.SIGTERM), (now + 2 * END_SECONDS, signal.SIGKILL)]
             if steps and steps[0][0] <= now:
                 number = steps.pop(0)[1]
-                queue.put(records.TAP_SIGNAL, number=number)
+                queue.put(recorder_records.TAP_SIGNAL, number=number)
                 self._request(b"K0" if number == signal.SIGKILL else b"T0")
             there = ready(select.POLLIN, control, woken, seconds=CLIENT_LOOK_SECONDS)
             if woken in there:
@@ -413,7 +415,7 @@ class Relay:
             number = self._signals.pop(0)
             # A server that has exited before was not ended by the signal.
             if number in ENDING and is_running(self.pid):
-                queue.put(records.CLIENT_SIGNAL, number=number)
+                queue.put(recorder_records.CLIENT_SIGNAL, number=number)
             try:
                 # To the process group, as a terminal does it: a launcher such as npx may not pass the signal on.
                 os.killpg(self.pid, number)
@@ -481,7 +483,7 @@ def obey(recorder: RecorderLink, up: ByteStream, down: ByteStream) -> None:
             continue
         paused = down.pause(LINE_SECONDS)
         try:
-            recorder.queue.put(records.PAUSED, number=paused)
+            recorder.queue.put(recorder_records.PAUSED, number=paused)
             while (order := recorder.next(monotonic() + PAUSE_SECONDS)) is not None and "go" not in order:
                 carry_out(order, up, down)
         finally:

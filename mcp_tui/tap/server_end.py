@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Final
 
-from mcp_tui.transport.errors import exit_text
+from mcp_tui.transport.unreachable import exit_text
 
 ENDING_SECONDS: Final = 10.0
 """Seconds after a signal or the end of stdin in which any exit of the server counts as the client's doing."""

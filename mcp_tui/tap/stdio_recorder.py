@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.journal.redaction import is_secret_name
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
@@ -17,12 +17,12 @@ from mcp_tui.protocol.framing import LINE_HEAD_BYTES, LineFramer, Oversized
 from mcp_tui.protocol.messages import Batch, Frame, Json, as_object
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Kind
-from mcp_tui.tap import records, relay
+from mcp_tui.tap import recorder_records, relay
 from mcp_tui.tap.observed_session import ObservedSession, salvaged
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.server_end import ServerEnd
-from mcp_tui.transport.errors import exit_text
 from mcp_tui.transport.guard import end_group
+from mcp_tui.transport.unreachable import exit_text
 
 UNGUARDED_SECONDS: Final = 1.0
 """Seconds that the guard of a killed tap has to end the server."""
@@ -41,16 +41,16 @@ ANSWERING_KINDS: Final = frozenset({Kind.RESULT, Kind.ERROR, Kind.INPUT_REQUIRED
 
 
 OF_STREAM: Final[dict[bytes, str]] = {
-    records.FROM_CLIENT: "from the client",
-    records.FROM_SERVER: "from the server",
-    records.FROM_STDERR: "of stderr",
+    recorder_records.FROM_CLIENT: "from the client",
+    recorder_records.FROM_SERVER: "from the server",
+    recorder_records.FROM_STDERR: "of stderr",
 }
 
 
 class StdioRecorder(ObservedSession):
     """The recorder of the one session of a tap over stdio. ``begin`` are its options, and its server."""
 
-    def __init__(self, loop: RecorderLoop, begin: records.StdioBegin, at: float) -> None:
+    def __init__(self, loop: RecorderLoop, begin: recorder_records.StdioBegin, at: float) -> None:
         chosen = loop.settings()
         command = tuple(begin["command"])
         named_so = {name: value for name, value in loop.environment.items() if is_secret_name(name)}
@@ -60,7 +60,7 @@ class StdioRecorder(ObservedSession):
         super().__init__(loop, "stdio", store, target.name or Path(command[0]).name, begin, chosen.tap)
         self.over = False
         self.open_sessions = (self,)
-        self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in records.MOVED}
+        self._framers = {kind: LineFramer(relay.SIFTED_BYTES) for kind in recorder_records.MOVED}
         self._torn: set[bytes] = set()
         """Streams whose next bytes belong to a line whose start was dropped."""
         self._server_end = ServerEnd()
@@ -81,29 +81,29 @@ class StdioRecorder(ObservedSession):
         """Takes a record from the relay."""
         self._behind = monotonic() - at
         match kind:
-            case records.FROM_CLIENT | records.FROM_SERVER | records.FROM_STDERR:
+            case recorder_records.FROM_CLIENT | recorder_records.FROM_SERVER | recorder_records.FROM_STDERR:
                 self._bytes(kind, at, data)
-            case records.OWN_TO_SERVER | records.OWN_TO_CLIENT:
+            case recorder_records.OWN_TO_SERVER | recorder_records.OWN_TO_CLIENT:
                 self._own(kind, at, data)
-            case records.GUARD | records.GUARD_ANSWER:
+            case recorder_records.GUARD | recorder_records.GUARD_ANSWER:
                 self.by_guard(kind, at, data)
-            case records.DECISION:
+            case recorder_records.DECISION:
                 self.decided(at, data)
-            case records.UNWRITTEN if data[:1] == records.FROM_CLIENT:
+            case recorder_records.UNWRITTEN if data[:1] == recorder_records.FROM_CLIENT:
                 self._unwritten(data[1:], at)
-            case records.STREAM_END:
+            case recorder_records.STREAM_END:
                 self.checkpoint.add_always(kind, at, data, number)
                 self._stream_over(data, at, by_client=number > 0)
-            case records.CLIENT_SIGNAL:
+            case recorder_records.CLIENT_SIGNAL:
                 self.checkpoint.add_always(kind, at, data, number)
                 name = self._server_end.signalled(number, at)
                 self.event(ev.Note(at=at, text=f"the client sent {name}"))
-            case records.TAP_SIGNAL:
+            case recorder_records.TAP_SIGNAL:
                 self.checkpoint.add_always(kind, at, data, number)
                 self._server_end.tap_signalled(number)
-            case records.GAP:
-                self._missed(*records.read_gap(data), at)
-            case records.EXIT:
+            case recorder_records.GAP:
+                self._missed(*recorder_records.read_gap(data), at)
+            case recorder_records.EXIT:
                 self._exited(int(data or -signal.SIGKILL), number, at)
             case _:
                 pass
@@ -119,28 +119,28 @@ class StdioRecorder(ObservedSession):
             self._line(kind, at, line)
 
     def _line(self, kind: bytes, at: float, line: bytes | Oversized, *, whole: bool = True) -> None:
-        if kind == records.FROM_STDERR:
+        if kind == recorder_records.FROM_STDERR:
             raw = line.head[:4096] if isinstance(line, Oversized) else line
             self.event(ev.Stderr(at=at, line=messages.bytes_text(raw)))
             return
         if isinstance(line, Oversized):
-            if kind == records.FROM_SERVER:
+            if kind == recorder_records.FROM_SERVER:
                 self.ledger.responses.too_large(line, at=at)
                 return
             self.event(ev.Oversize(at=at, bytes=line.size))
             self._message(kind, at, b"", salvaged(line), 0)
             return
         frame = messages.parse(line)
-        seq = self.frame("out" if kind == records.FROM_CLIENT else "in", line, frame, at=at)
+        seq = self.frame("out" if kind == recorder_records.FROM_CLIENT else "in", line, frame, at=at)
         if not whole and isinstance(frame, messages.MalformedFrame):
             return  # An incomplete message cannot be read.
         self._message(kind, at, line, frame, seq)
 
     def _message(self, kind: bytes, at: float, raw: bytes, frame: Frame | Batch, seq: int) -> None:
         self.checkpoint.begin()
-        take = self.observer.sent if kind in records.OF_CLIENT else self.observer.received
+        take = self.observer.sent if kind in recorder_records.OF_CLIENT else self.observer.received
         take(frame, at=at, seq=seq)
-        if kind == records.FROM_CLIENT and isinstance(frame, messages.RequestFrame):
+        if kind == recorder_records.FROM_CLIENT and isinstance(frame, messages.RequestFrame):
             self._server_end.requested(at)
         self.ledger.perform()
         self.checkpoint.taken(kind, at, raw, frame)
@@ -148,10 +148,10 @@ class StdioRecorder(ObservedSession):
     def _stream_over(self, kind: bytes, at: float, *, by_client: bool) -> None:
         for line in self._framers[kind].close():
             self._line(kind, at, line, whole=False)
-        if kind == records.FROM_CLIENT and by_client:
+        if kind == recorder_records.FROM_CLIENT and by_client:
             self._server_end.input_closed(at)
             self.event(ev.Note(at=at, text="the client closed the server's stdin"))
-        elif kind == records.FROM_SERVER:
+        elif kind == recorder_records.FROM_SERVER:
             self.ledger.receiving_ended(
                 "server closed its stdout", at=at, expected=self._server_end.is_wanted(at)
             )
@@ -165,14 +165,14 @@ class StdioRecorder(ObservedSession):
                 at=at, text=f"{size:,} bytes {OF_STREAM[kind]} are not recorded: the tap was too far behind"
             )
         )
-        if kind == records.FROM_SERVER:
+        if kind == recorder_records.FROM_SERVER:
             self.unseen(at)
 
     def _own(self, kind: bytes, at: float, data: bytes) -> None:
         """Notes a message that the tap made and wrote."""
         raw = data.rstrip(b"\n")
         frame = messages.parse(raw)
-        out = kind == records.OWN_TO_SERVER
+        out = kind == recorder_records.OWN_TO_SERVER
         self.checkpoint.begin()
         if self.loop.restoring and out:
             self._done(frame)
@@ -211,13 +211,13 @@ class StdioRecorder(ObservedSession):
 
     # -- a new recorder --------------------------------------------------------------------------------------
 
-    def needed(self) -> list[records.TapRecord]:
+    def needed(self) -> list[recorder_records.TapRecord]:
         """Returns the checkpoint: the session, what is open, and the incomplete lines."""
-        found = [(records.MEMORY, 0.0, 0, messages.encode(self.memory())), *self.checkpoint.needed()]
+        found = [(recorder_records.MEMORY, 0.0, 0, messages.encode(self.memory())), *self.checkpoint.needed()]
         for kind, framer in self._framers.items():
             begun = framer.unfinished
             if framer.overflows or len(begun) > BEGUN_BYTES:
-                found.append((records.BEGUN_LINE, 0.0, 0, kind + begun[:LINE_HEAD_BYTES]))
+                found.append((recorder_records.BEGUN_LINE, 0.0, 0, kind + begun[:LINE_HEAD_BYTES]))
             elif begun:
                 found.append((kind, 0.0, BEGUN, begun))
         return found
@@ -225,13 +225,13 @@ class StdioRecorder(ObservedSession):
     def restore(self, kind: bytes, at: float, number: int, data: bytes) -> None:
         """Restores one record of the last recorder's checkpoint."""
         match kind:
-            case records.MEMORY:
+            case recorder_records.MEMORY:
                 self.remember(as_object(messages.read_json(data)))
-            case records.FROM_CLIENT | records.FROM_SERVER if number != BEGUN:
+            case recorder_records.FROM_CLIENT | recorder_records.FROM_SERVER if number != BEGUN:
                 self._line(kind, at, data)
-            case records.SMALL_FROM_CLIENT | records.SMALL_FROM_SERVER:
+            case recorder_records.SMALL_FROM_CLIENT | recorder_records.SMALL_FROM_SERVER:
                 self._message(kind, at, data, messages.parse(data), 0)
-            case records.BEGUN_LINE:
+            case recorder_records.BEGUN_LINE:
                 self._begun_before(data[:1], data[1:])
             case _:
                 self.record(kind, at, number, data)
@@ -241,9 +241,9 @@ class StdioRecorder(ObservedSession):
         self._torn.add(kind)
         frame = messages.salvage(head, "", whole=False)
         id_ = getattr(frame, "id", None)
-        if kind == records.FROM_SERVER and getattr(frame, "method", None) is None:
+        if kind == recorder_records.FROM_SERVER and getattr(frame, "method", None) is None:
             self.unseen(monotonic(), [id_] if messages.is_request_id(id_) else None)
-        elif kind == records.FROM_CLIENT:
+        elif kind == recorder_records.FROM_CLIENT:
             self.observer.sent(salvaged(Oversized(head=head, size=len(head))), at=monotonic())
         self.ledger.perform()
 
@@ -299,7 +299,7 @@ class StdioRecorder(ObservedSession):
         """Notes that the line is ended for the client. The recorder still reads the server's whole line."""
         text = "the server stopped within a line: it was ended for the client, which gets it whole if the rest comes"
         self.event(ev.Note(at=at, text=text))
-        return self._framers[records.FROM_SERVER].unfinished
+        return self._framers[recorder_records.FROM_SERVER].unfinished
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
         """Orders it from the relay."""

@@ -16,7 +16,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Limits, RequestId
 from mcp_tui.testing import FIRST_ENVIRONMENT
-from mcp_tui.transport.errors import exit_text
+from mcp_tui.transport.unreachable import exit_text
 
 Value = TypeVar("Value")
 

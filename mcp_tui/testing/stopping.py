@@ -13,7 +13,7 @@ from mcp_tui.probe.judging import HEARTBEAT
 from mcp_tui.probe.report import TIME_OVER, Finding, Report, Verdict
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.run import WAY_OUT, Probe
-from mcp_tui.probe.tools import NamedTool
+from mcp_tui.probe.tool_choice import NamedTool
 from mcp_tui.protocol.messages import Json
 from mcp_tui.testing.sessions import LoopThread, Server, target_of, with_parameters
 

@@ -14,7 +14,7 @@ from dataclasses import field
 import httpx
 
 from mcp_tui.protocol.values import frozen
-from mcp_tui.transport.errors import TransportError, readable
+from mcp_tui.transport.unreachable import TransportError, readable
 
 
 @frozen

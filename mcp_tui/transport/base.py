@@ -18,7 +18,7 @@ from mcp_tui.protocol.large_messages import LARGE_BYTES, PIECE_BYTES, MessageOut
 from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import fact, frozen
-from mcp_tui.transport.errors import TransportError
+from mcp_tui.transport.unreachable import TransportError
 
 DEAF: Final = "No more notifications can arrive until you reconnect"
 """The end of the sentence about a stream of notifications that is gone for good."""

@@ -28,7 +28,6 @@ from mcp_tui.transport.base import (
     Unauthorized,
     spawn,
 )
-from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_bodies import ServerEvent
 from mcp_tui.transport.http_client import HttpClient, ignored_headers
 from mcp_tui.transport.http_errors import EXPECTED, cause
@@ -44,6 +43,7 @@ from mcp_tui.transport.http_streams import (
 )
 from mcp_tui.transport.suspension import Limit
 from mcp_tui.transport.targets import HttpTarget
+from mcp_tui.transport.unreachable import readable
 
 LISTEN_SECONDS: Final = 0.5
 """Seconds that :meth:`HttpTransport.initialized` waits for the server's own stream, so that no early question is lost."""

@@ -24,11 +24,11 @@ from mcp_tui import __version__
 from mcp_tui.protocol.framing import header_fault
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import RequestToken, TokenSource, TransportError, spawn
-from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_cookies import Cookies
 from mcp_tui.transport.http_errors import EXPECTED, REFUSED, cause, is_refused_or_reset
 from mcp_tui.transport.http_proxy import Proxy, ProxyFailed, find, shown_proxies
 from mcp_tui.transport.targets import HttpTarget
+from mcp_tui.transport.unreachable import readable
 
 IDLE_SECONDS: Final = 4.0
 """Seconds that an unused connection is kept: less than the five after which many servers close theirs, so that no

@@ -20,7 +20,7 @@ from mcp_tui.protocol.messages import bytes_text, read_json
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import RefusedResponse, TransportError
-from mcp_tui.transport.errors import readable
+from mcp_tui.transport.unreachable import readable
 
 EXPECTED: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, UnicodeError)
 """Exceptions that a server or a network can cause. Any other is a defect of ours."""

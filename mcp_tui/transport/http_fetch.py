@@ -21,12 +21,12 @@ from mcp_tui.protocol.framing import Oversized
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import TransportError, Turn
-from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_bodies import read_body
 from mcp_tui.transport.http_client import HttpClient
 from mcp_tui.transport.http_errors import EXPECTED, foreign_encoding
 from mcp_tui.transport.suspension import Limit
 from mcp_tui.transport.targets import VERIFIED, HttpTarget, Tls
+from mcp_tui.transport.unreachable import readable
 
 DOCUMENT_BYTES: Final = 512 * 1024
 """Bytes of a document; metadata and tokens have a few thousand."""

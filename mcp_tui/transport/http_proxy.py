@@ -12,8 +12,8 @@ import httpx
 
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address
-from mcp_tui.transport.errors import TransportError, readable
 from mcp_tui.transport.http_errors import RESET, cause
+from mcp_tui.transport.unreachable import TransportError, readable
 
 SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 

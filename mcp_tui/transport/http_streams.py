@@ -32,7 +32,6 @@ from mcp_tui.transport.base import (
     outlined,
     spawn,
 )
-from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_bodies import EVENT_STREAM_TYPE, EventStream, ServerEvent, read_head
 from mcp_tui.transport.http_client import ADDRESS_EXTENSION, TOKEN, HttpClient, nothing
 from mcp_tui.transport.http_errors import (
@@ -47,6 +46,7 @@ from mcp_tui.transport.http_errors import (
     refusal,
     session_over,
 )
+from mcp_tui.transport.unreachable import readable
 
 NO_SESSION_ID: Final = "The server asks for a session id, but gave none with initialize"
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.protocol.values import fact
-from mcp_tui.transport.errors import TransportError
 from mcp_tui.transport.targets import StdioTarget
+from mcp_tui.transport.unreachable import TransportError
 
 INHERITED: Final = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}

@@ -23,11 +23,11 @@ from mcp_tui.transport.base import (
     Unfinished,
     spawn,
 )
-from mcp_tui.transport.errors import exit_text
 from mcp_tui.transport.launching import prepare
 from mcp_tui.transport.process import ServerProcess, start
 from mcp_tui.transport.read_ahead import PipeReader
 from mcp_tui.transport.targets import StdioTarget
+from mcp_tui.transport.unreachable import exit_text
 
 # What the pipe was given cannot be overtaken, so a cancel waits for as much as this, and never for a queue of calls.
 TURN_BYTES: Final = 16 * 1024

@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.timer import Timer
 
-from mcp_tui.transport.errors import sentence
+from mcp_tui.transport.unreachable import sentence
 from mcp_tui.tui.bindings import bindings, scopes_of
 from mcp_tui.tui.garbage import Collector
 from mcp_tui.tui.host import FRAME_STYLES, STYLES, Host, Offer
@@ -33,12 +33,12 @@ from mcp_tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
-    from mcp_tui.client.settings import Target
+    from mcp_tui.client.client_settings import Target
     from mcp_tui.journal.index import Logged, RecordedSession
     from mcp_tui.protocol.events import RequestId
     from mcp_tui.protocol.requests import Request
     from mcp_tui.tui.screens.workbench import Workbench
-    from mcp_tui.tui.sources.live import Servers, Session
+    from mcp_tui.tui.sources.live_session import Servers, Session
     from mcp_tui.tui.terminal.driver import TerminalDriver
 
 
@@ -345,7 +345,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             # its process starts while these are loaded
             from mcp_tui.config.saved import remember
             from mcp_tui.tui.screens.workbench import Workbench
-            from mcp_tui.tui.sources.live import Session
+            from mcp_tui.tui.sources.live_session import Session
 
             remember(target)
             session = Session(client, None if limits is None else partial(limits, target))
@@ -399,7 +399,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     def servers(self) -> Servers:
         """The open servers."""
         # Behind the first frame.
-        from mcp_tui.tui.sources.live import Servers
+        from mcp_tui.tui.sources.live_session import Servers
 
         return Servers()
 
@@ -464,7 +464,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     async def action_servers(self) -> None:
         """Opens the list of servers."""
         # Behind the first frame.
-        from mcp_tui.tui.screens.servers import ServerPick, ServersScreen
+        from mcp_tui.tui.screens.open_servers import ServerPick, ServersScreen
 
         def chosen(what: ServerPick | None) -> None:
             do, server = what or ("", None)
@@ -543,7 +543,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
     async def action_recordings(self) -> None:
         """Lets a person choose a recording, and opens it."""
         # Behind the first frame.
-        from mcp_tui.journal.files import journal_folder
+        from mcp_tui.journal.journal_files import journal_folder
         from mcp_tui.tui.screens.recordings import RecordingsScreen
 
         current = [writer.path for each in self.servers.all for writer in each.client.store.writers]
@@ -557,8 +557,8 @@ class WorkbenchApp(Host, inherit_bindings=False):
     async def action_history(self) -> None:
         """Lets a person choose a cancellation of any session, and opens its recording there."""
         # Behind the first frame.
-        from mcp_tui.journal.files import journal_folder
         from mcp_tui.journal.index import LoggedCancellation
+        from mcp_tui.journal.journal_files import journal_folder
         from mcp_tui.tui.screens.recordings import HistoryScreen
 
         def chosen(entry: Logged | None) -> None:

@@ -9,7 +9,7 @@ from mcp_tui.config.settings import Notify
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import Cause
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.view import durations
 from mcp_tui.view.badges import IN_FLIGHT, badge
 from mcp_tui.view.rows import request

@@ -15,7 +15,7 @@ from mcp_tui.tui.host import Host, Offer
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
 from mcp_tui.tui.themes import AUTO
-from mcp_tui.view.catalogue import VERBS, Entry
+from mcp_tui.view.catalogue_entries import VERBS, Entry
 from mcp_tui.view.keys import key_of
 from mcp_tui.view.rows import request
 from mcp_tui.view.text import brief, safe, words

@@ -20,7 +20,7 @@ from mcp_tui.tui.key_guard import KeyGuard
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.terminal.background import assumed_light
 from mcp_tui.tui.terminal.driver import TerminalDriver
-from mcp_tui.tui.terminal.programs import Programs
+from mcp_tui.tui.terminal.editor_and_pager import Programs
 from mcp_tui.tui.themes import AUTO, automatic
 from mcp_tui.tui.widgets.canvas import AsciiTwins
 from mcp_tui.view.text import NOTHING, SafeText, symbols

@@ -15,9 +15,9 @@ from mcp_tui.view.pane_sizes import Shares, shares
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
-    from mcp_tui.client.settings import Target
+    from mcp_tui.client.client_settings import Target
     from mcp_tui.config.definitions import Definition
-    from mcp_tui.config.watching import Watched
+    from mcp_tui.config.watched_files import Watched
     from mcp_tui.live.serving import ClientControlSocket
     from mcp_tui.protocol.states import Limits
 

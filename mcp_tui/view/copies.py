@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from mcp_tui import __version__
-from mcp_tui.client.settings import Target
+from mcp_tui.client.client_settings import Target
 from mcp_tui.journal.redaction import Redactor
 from mcp_tui.protocol.messages import as_object
 from mcp_tui.protocol.requests import Request

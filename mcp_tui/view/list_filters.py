@@ -22,7 +22,7 @@ from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.requests import Request
 from mcp_tui.protocol.states import LOG_LEVELS
 from mcp_tui.view.badges import CAUSES
-from mcp_tui.view.catalogue import VERBS, Entry
+from mcp_tui.view.catalogue_entries import VERBS, Entry
 from mcp_tui.view.filters import (
     MESSAGE_FIELDS,
     TERM,

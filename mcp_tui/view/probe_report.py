@@ -8,7 +8,7 @@ from typing import Final, cast
 from mcp_tui.probe.report import BAD, EvidenceItem, Report, Verdict
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import CANDIDATES, RUN_DURATIONS, RUN_GRACE_SECONDS
-from mcp_tui.probe.tools import Choice
+from mcp_tui.probe.tool_choice import Choice
 from mcp_tui.protocol.messages import Json, text
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, markdown_code, paint, safe, words
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final, LiteralString
 
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.protocol.states import Limits
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.view import durations

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Final, cast
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
 from mcp_tui.journal.masks import known_secrets, mask_command, mask_given, mask_headers, mask_url
 from mcp_tui.journal.redaction import MASK, Member, Redactor
 from mcp_tui.protocol.messages import Json, as_object

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.cli import main
-from mcp_tui.journal.files import journal_folder, make_private
+from mcp_tui.journal.journal_files import journal_folder, make_private
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

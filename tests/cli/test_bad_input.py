@@ -15,7 +15,7 @@ import pytest
 
 from mcp_tui.cli import main
 from mcp_tui.cli.output import Exit
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from tests.cli.running import HANG, MCP_TUI, Ran, run, running, scripted
 from tests.servers.http_scripted import Call, HttpScript
 

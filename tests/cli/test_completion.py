@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.cli.completion import bash_candidates, candidates
 from mcp_tui.cli.options import COMMANDS
 from mcp_tui.cli.output import Exit
+from mcp_tui.cli.shell_completion import bash_candidates, candidates
 from tests.cases import cases
 from tests.cli.running import run
 

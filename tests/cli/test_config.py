@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.cli.output import Exit
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config import files, saved
 from mcp_tui.config.saved import SavedCall, server_of
 from mcp_tui.config.settings import DEFAULTS

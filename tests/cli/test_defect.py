@@ -14,7 +14,7 @@ from mcp_tui.cli import defect
 from mcp_tui.cli.defect import report
 from mcp_tui.cli.output import Exit
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget
 from mcp_tui.tui.app import WorkbenchApp
 from tests.cli.running import SERVERS, Ran, run
 from tests.tui.conftest import terminals as terminals  # noqa: PLC0414 - a fixture
@@ -122,7 +122,7 @@ def test_in_a_terminal_the_screen_is_put_back_and_the_report_stands_below(
 
 
 def test_a_url_with_a_password_is_in_no_title():
-    from mcp_tui.tui.sources.live import title
+    from mcp_tui.tui.sources.live_session import title
 
     said = title(HttpTarget(url=f"https://me:{SECRETS[0]}@example.com/mcp?token={SECRETS[1]}"))
     assert "example.com/mcp" in said

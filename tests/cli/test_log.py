@@ -13,7 +13,7 @@ import pytest
 
 from mcp_tui import __version__, clock
 from mcp_tui.cli.output import Exit, csv_lines
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from mcp_tui.journal.shortening import shorten
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause

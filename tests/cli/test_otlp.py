@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from mcp_tui.cli.output import Exit
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from tests.cli.running import run
 from tests.tap.test_tap import Client, tap
 from tests.waiting import HANG, wait

@@ -17,8 +17,8 @@ import pytest
 
 from mcp_tui import __version__
 from mcp_tui.cli.output import Exit
-from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
-from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS
+from mcp_tui.judge.client_rules import CLIENT_RULES
 from mcp_tui.probe.rules import RULES
 from tests.cli.running import HANDSHAKE, MODERN, SERVERS, Command, Ran, run
 from tests.cli.test_imports import loaded

@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.cli import reports
-from mcp_tui.cli.catalogue import line_in_lock
 from mcp_tui.cli.output import Exit, defused
 from mcp_tui.cli.reports import ReportCase, ReportFinding, ReportRule
+from mcp_tui.cli.snapshot import line_in_lock
 from tests.cases import cases
 from tests.cli.keeping import ONE, connected, keep, report
 from tests.cli.running import SERVERS, Command, Ran, run

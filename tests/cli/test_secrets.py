@@ -16,7 +16,7 @@ import pytest
 
 from mcp_tui.cli.output import Exit
 from mcp_tui.journal import index
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from tests.cli.running import HANDSHAKE, SERVERS, run
 
 pytestmark = pytest.mark.slow  # every command is run once over each transport

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mcp_tui.client import Client, ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.client.client_settings import Target
 from mcp_tui.client.interactions import Respond
-from mcp_tui.client.settings import Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request
 from tests.servers.http_scripted import HttpScript, Script

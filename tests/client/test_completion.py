@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_tui.client import Client, ClientSettings, StdioTarget
-from mcp_tui.client.completion import SUPERSEDED, Completer
+from mcp_tui.client.argument_completion import SUPERSEDED, Completer
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Request, State
 from tests.client.connected import Told, connected

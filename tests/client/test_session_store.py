@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget
 from mcp_tui.client.session_store import open_store, shown
-from mcp_tui.client.settings import HttpTarget, StdioTarget
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol.events import Note

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config import consent, files
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import AskedInput, Definition

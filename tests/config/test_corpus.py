@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config.consent import Availability, availability
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError

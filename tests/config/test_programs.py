@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.config.programs import tap_problem, vanishing
+from mcp_tui.config.own_program import tap_problem, vanishing
 from mcp_tui.config.servers import discover
 from tests.config.placing import surroundings
 
@@ -40,7 +40,7 @@ PLACES = {
 def test_a_program_that_will_be_deleted_is_recognised(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("mcp_tui.config.programs._TEMPORARY", ())  # in which the tests are themselves
+    monkeypatch.setattr("mcp_tui.config.own_program._TEMPORARY", ())  # in which the tests are themselves
     folder = tmp_path / place
     folder.mkdir(parents=True)
     marks, said = PLACES[place]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import saved
 from mcp_tui.config.files import ConfigError, recent_file
 from mcp_tui.config.saved import (

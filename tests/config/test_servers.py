@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from mcp_tui.client.settings import HttpTarget
+from mcp_tui.client.client_settings import HttpTarget
 from mcp_tui.config.consent import Availability, availability, consent_details
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover, find

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config.files import ConfigError
-from mcp_tui.config.watching import watched
+from mcp_tui.config.watched_files import watched
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import datetime as dt
 import json
 from pathlib import Path
 
-from mcp_tui.demo.log import DemoLog
+from mcp_tui.demo.demo_log import DemoLog
 
 
 def test_a_line_says_what_came_and_when(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_it_imports_little(tmp_path: Path) -> None:
         "http",
     }
     code = (
-        "import sys; from mcp_tui.demo.server import main; main(None, None); "
+        "import sys; from mcp_tui.demo.demo_server import main; main(None, None); "
         f"print(sorted({unwanted!r} & sys.modules.keys()), file=sys.stderr)"
     )
     run = subprocess.run(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.cli.output import Exit
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from tests.cli.keeping import ONE, called, cancelled, keep
 from tests.cli.running import HANG, MCP_TUI, Ran, run
 

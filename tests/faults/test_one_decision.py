@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder, make_private
+from mcp_tui.journal.journal_files import journal_folder, make_private
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

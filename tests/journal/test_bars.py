@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from mcp_tui.journal import index
-from mcp_tui.journal.files import journal_folder, journals, new_journal_path
+from mcp_tui.journal.journal_files import journal_folder, journals, new_journal_path
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.retention import Retention, prune
 from mcp_tui.journal.store import Store

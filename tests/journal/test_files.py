@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tui.journal.files import open_parts, part_header, part_path, parts_of
+from mcp_tui.journal.journal_files import open_parts, part_header, part_path, parts_of
 
 HEADER = b'{"record":"session","v":1,"id":"abc"}\n'
 

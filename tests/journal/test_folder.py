@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal import files
+from mcp_tui.journal import journal_files
 from mcp_tui.journal.records import RecordingError
 
 
@@ -24,12 +24,12 @@ def mode(path: Path) -> int:
 def test_the_folder_is_the_one_that_the_environment_names(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert files.state_folder() == state
+    assert journal_files.state_folder() == state
     monkeypatch.setenv("MCP_TUI_STATE", "~/there")
-    assert files.state_folder() == Path.home() / "there"
+    assert journal_files.state_folder() == Path.home() / "there"
     monkeypatch.delenv("MCP_TUI_STATE")
-    assert files.state_folder().name == "mcp-tui"
-    assert files.state_folder().is_relative_to(Path.home())
+    assert journal_files.state_folder().name == "mcp-tui"
+    assert journal_files.state_folder().is_relative_to(Path.home())
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_folder_is_the_one_that_the_environment_names(
     ],
 )
 def test_a_name_cannot_leave_the_folder(state: Path, name: str, safe: str) -> None:
-    path = files.new_journal_path(name)
+    path = journal_files.new_journal_path(name)
     assert path.parent == state / "journal"
     assert path.name.split("-", 3)[3] == f"{safe}-{os.getpid()}.jsonl"
 
@@ -54,12 +54,12 @@ def test_a_name_cannot_leave_the_folder(state: Path, name: str, safe: str) -> No
 def test_folders_are_private_whatever_the_umask(state: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        path = files.new_journal_path("x")
+        path = journal_files.new_journal_path("x")
     finally:
         os.umask(before)
     assert [mode(each) for each in (path.parent, state, state.parent)] == [0o700] * 3
     path.parent.chmod(0o755)
-    files.new_journal_path("x")
+    journal_files.new_journal_path("x")
     assert mode(path.parent) == 0o700
 
 
@@ -68,5 +68,5 @@ def test_a_folder_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(
         RecordingError, match=r"Cannot read the journal folder .*loop: too many levels of symbolic links\.$"
     ):
-        files.journals(tmp_path / "loop")
-    assert files.journals(tmp_path / "missing") == []
+        journal_files.journals(tmp_path / "loop")
+    assert journal_files.journals(tmp_path / "missing") == []

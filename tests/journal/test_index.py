@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_tui.journal import files, index
+from mcp_tui.journal import index, journal_files
 from mcp_tui.journal.index import LoggedCancellation
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
@@ -100,7 +100,7 @@ def test_the_index_says_what_the_live_requests_say_however_often_it_looks(
     live = [row for row in rows.values() if evidence.cancel_of(row) is not None]
     assert sorted(told(each.row, each.until) for each in found) == sorted(told(row, until) for row in live)
     assert len(entries(place)) == sum(not row.cancel_is_internal for row in live)
-    again = index.find(map(index.read_session, files.journals(place)), internal=True)
+    again = index.find(map(index.read_session, journal_files.journals(place)), internal=True)
     assert again == index.find(index.sessions(place), internal=True)
     for entry in found:
         assert (entry.row.state, entry.row.late) == (rows[entry.row.id].state, rows[entry.row.id].late)
@@ -185,7 +185,7 @@ def test_only_a_file_that_changed_is_read_again(tmp_path: Path, monkeypatch: pyt
     read: list[Path] = []
     read_session = index.read_session
 
-    def reading(journal: files.Journal) -> index.RecordedSession:
+    def reading(journal: journal_files.Journal) -> index.RecordedSession:
         read.append(journal.paths[0])
         return read_session(journal)
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_tui import clock
-from mcp_tui.journal.files import journals, part_path, parts_of
+from mcp_tui.journal.journal_files import journals, part_path, parts_of
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header

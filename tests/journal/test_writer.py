@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.files import parts_of
+from mcp_tui.journal.journal_files import parts_of
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header, RecordingError, read_record
 from mcp_tui.journal.redaction import Redactor

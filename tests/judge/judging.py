@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.judge.run import ClientReport, Judge
+from mcp_tui.judge.client_run import ClientReport, Judge
 from mcp_tui.probe.report import BAD
 from tests.cli.running import SERVERS
 from tests.waiting import wait

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.judge import experiments
+from mcp_tui.judge import client_experiments
 from mcp_tui.judge.by_hand import HandJudge
-from mcp_tui.judge.run import ClientReport, Unstartable
+from mcp_tui.judge.client_run import ClientReport, Unstartable
 from mcp_tui.probe.report import Verdict
 from mcp_tui.transport.base import spawn
 from tests.cli.running import HANG, MCP_TUI, run
@@ -103,8 +103,8 @@ class Played:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiments, "CANCEL_SECONDS", 0.05)
-    monkeypatch.setattr(experiments, "MOMENT_SECONDS", 0.05)
+    monkeypatch.setattr(client_experiments, "CANCEL_SECONDS", 0.05)
+    monkeypatch.setattr(client_experiments, "MOMENT_SECONDS", 0.05)
 
 
 def verdicts(report: ClientReport | None, *rules: str) -> dict[str, Verdict]:

@@ -10,9 +10,9 @@ from typing import Final
 import httpx
 import pytest
 
+from mcp_tui.judge.client_rules import CLIENT_RULES
 from mcp_tui.judge.client_trial import ClientTrial
 from mcp_tui.judge.observed_run import ObservedRun
-from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.probe.report import Verdict
 from tests.cli.running import MCP_TUI, SERVERS
 from tests.judge.judging import CELLS, PLANTED, client, fallen, judged

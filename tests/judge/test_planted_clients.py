@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
+from mcp_tui.judge.client_rules import CLIENT_RULES
 from mcp_tui.judge.observed_run import SIGNALS
-from mcp_tui.judge.rules import CLIENT_RULES
 from tests.judge.judging import CELLS, PLANTED, client, fallen, judged
 
 pytestmark = pytest.mark.sends_anything  # what a client sends is its own

@@ -8,7 +8,9 @@ from typing import Any, Final
 import pytest
 
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS
+from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS
+from mcp_tui.judge.client_rules import BREAKS, CLIENT_RULES
+from mcp_tui.judge.client_run import ClientReport
 from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.observed_run import (
     ObservedCall,
@@ -19,8 +21,6 @@ from mcp_tui.judge.observed_run import (
     OutputLine,
     control_name,
 )
-from mcp_tui.judge.rules import BREAKS, CLIENT_RULES
-from mcp_tui.judge.run import ClientReport
 from mcp_tui.judge.verdicts import Judging, judge
 from mcp_tui.probe.report import Finding, Verdict
 from mcp_tui.protocol.events import Origin, Signal, Violation

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_tui.client.catalogue import ListFailed, every
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, StdioTarget
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget
 from mcp_tui.journal.records import encode_event
 from mcp_tui.live.control import Summary
 from mcp_tui.live.running import Running

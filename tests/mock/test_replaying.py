@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.demo import log as demo_log
+from mcp_tui.demo import demo_log
 from mcp_tui.demo.calls import Call, Channel
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoCaller

@@ -24,9 +24,9 @@ from textual.pilot import OutOfBounds, Pilot
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.auth.credential_store import CredentialStore
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.config.settings import SamplingSettings, Settings
-from mcp_tui.journal.files import new_journal_path
+from mcp_tui.journal.journal_files import new_journal_path
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Finding, Report, Verdict
 from mcp_tui.probe.run import Probe
-from mcp_tui.probe.tools import NamedTool
+from mcp_tui.probe.tool_choice import NamedTool
 
 AT_ONCE: Final = 4
 """Runs at a time: nearly all of a run is waiting."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.probe.connection import Unprepared
 from mcp_tui.probe.experiments import EXPERIMENTS
+from mcp_tui.probe.raw_connection import Unprepared
 from mcp_tui.probe.report import Finding, Verdict
-from mcp_tui.probe.tools import NamedTool
+from mcp_tui.probe.tool_choice import NamedTool
 from mcp_tui.view.probe_report import counted
 from tests.probe.probing import fallen, probed, scripted, unseen
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Report, Verdict
 from mcp_tui.probe.rules import RULES, Strength

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates, named_tool, rated, task_choice, words
+from mcp_tui.probe.tool_choice import NamedTool, Unsuitable, candidates, named_tool, rated, task_choice, words
 from tests.cases import cases
 
 READS = {"readOnlyHint": True}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget
 from mcp_tui.probe.experiments import EXPERIMENTS, Experiment
 from mcp_tui.probe.report import Report
 from tests.probe.probing import probed

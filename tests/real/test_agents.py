@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import events as ev
 from tests.cli.running import run

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.client_rules import CLIENT_RULES
 from tests.real import page as pages
 from tests.real.clients import findings
 from tests.real.clients.findings import DATA, PAGE, TRANSPORTS, evidence, page, title

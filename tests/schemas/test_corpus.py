@@ -17,10 +17,10 @@ from mcp_tui.client.arguments import ArgumentError, check_arguments, typed_argum
 from mcp_tui.client.forms import FORM_FIELDS, Field, FieldKind, FormLayout, Given, Unreadable, entry_of, read
 from mcp_tui.client.schemas import REQUIRED
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.widgets.form import Form
-from mcp_tui.view.catalogue import Entry
-from mcp_tui.view.forms import about, vacant
+from mcp_tui.view.catalogue_entries import Entry
+from mcp_tui.view.form_text import about, vacant
 from tests.tui.screens.host import showing
 
 CORPUS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("corpus.json").read_text(encoding="utf-8"))

@@ -14,8 +14,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from mcp_tui.client.client import Client
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
-from mcp_tui.client.settings import ClientSettings, HttpTarget, Offers, StdioTarget, Target
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, StdioTarget
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.store import Store

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.live.running import sessions
 from tests.cli.running import Ran, run
 from tests.tap.test_tap import Client, tap

@@ -13,11 +13,11 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.checkpoint import WHOLE_BYTES
 from mcp_tui.tap.recorder_loop import RecorderLoop
-from mcp_tui.tap.records import DECISION, OWN_TO_CLIENT
+from mcp_tui.tap.recorder_records import DECISION, OWN_TO_CLIENT
 from mcp_tui.tap.stdio_recorder import StdioRecorder
 
 if TYPE_CHECKING:
-    from mcp_tui.tap.records import StdioBegin
+    from mcp_tui.tap.recorder_records import StdioBegin
 
 BLAMES: Final = (ev.Unknown, ev.Violation)
 Record = tuple[bytes, float, bytes]

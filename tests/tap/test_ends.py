@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.protocol import events as ev

@@ -20,7 +20,7 @@ import pytest
 from httpx_sse import EventSource
 
 from mcp_tui.client.connecting import STOPPING
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live import sockets
@@ -30,14 +30,14 @@ from mcp_tui.protocol.http_access import HttpAccess
 from mcp_tui.tap import recorder_link
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import CUT_EVENT, EventPipe, as_event
-from mcp_tui.tap.http import HttpTap
 from mcp_tui.tap.http_addresses import NAMED_TARGETS, ServerAddresses
 from mcp_tui.tap.http_heads import as_head
 from mcp_tui.tap.http_recorder import HttpRecorder
+from mcp_tui.tap.http_tap import HttpTap
 from mcp_tui.tap.recorder_link import AWAY
 from mcp_tui.tap.recorder_loop import RecorderLoop
 from mcp_tui.tap.recorder_process import RecorderProcess
-from mcp_tui.tap.records import VERSION, packed
+from mcp_tui.tap.recorder_records import VERSION, packed
 from mcp_tui.tap.withheld_answers import WithheldAnswers
 from mcp_tui.transport import http_client
 from mcp_tui.transport.base import Challenge, RequestToken
@@ -48,7 +48,7 @@ from tests.tap.test_tap import NOBODY, is_there, recorder_of
 from tests.waiting import HANG, turns, until
 
 if TYPE_CHECKING:
-    from mcp_tui.tap.records import TapOptions
+    from mcp_tui.tap.recorder_records import TapOptions
 
 HANDSHAKE: Final = {
     "protocolVersion": "2025-11-25",

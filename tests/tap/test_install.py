@@ -16,7 +16,7 @@ from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError
 from mcp_tui.config.servers import discover
 from mcp_tui.config.sources import REGISTRY
-from mcp_tui.tap.install import ConfigEntry, NotEditable, options
+from mcp_tui.tap.installation import ConfigEntry, NotEditable, options
 from tests.cli.running import run
 from tests.config.placing import CORPUS, surroundings
 from tests.waiting import HANG

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.journal.files import is_locked, journal_folder, journals
+from mcp_tui.journal.journal_files import is_locked, journal_folder, journals
 from mcp_tui.live.sockets import sockets
 from mcp_tui.protocol import events as ev
 from mcp_tui.tap.once import NOT_SENT, REPEAT_OF

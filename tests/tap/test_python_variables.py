@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from tests.cli.running import MCP_TUI
 from tests.tap.test_tap import OBEDIENT, Client
 from tests.waiting import HANG, wait

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.live.running import sessions
 from mcp_tui.tap.pipes import is_running

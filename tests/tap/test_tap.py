@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder, journals
+from mcp_tui.journal.journal_files import journal_folder, journals
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.live.control import CancelAnswer
@@ -30,7 +30,7 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.tap.pipes import write
 from mcp_tui.tap.recorder_link import AWAY, GONE, QUEUE_BYTES, Queue, RecorderLink
 from mcp_tui.tap.recorder_process import RecorderProcess
-from mcp_tui.tap.records import HEAD, VERSION, packed
+from mcp_tui.tap.recorder_records import HEAD, VERSION, packed
 from mcp_tui.tap.relay import ByteStream, wait_for_rest
 from tests.cli.running import MCP_TUI, run
 from tests.control import Control

@@ -24,7 +24,7 @@ from tests.control import Control
 from tests.waiting import HANG
 
 INTERRUPTED = """
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.testing import McpSession, assert_stops_when_cancelled
 
 server = StdioTarget(command={command!r}, env={env!r})

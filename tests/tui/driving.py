@@ -17,7 +17,7 @@ from textual.screen import Screen
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.client.catalogue import LISTS, offers
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer
 from mcp_tui.protocol.events import RequestId
@@ -27,7 +27,7 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.view.detail import Section
 from mcp_tui.view.server_bar import Link
 from tests.tui.painted import screen_text, widget_text

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from mcp_tui.client import connecting
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget, Target
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.help import HelpScreen
 from mcp_tui.tui.screens.picker import read_target

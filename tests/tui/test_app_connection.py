@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import MenuScreen
 from mcp_tui.view.server_bar import Link

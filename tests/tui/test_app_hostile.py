@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from mcp_tui.client.settings import ClientSettings, StdioTarget
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget
 from tests.tui.driving import SCRIPTED, driving
 from tests.tui.hostile import PAYLOADS, assert_harmless
 

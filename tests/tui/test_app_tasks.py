@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_tui.client.settings import ClientSettings
+from mcp_tui.client.client_settings import ClientSettings
 from mcp_tui.protocol.requests import State
 from tests.client.connected import scripted
 from tests.tui.driving import driving

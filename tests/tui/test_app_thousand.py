@@ -11,7 +11,7 @@ import pytest
 from textual import events
 
 from mcp_tui.client.client import CANCEL_BATCH, DEFAULT_REASON, SHUTDOWN_REASON
-from mcp_tui.client.settings import ClientSettings, StdioTarget, Target
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget, Target
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, Limits
 from mcp_tui.protocol.requests import State

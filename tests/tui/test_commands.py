@@ -7,7 +7,7 @@ from textual import events
 
 from mcp_tui.tui.commands import MATCHED_ENTRIES, Commands, best
 from mcp_tui.tui.host import Offer
-from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen
 from mcp_tui.view.text import clean
 from tests.cases import cases

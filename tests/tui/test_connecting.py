@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.client import connecting
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.view.server_bar import Link
 from tests.client.connected import scripted
 from tests.tui.driving import Driven, driving

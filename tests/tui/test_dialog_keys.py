@@ -23,31 +23,31 @@ from textual.widgets import Button, Input, OptionList, TextArea
 import mcp_tui.tui.screens
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config.definitions import AskedInput
 from mcp_tui.protocol import events as ev
 from mcp_tui.tui.bindings import scopes_of
 from mcp_tui.tui.host import Offer
 from mcp_tui.tui.key_guard import READ_SECONDS
-from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import MarkedScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen, MenuScreen
 from mcp_tui.tui.screens.help import HelpScreen
+from mcp_tui.tui.screens.open_servers import ServersScreen
 from mcp_tui.tui.screens.palette import PaletteScreen
 from mcp_tui.tui.screens.picker import PickerScreen
-from mcp_tui.tui.screens.probe import ProbeScreen
+from mcp_tui.tui.screens.probe_screen import ProbeScreen
 from mcp_tui.tui.screens.recordings import HistoryScreen, RecordingsScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
-from mcp_tui.tui.sources.live import Servers, Session
-from mcp_tui.tui.sources.sign_in import SignIn
+from mcp_tui.tui.sources.live_session import Servers, Session
+from mcp_tui.tui.sources.sign_in_steps import SignIn
 from mcp_tui.tui.widgets.controls import Suggestions
 from mcp_tui.tui.widgets.detail_pane import Pager
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_list import LineList
-from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.catalogue_entries import Entry
 from mcp_tui.view.keys import FIELD, PAGE, Key, Scope
 from mcp_tui.view.keys import FORM as FORM_KEYS
 from mcp_tui.view.keys import PROBE as PROBE_KEYS

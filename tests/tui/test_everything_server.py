@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences
-from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.screens.interaction import (
     FormScreen,
     InteractionScreen,

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.key_guard import READ_SECONDS, KeyGuard
-from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt
 from mcp_tui.tui.screens.dialog import ConfirmScreen
-from mcp_tui.tui.screens.probe import ProbeScreen
+from mcp_tui.tui.screens.probe_screen import ProbeScreen
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import words
 from tests.slow import slow

@@ -15,14 +15,14 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from mcp_tui.client.client import Client
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.config.settings import Settings
 from mcp_tui.journal.store import Store
 from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Look, Preferences
 from mcp_tui.tui.screens.layout import OpeningScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.view.pane_sizes import Shares
 from tests.tui.driving import Driven
 from tests.waiting import HANG
@@ -128,7 +128,7 @@ def test_the_first_frame_waits_for_nothing_that_talks_to_a_server() -> None:
     libraries = ("pydantic", "pydantic_core", "httpx", "jsonschema_rs")
     names = [*(f"mcp_tui.{name}" for name in late), *libraries]
     code = (
-        "import sys, mcp_tui.cli.workbench as cli, mcp_tui.tui.app; cli.preferences(); "
+        "import sys, mcp_tui.cli.open_workbench as cli, mcp_tui.tui.app; cli.preferences(); "
         f"print([name for name in {names} if name in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

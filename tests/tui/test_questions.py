@@ -13,16 +13,16 @@ from typing import Literal
 import pytest
 
 from mcp_tui.client.client import Client
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget
 from mcp_tui.client.interactions import Answer, Inquiry
 from mcp_tui.client.roots import rooted
-from mcp_tui.client.settings import ClientSettings, StdioTarget
 from mcp_tui.config.settings import SamplingSettings, Settings
 from mcp_tui.protocol.requests import State
 from mcp_tui.transport.base import spawn
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens import interaction
 from mcp_tui.tui.screens.interaction import RootsScreen, drafted, proposed_roots
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.tui.sources.questions import Question, respond
 from tests.servers.stdio_scripted import processes
 from tests.tui.driving import driving

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_tui.client.client_settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.client.session_store import shown as where
-from mcp_tui.client.settings import ClientSettings, HttpTarget, StdioTarget, Target
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import Header
 from mcp_tui.protocol.events import Limits, RequestId

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.server_bar import Link
@@ -80,7 +80,7 @@ async def test_over_stdio_no_picture_shows_a_secret_that_was_given():
     env = {name: planted.secret(shape) for name, shape in zip(ENV_NAMES, [*SHAPES, *SHAPES], strict=False)}
     env |= {f"{name}_{number}": planted.secret() for number in range(4) for name in ENV_NAMES}
     env["DATABASE_URL"] = f"postgres://me:{planted.secret()}@db.example.com/x?sslpassword={planted.secret()}"
-    harmless = ("-c", "from mcp_tui.demo.server import main; main(None, None)")
+    harmless = ("-c", "from mcp_tui.demo.demo_server import main; main(None, None)")
     secret = (
         "--api-key", planted.secret(), f"--token={planted.secret()}", "--header",
         f"Authorization: Bearer {planted.secret()}", f"https://u:{planted.secret()}@example.com/?api_key={planted.secret()}",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.dialog import InputsScreen, MenuScreen
 from mcp_tui.view.server_bar import Link

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.protocol.events import Limits
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui import app
@@ -17,7 +17,7 @@ from mcp_tui.tui.screens.cancel_dialogs import ReasonScreen, TimeoutScreen
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.picker import PickerScreen
 from mcp_tui.tui.screens.workbench import Workbench
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.view.server_bar import Link
 from tests.tui.driving import DEMO, SCRIPTED, Driven, driving
 

@@ -14,7 +14,7 @@ from mcp_tui.client.auth.authorization import STEP_UPS, Authorization
 from mcp_tui.client.auth.credential_store import CredentialStore
 from mcp_tui.client.auth.discovery import HEADER_OPTION
 from mcp_tui.client.auth.token_endpoint import ClientRegistration
-from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
 from mcp_tui.view.server_bar import Link

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from mcp_tui.client.settings import ClientSettings, StdioTarget
-from mcp_tui.config.watching import Watched, WatchedContents, watched
+from mcp_tui.client.client_settings import ClientSettings, StdioTarget
+from mcp_tui.config.watched_files import Watched, WatchedContents, watched
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_tui.protocol.messages import Json
 from mcp_tui.view import costs, list_filters
-from mcp_tui.view.catalogue import ICONS, Catalogue, Entry, entry_sections
+from mcp_tui.view.catalogue_entries import ICONS, Catalogue, Entry, entry_sections
 from mcp_tui.view.text import words
 from tests.waiting import HANG
 

@@ -20,7 +20,7 @@ from mcp_tui.journal.records import EVENTS
 from mcp_tui.protocol.descriptions import LOGGED
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import TERMINAL, Requests
-from mcp_tui.tui.sources.live import Counters
+from mcp_tui.tui.sources.live_session import Counters
 from mcp_tui.tui.sources.recorded import RecordedScene
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.view import list_filters

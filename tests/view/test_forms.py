@@ -7,7 +7,7 @@ import pytest
 from mcp_tui.client.forms import Field, FieldEntry, FormLayout, Given, parsed
 from mcp_tui.client.schemas import mistake
 from mcp_tui.protocol.messages import Json
-from mcp_tui.view.forms import EDITABLE_CHARACTERS, about, bounds, editable, kind, vacant, veiled
+from mcp_tui.view.form_text import EDITABLE_CHARACTERS, about, bounds, editable, kind, vacant, veiled
 from mcp_tui.view.text import clean
 from tests.cases import cases
 from tests.tui.hostile import PAYLOADS, assert_harmless

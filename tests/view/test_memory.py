@@ -11,7 +11,7 @@ import pytest
 from mcp_tui.journal.store import Frames
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.requests import Requests
-from mcp_tui.tui.sources.live import Counters
+from mcp_tui.tui.sources.live_session import Counters
 from mcp_tui.view.cancellations import FITTED_CANCELLATIONS, Cancellations
 from mcp_tui.view.outline import Outline
 from mcp_tui.view.timeline import RequestSpans

@@ -15,7 +15,7 @@ from mcp_tui.cli.reports import junit
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.probe.report import CalledTool, EvidenceItem, Finding, PassedOver, Report, Verdict
 from mcp_tui.probe.rules import RULES
-from mcp_tui.probe.tools import Choice
+from mcp_tui.probe.tool_choice import Choice
 from mcp_tui.protocol.revisions import LATEST
 from mcp_tui.view import probe_report as view
 from tests.cases import cases

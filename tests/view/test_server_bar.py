@@ -7,7 +7,7 @@ import pytest
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Kind, Limits
 from mcp_tui.protocol.requests import Requests
-from mcp_tui.tui.sources.live import Counters
+from mcp_tui.tui.sources.live_session import Counters
 from mcp_tui.view.server_bar import Counts, Link, OtherServers, ServerFacts, server_bar
 from mcp_tui.view.text import SafeText, width, words
 from tests.tui.making import called, cancelled, completed, late, started

@@ -4,7 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget
 from mcp_tui.journal.redaction import MASK, Redactor
 from mcp_tui.view.shell_command import headless_command, redactor
 from tests.cases import cases

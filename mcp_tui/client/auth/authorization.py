@@ -50,8 +50,8 @@ from mcp_tui.journal.masks import mask_url
 from mcp_tui.protocol.messages import Json
 from mcp_tui.transport.addresses import parse
 from mcp_tui.transport.base import Challenge, RequestToken, TransportError
-from mcp_tui.transport.errors import readable
 from mcp_tui.transport.targets import VERIFIED, Tls
+from mcp_tui.transport.unreachable import readable
 
 STEP_UPS: Final = 2
 """Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""

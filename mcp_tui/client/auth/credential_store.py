@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 
 from mcp_tui.client.auth.discovery import scopes_in
 from mcp_tui.client.auth.token_endpoint import AUTHORIZATION_CODE, ClientRegistration, Token
-from mcp_tui.journal.files import make_private, read_start
+from mcp_tui.journal.journal_files import make_private, read_start
 from mcp_tui.journal.state_folder import is_alone, remove_unfinished, replace_file, state_folder
 from mcp_tui.protocol.errors import McpError
 from mcp_tui.protocol.messages import Json, as_object, read_json

@@ -17,9 +17,9 @@ from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import Challenge, Unauthorized
-from mcp_tui.transport.errors import TransportError, readable, within
 from mcp_tui.transport.http_fetch import Fetched, Fetcher
 from mcp_tui.transport.targets import VERIFIED, Tls
+from mcp_tui.transport.unreachable import TransportError, readable, within
 
 StepListener = Callable[[str], None]
 """Called with each step of an authorization, in words for a person."""

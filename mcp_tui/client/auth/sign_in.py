@@ -67,7 +67,7 @@ class AuthorizationRequest:
 class Browser(Protocol):
     """The person who signs in: is asked, and sees the URL.
 
-    On the screen that is :class:`~mcp_tui.tui.sources.sign_in.SignIn`, in a terminal
+    On the screen that is :class:`~mcp_tui.tui.sources.sign_in_steps.SignIn`, in a terminal
     :class:`~mcp_tui.cli.login.TerminalBrowser`.
     """
 

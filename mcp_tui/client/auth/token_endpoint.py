@@ -32,8 +32,8 @@ from mcp_tui.protocol.messages import Json, as_object, read_json, texts_in
 from mcp_tui.protocol.values import fact, frozen
 from mcp_tui.transport.addresses import Address, parse
 from mcp_tui.transport.base import TransportError
-from mcp_tui.transport.errors import readable
 from mcp_tui.transport.http_fetch import Fetched
+from mcp_tui.transport.unreachable import readable
 
 AUTHORIZATION_CODE: Final = "authorization_code"
 """The grant of a person who signs in (RFC 6749, section 4.1)."""

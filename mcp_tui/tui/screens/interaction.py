@@ -22,12 +22,12 @@ from urllib.parse import urlsplit
 
 from textual.containers import VerticalScroll
 
+from mcp_tui.client.client_settings import ROOTS, SAMPLING
 from mcp_tui.client.forms import written
 from mcp_tui.client.interactions import Answer, Refusal
 from mcp_tui.client.open_url import open_url
 from mcp_tui.client.results import PartKind, parts
 from mcp_tui.client.roots import missing_roots, root_uri, rooted
-from mcp_tui.client.settings import ROOTS, SAMPLING
 from mcp_tui.config.settings import Settings
 from mcp_tui.protocol.inbound import ELICIT
 from mcp_tui.protocol.messages import Json, as_object, as_text

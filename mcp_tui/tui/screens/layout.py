@@ -13,7 +13,7 @@ from textual.signal import Signal
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mcp_tui.client.settings import StdioTarget, Target
+from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.tui.host import Host
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.widgets.bars import KeyBar, ServerBar

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from mcp_tui.client.settings import HttpTarget, StdioTarget, Target
+from mcp_tui.client.client_settings import HttpTarget, StdioTarget, Target
 from mcp_tui.config import consent
 from mcp_tui.config.consent import Availability, availability, problem
 from mcp_tui.config.definitions import Definition

@@ -11,8 +11,8 @@ from typing import Any, Final, LiteralString, TypeVar
 
 from mcp_tui import clock
 from mcp_tui.journal import index
-from mcp_tui.journal.files import Journal, journals
 from mcp_tui.journal.index import Logged, LoggedViolation, RecordedSession
+from mcp_tui.journal.journal_files import Journal, journals
 from mcp_tui.journal.records import RecordingError
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, place

@@ -27,7 +27,7 @@ from mcp_tui.tui.sources.recorded import RecordedScene, problems
 from mcp_tui.tui.widgets.canvas import Bar
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.view import durations
-from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.catalogue_entries import Entry
 from mcp_tui.view.keys import EVERYWHERE, RECORDING, Key, keys
 from mcp_tui.view.lines import Segments
 from mcp_tui.view.rows import bar

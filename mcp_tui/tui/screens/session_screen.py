@@ -25,7 +25,7 @@ from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.line_list import LineList
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.tui.widgets.timeline_pane import Timeline
-from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.catalogue_entries import Entry
 from mcp_tui.view.keys import TYPING, Key, key_of, keys
 from mcp_tui.view.outline import row_key
 from mcp_tui.view.server_bar import Link

@@ -10,7 +10,7 @@ from mcp_tui.client.open_url import open_url
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, Hint, Piece, place
 from mcp_tui.tui.screens.interaction import link_parts
-from mcp_tui.tui.sources.sign_in import SignIn
+from mcp_tui.tui.sources.sign_in_steps import SignIn
 from mcp_tui.tui.widgets.line_input import LineInput
 from mcp_tui.view.keys import SIGN_IN
 from mcp_tui.view.text import SafeText, brief, words

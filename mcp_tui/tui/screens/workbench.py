@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_tui.config.watching import Watched
+from mcp_tui.config.watched_files import Watched
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.layout import NOT_YET
@@ -14,10 +14,10 @@ from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.overdue import OverdueRequests
 from mcp_tui.tui.screens.parts.question_prompts import QuestionPrompts
 from mcp_tui.tui.screens.parts.server_menu import ServerMenu
-from mcp_tui.tui.screens.parts.watching import Watching
+from mcp_tui.tui.screens.parts.watch_loop import Watching
 from mcp_tui.tui.screens.session_screen import SessionScreen
-from mcp_tui.tui.sources.live import Session
-from mcp_tui.view.catalogue import Entry
+from mcp_tui.tui.sources.live_session import Session
+from mcp_tui.view.catalogue_entries import Entry
 from mcp_tui.view.keys import WORKBENCH
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import NOTHING, SafeText, words

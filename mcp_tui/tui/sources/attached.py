@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_tui.journal.client_recording import ClientRecording, RecordedSource
-from mcp_tui.journal.files import journal_folder, journals, read_header, server_in
+from mcp_tui.journal.journal_files import journal_folder, journals, read_header, server_in
 from mcp_tui.live.control import CancelAnswer
 from mcp_tui.live.running import Running, RunningClient, Unknown, allow, by_client, cancel, sessions
 from mcp_tui.protocol import events as ev

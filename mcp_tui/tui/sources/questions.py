@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from mcp_tui.client.client_settings import ROOTS, SAMPLING
 from mcp_tui.client.interactions import Answer, Inquiry, Refusal
-from mcp_tui.client.settings import ROOTS, SAMPLING
 from mcp_tui.view.text import SafeText, words
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import replace
 
 from mcp_tui.client.catalogue import LISTS
-from mcp_tui.client.settings import Target
+from mcp_tui.client.client_settings import Target
 from mcp_tui.journal.recorded_requests import RecordedRequests
 from mcp_tui.journal.recording import Recording
 from mcp_tui.journal.records import FrameHead
@@ -19,7 +19,7 @@ from mcp_tui.protocol.server_requests import NONE
 from mcp_tui.protocol.transitions import KINDS
 from mcp_tui.view.badges import GOING_ON, badge
 from mcp_tui.view.cancellations import Cancellations
-from mcp_tui.view.catalogue import Catalogue
+from mcp_tui.view.catalogue_entries import Catalogue
 from mcp_tui.view.detail import Section, fact_lines
 from mcp_tui.view.keys import hint
 from mcp_tui.view.lines import DAMAGED, Line, Lines, line

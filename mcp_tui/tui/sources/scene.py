@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from mcp_tui.tui.sources.live import Session
+    from mcp_tui.tui.sources.live_session import Session
     from mcp_tui.tui.sources.recorded import RecordedScene
 
 Scene: TypeAlias = "Session | RecordedScene"

@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 from mcp_tui.client.forms import FieldChoice
 from mcp_tui.tui.widgets.editor import Editor
 from mcp_tui.tui.widgets.line_input import InOrder
-from mcp_tui.view.forms import Styled, dots
+from mcp_tui.view.form_text import Styled, dots
 from mcp_tui.view.text import brief, safe, words
 
 LISTED_SUGGESTIONS: Final = 200

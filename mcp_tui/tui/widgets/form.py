@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.argument_completion import Completer, Told
 from mcp_tui.client.forms import (
     ALL_ARGUMENTS,
     BRANCH,
@@ -37,7 +37,7 @@ from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.widgets.controls import ChoiceField, SeveralField, Suggestions, TextField, ToggleField
 from mcp_tui.tui.widgets.editor import Editor
-from mcp_tui.view.forms import Styled, about, editable, masked_members, vacant, veiled
+from mcp_tui.view.form_text import Styled, about, editable, masked_members, vacant, veiled
 from mcp_tui.view.keys import FIELD, FORM, key_of
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 

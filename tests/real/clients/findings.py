@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.judge.rules import CLIENT_RULES
+from mcp_tui.judge.client_rules import CLIENT_RULES
 from tests.real import page as pages
 from tests.real.clients.table import COLUMNS, JUDGED, Client
 from tests.real.install import REAL

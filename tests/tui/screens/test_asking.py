@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config.settings import DEFAULTS, SamplingSettings, Settings
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.preferences import Preferences

@@ -9,9 +9,9 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList, TextArea
 
 from mcp_tui.protocol.messages import Json
-from mcp_tui.tui.screens.call import LISTED_TOOLS, CallScreen
+from mcp_tui.tui.screens.call_form import LISTED_TOOLS, CallScreen
 from mcp_tui.tui.widgets.form import Form
-from mcp_tui.view.catalogue import Catalogue
+from mcp_tui.view.catalogue_entries import Catalogue
 from tests.tui.hostile import PACKED, assert_harmless
 from tests.tui.screens.host import UNANSWERED, Host, showing
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.protocol.requests import Request
-from mcp_tui.tui.screens.call import CallScreen
+from mcp_tui.tui.screens.call_form import CallScreen
 from mcp_tui.tui.screens.result import ResultScreen
-from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.catalogue_entries import Entry
 from tests.tui.driving import Driven, driving
 
 SERVER = Path(__file__).parents[2] / "servers" / "completing_server.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.journal import index
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from mcp_tui.protocol.events import Cause, RequestId
 from mcp_tui.protocol.requests import State
 from mcp_tui.tui.screens.recordings import HistoryScreen

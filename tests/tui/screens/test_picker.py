@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from textual.widgets import OptionList
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config.saved import remember
 from mcp_tui.tui.screens.dialog import ConfirmScreen, InputsScreen
 from mcp_tui.tui.screens.picker import PickerScreen, gather

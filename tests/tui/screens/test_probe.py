@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tui.probe.rules import RULES
-from mcp_tui.tui.screens.probe import ProbeScreen
+from mcp_tui.tui.screens.probe_screen import ProbeScreen
 from tests.probe.probing import scripted
 from tests.servers.stdio_scripted import processes
 from tests.tui.driving import Driven, driving

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from mcp_tui.journal.records import Header
 from mcp_tui.journal.store import Store
 from mcp_tui.journal.writer import Writer

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from unittest.mock import patch
 
 from mcp_tui.client.auth.sign_in import AuthorizationRequest
+from mcp_tui.client.client_settings import StdioTarget, Target
 from mcp_tui.client.connection import ServerInfo
-from mcp_tui.client.settings import StdioTarget, Target
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import AskedInput, Definition
 from mcp_tui.config.settings import SamplingSettings, Settings
@@ -32,12 +32,12 @@ from mcp_tui.tui.app import WorkbenchApp
 from mcp_tui.tui.preferences import Preferences
 from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
 from mcp_tui.tui.screens.dialog import Dialog, InputsScreen
-from mcp_tui.tui.screens.probe import ProbeScreen
+from mcp_tui.tui.screens.open_servers import ServersScreen
+from mcp_tui.tui.screens.probe_screen import ProbeScreen
 from mcp_tui.tui.screens.replay import ReplayScreen
-from mcp_tui.tui.screens.servers import ServersScreen
 from mcp_tui.tui.screens.session_screen import SessionScreen
 from mcp_tui.tui.screens.sign_in_dialog import SignInScreen
-from mcp_tui.tui.sources.sign_in import SignIn
+from mcp_tui.tui.sources.sign_in_steps import SignIn
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import words
 from tests.cli import keeping

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mcp_tui.client.completion import Completer
+from mcp_tui.client.argument_completion import Completer
 from mcp_tui.client.results import check_results
 from mcp_tui.client.uri_templates import TemplateError, Value, expand, parse
 from mcp_tui.config import saved
@@ -26,9 +26,9 @@ from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import Copying
 from mcp_tui.tui.screens.parts.details import Payloads
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
-from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.catalogue_entries import Entry
 from mcp_tui.view.keys import hint
 from mcp_tui.view.rows import listed, repetitions, request
 from mcp_tui.view.server_bar import Link
@@ -36,7 +36,7 @@ from mcp_tui.view.text import brief, safe, words
 
 if TYPE_CHECKING:
     from mcp_tui.client.forms import Draft
-    from mcp_tui.tui.screens.call import CallScreen
+    from mcp_tui.tui.screens.call_form import CallScreen
 
 EARLIER: Final = 20
 """Earlier arguments that are kept for each tool, prompt, or template."""
@@ -110,7 +110,7 @@ class Calling:
     ) -> None:
         """Opens the form of an entry, or the list of tools, and sends the request that is filled in."""
         # When first opened: forms take time to load.
-        from mcp_tui.tui.screens.call import CallScreen
+        from mcp_tui.tui.screens.call_form import CallScreen
 
         kind, name, template = (
             ("tools", "", "") if entry is None else (entry.kind, entry.name, entry.template)

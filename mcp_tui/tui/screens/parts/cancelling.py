@@ -14,7 +14,7 @@ from mcp_tui.tui.screens.cancel_dialogs import CancelPrompt, MarkedScreen, Reaso
 from mcp_tui.tui.screens.dialog import ConfirmScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.sources.attached import Attached
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.badges import badge
 from mcp_tui.view.keys import hint

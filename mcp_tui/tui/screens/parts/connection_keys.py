@@ -16,9 +16,9 @@ from mcp_tui.protocol.evidence import is_disconnected
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
-from mcp_tui.view.catalogue import Entry
+from mcp_tui.view.catalogue_entries import Entry
 from mcp_tui.view.keys import hint
 from mcp_tui.view.server_bar import Link
 from mcp_tui.view.text import SafeText, brief, safe, words
@@ -104,8 +104,8 @@ class ConnectionKeys:
         """Opens the probe on this server, for the tool under the cursor of the catalogue if there is one."""
         # When first opened: the probe takes time to load.
         from mcp_tui.probe.run import OnProgress, Probe
-        from mcp_tui.probe.tools import NamedTool, Unsuitable, candidates
-        from mcp_tui.tui.screens.probe import ProbeScreen
+        from mcp_tui.probe.tool_choice import NamedTool, Unsuitable, candidates
+        from mcp_tui.tui.screens.probe_screen import ProbeScreen
 
         client = self._session.client
         journal = bool(client.store.writers)

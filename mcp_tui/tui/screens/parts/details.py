@@ -33,7 +33,7 @@ from mcp_tui.tui.sources.scene import Scene
 from mcp_tui.tui.widgets.detail_pane import Detail
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view import copies, detail, durations
-from mcp_tui.view.catalogue import Entry, entry_sections
+from mcp_tui.view.catalogue_entries import Entry, entry_sections
 from mcp_tui.view.detail import Section, answer_sections, params_sections, plain, server_request_sections
 from mcp_tui.view.keys import key_of
 from mcp_tui.view.lines import Line, line

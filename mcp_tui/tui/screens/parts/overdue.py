@@ -7,7 +7,7 @@ from mcp_tui.tui.preferences import MORE_SECONDS
 from mcp_tui.tui.screens.cancel_dialogs import TimeoutScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.cancelling import Cancelling
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.rows import request
 from mcp_tui.view.text import safe, words

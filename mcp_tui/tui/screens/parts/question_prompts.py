@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_tui.client.interactions import Answer
 from mcp_tui.protocol.error_codes import URL_REQUIRED
 from mcp_tui.tui.screens.layout import LayoutScreen
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.tui.sources.questions import Question
 from mcp_tui.view.keys import hint, key_of
 from mcp_tui.view.rows import request

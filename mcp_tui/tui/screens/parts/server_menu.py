@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, LiteralString
 
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.client.roots import missing_roots, root_uri
-from mcp_tui.client.settings import StdioTarget
 from mcp_tui.config.definitions import AskedInput
 from mcp_tui.journal.masks import known_secrets
 from mcp_tui.protocol.revisions import REVISIONS
 from mcp_tui.tui.screens.dialog import InputsScreen, MenuScreen
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.view.durations import limit
 from mcp_tui.view.rows import plural
 from mcp_tui.view.server_bar import Link

@@ -31,8 +31,8 @@ from mcp_tui.protocol.messages import Json, ResponseFrame, as_object, as_text, t
 from mcp_tui.protocol.requests import Request, State
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE, UNCANCELLABLE
 from mcp_tui.transport.base import NO_ANSWER
-from mcp_tui.transport.errors import sentence
 from mcp_tui.transport.suspension import Alarm, Limit
+from mcp_tui.transport.unreachable import sentence
 
 if TYPE_CHECKING:
     from mcp_tui.config.saved import SavedCall

@@ -127,7 +127,7 @@ def _first_words(name: str | None, before: Sequence[str]) -> Iterable[str]:
 def _running(name: str) -> list[str]:
     """Returns the running sessions, or what is in flight there, for a command that takes one."""
     # Each tab starts a process: it loads what it completes, and no more.
-    from mcp_tui.cli.live import spelled
+    from mcp_tui.cli.running_sessions import spelled
     from mcp_tui.live.running import sessions
     from mcp_tui.live.sockets import sockets
 

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias
 
 from mcp_tui.demo import frames
 from mcp_tui.demo.calls import Channel, well_formed
+from mcp_tui.demo.demo_log import DemoLog, connect
 from mcp_tui.demo.dispatch import Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
-from mcp_tui.demo.log import DemoLog, connect
 from mcp_tui.protocol.framing import LineFramer, Oversized
 from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess
 from mcp_tui.protocol.json_values import list_or_none
@@ -112,7 +112,7 @@ async def _serve(setting: Setting, port: int | None, access: HttpAccess) -> None
         Stdio(setting)
         return
     # Only for --http.
-    from mcp_tui.demo.http import HttpServer
+    from mcp_tui.demo.http_server import HttpServer
 
     url = await HttpServer(setting, access).open(port)
     try:

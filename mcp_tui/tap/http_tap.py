@@ -9,7 +9,7 @@ for a pause, as over stdio: no answer passes until it has decided. Then it has a
 (:meth:`ProxiedExchange.answer`), its connection closed (:meth:`ProxiedExchange.close`), or a message of the tap's own sent
 (:meth:`HttpTap._post`).
 
-What both say to each other is in :mod:`mcp_tui.tap.records`.
+What both say to each other is in :mod:`mcp_tui.tap.recorder_records`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import h11
 
 from mcp_tui.client.auth.authorization import Authorization
 from mcp_tui.protocol.http_access import OWN_ACCESS, HttpAccess, joined_headers
-from mcp_tui.tap import records
+from mcp_tui.tap import recorder_records
 from mcp_tui.tap.compressed_pipe import WRAPPED, CompressedPipe
 from mcp_tui.tap.event_pipe import EventPipe, as_event, with_data
 from mcp_tui.tap.http_addresses import ServerAddresses
@@ -141,7 +141,7 @@ class ClientConnection(asyncio.Protocol):
         self.tap.connections.discard(self)
         self._writable.set()
         # Recorded before the exchange ends because of it, or the server would seem to have ended it.
-        self.tap.record(records.CLIENT_LEFT, number=self.number)
+        self.tap.record(recorder_records.CLIENT_LEFT, number=self.number)
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             exchange.left()
@@ -304,7 +304,8 @@ class ProxiedExchange:
         self._has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         tap.exchanges[self.number] = self
         self._put(
-            records.REQUEST, as_head(b"%d %b %b" % (connection.number, head.method, head.target), given)
+            recorder_records.REQUEST,
+            as_head(b"%d %b %b" % (connection.number, head.method, head.target), given),
         )
         self._answered = asyncio.Event()
         # What a body is, is known once all of it has come.
@@ -325,7 +326,7 @@ class ProxiedExchange:
 
     def take(self, data: bytes) -> None:
         """Takes a part of the request's body."""
-        self._put(records.FROM_CLIENT, data)
+        self._put(recorder_records.FROM_CLIENT, data)
         if self._answers:
             # Where a message is not in one piece, the recorder has its answer pass a little later.
             self._answers.renew(data)
@@ -342,7 +343,7 @@ class ProxiedExchange:
 
     def complete(self) -> None:
         """Notes the end of the request."""
-        self._put(records.REQUEST_END)
+        self._put(recorder_records.REQUEST_END)
         self._complete = True
         self._arrived.set()
 
@@ -450,7 +451,7 @@ class ProxiedExchange:
         if self.listens:
             self._connection.close()
         del self.tap.exchanges[self.number]
-        self._put(records.EXCHANGE_END, why.encode())
+        self._put(recorder_records.EXCHANGE_END, why.encode())
 
     async def _pass(self, response: Any) -> None:
         moved = self._signed_in and response.status_code in (307, 308)
@@ -466,7 +467,7 @@ class ProxiedExchange:
         await self.tap.free.wait()
         # Recorded and handed on only outside of a pause: what the recorder has read when it decides is all that the client
         # has.
-        self._put(records.RESPONSE, as_head(b"%d" % response.status_code, response.headers.raw))
+        self._put(recorder_records.RESPONSE, as_head(b"%d" % response.status_code, response.headers.raw))
         self._status, guard = response.status_code, self.tap.guard
         reader = None if guard is None else guard.began(self, response.headers)
         encoding = foreign_encoding(response.headers)
@@ -485,7 +486,7 @@ class ProxiedExchange:
             )
         async for data in response.aiter_raw():
             await self.tap.free.wait()
-            self._put(records.FROM_SERVER, data)
+            self._put(recorder_records.FROM_SERVER, data)
             if guard is not None and reader is not None:
                 guard.passing(self, reader, data)
             if self.listens and not converted:
@@ -520,7 +521,7 @@ class ProxiedExchange:
 
     # -- what the tap does -------------------------------------------------------------------------------------
 
-    def answer(self, message: bytes, *, last: bool, kind: bytes = records.OWN_TO_CLIENT) -> None:
+    def answer(self, message: bytes, *, last: bool, kind: bytes = recorder_records.OWN_TO_CLIENT) -> None:
         """Answers a request of the exchange, in the server's place.
 
         The ``last`` message ends the response; an empty one only begins it.
@@ -568,7 +569,7 @@ class HttpTap:
         self,
         target: HttpTarget,
         tokens: Authorization | None,
-        begin: records.TapOptions,
+        begin: recorder_records.TapOptions,
         recorder: RecorderProcess,
         access: HttpAccess = OWN_ACCESS,
     ) -> None:
@@ -589,7 +590,12 @@ class HttpTap:
         self._advised = False
         self._recorder = recorder
         self._refused = False
-        self._begin: records.HttpBegin = {**begin, "url": target.url, "name": target.name, "at": monotonic()}
+        self._begin: recorder_records.HttpBegin = {
+            **begin,
+            "url": target.url,
+            "name": target.name,
+            "at": monotonic(),
+        }
         self._withheld: dict[int, WithheldAnswers] = {}
         """The withheld answers, by the number of the session."""
         self.withheld_in: dict[str, WithheldAnswers] = {}
@@ -637,11 +643,11 @@ class HttpTap:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self.free.set)
 
-    def _carry_out(self, order: records.Order) -> None:
+    def _carry_out(self, order: recorder_records.Order) -> None:
         if "hold" in order:
             self.free.clear()
             # Recorded after everything that has passed. Nothing passes until the recorder has decided.
-            self.queue.put(records.PAUSED)
+            self.queue.put(recorder_records.PAUSED)
         if self._pause_limit is not None:
             self._pause_limit.cancel()
         if "go" in order:
@@ -663,7 +669,7 @@ class HttpTap:
         elif exchange is not None and "tell" in order:
             exchange.answer(order["tell"].encode(), last=order.get("last", False))
 
-    def _withhold(self, session: int, order: records.Order) -> None:
+    def _withhold(self, session: int, order: recorder_records.Order) -> None:
         """Withholds the answer to a request of a session, in the exchanges of that session."""
         kept = self._withheld.setdefault(session, WithheldAnswers())
         for number in order.get("of", ()):
@@ -679,7 +685,7 @@ class HttpTap:
             del self._withheld[session]
             self.withheld_in = {name: each for name, each in self.withheld_in.items() if each is not kept}
 
-    def _post(self, number: int, order: records.Order) -> None:
+    def _post(self, number: int, order: recorder_records.Order) -> None:
         """Sends a message that the tap made."""
         headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in order.get("headers", ())
@@ -703,7 +709,7 @@ class HttpTap:
             # A cancel waits for no request that is still connecting.
             urgent=True,
             flushed=lambda: self.record(
-                records.SENT, json.dumps([order.get("about"), body]).encode(), number
+                recorder_records.SENT, json.dumps([order.get("about"), body]).encode(), number
             ),
         )
 
@@ -712,17 +718,17 @@ class HttpTap:
             try:
                 async with exchange as response:
                     head = as_head(b"%d" % response.status_code, response.headers.raw)
-                    self.record(records.RESPONSE, head, number)
+                    self.record(recorder_records.RESPONSE, head, number)
                     async for data in response.aiter_raw():
-                        self.record(records.FROM_SERVER, data, number)
+                        self.record(recorder_records.FROM_SERVER, data, number)
             except EXPECTED as error:
                 why = self.client.failure_text(error)
-            self.record(records.EXCHANGE_END, why.encode(), number)
+            self.record(recorder_records.EXCHANGE_END, why.encode(), number)
 
         self.spawn(post(), "POST of the tap")
 
     def _learn(self, secrets: Iterable[str]) -> None:
-        self.queue.put(records.SECRETS, json.dumps(list(secrets)).encode())
+        self.queue.put(recorder_records.SECRETS, json.dumps(list(secrets)).encode())
 
     # -- the way of a tap --------------------------------------------------------------------------------------
 
@@ -760,7 +766,7 @@ class HttpTap:
         """Closes all connections, after everything received was queued for the recorder."""
         if self._server is not None:
             self._server.close()
-        self.queue.put(records.EXIT)
+        self.queue.put(recorder_records.EXIT)
         self.queue.close()
         for connection in list(self.connections):
             connection.transport.abort()
@@ -804,7 +810,7 @@ def serve(
     target: HttpTarget,
     port: int,
     tokens: Authorization | None,
-    begin: records.TapOptions,
+    begin: recorder_records.TapOptions,
     recorder: RecorderProcess,
     access: HttpAccess,
 ) -> int:

@@ -24,7 +24,7 @@ from mcp_tui.probe.arrivals import ANSWERS, EXCERPT_CHARACTERS, Arrival, Discard
 from mcp_tui.probe.judging import BEATS, LOG, PROGRESS, Answer, ControlRun
 from mcp_tui.probe.report import EvidenceItem, Finding, Verdict
 from mcp_tui.probe.rules import ProbedServer
-from mcp_tui.probe.tools import Choice
+from mcp_tui.probe.tool_choice import Choice
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol import messages
 from mcp_tui.protocol.events import RequestId

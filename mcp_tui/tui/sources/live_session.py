@@ -12,9 +12,9 @@ from typing import Final
 from mcp_tui import clock
 from mcp_tui.client.catalogue import CHANGED_LISTS, LISTS, ListFailed, Lists, difference, offers
 from mcp_tui.client.client import Client
+from mcp_tui.client.client_settings import Offers, StdioTarget
 from mcp_tui.client.connecting import downloading
 from mcp_tui.client.session_store import shown
-from mcp_tui.client.settings import Offers, StdioTarget
 from mcp_tui.client.task_store import TaskStore
 from mcp_tui.client.url_required import ask_for_urls
 from mcp_tui.config.settings import DEFAULTS, Settings
@@ -28,13 +28,13 @@ from mcp_tui.protocol.evidence import is_disconnected, is_still_progressing
 from mcp_tui.protocol.messages import Json
 from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.protocol.states import State
-from mcp_tui.transport.errors import TransportError, sentence, within
+from mcp_tui.transport.unreachable import TransportError, sentence, within
 from mcp_tui.tui.preferences import ASK_SECONDS
 from mcp_tui.tui.sources.questions import Question, respond
-from mcp_tui.tui.sources.sign_in import SignIn
+from mcp_tui.tui.sources.sign_in_steps import SignIn
 from mcp_tui.view.badges import LATE
 from mcp_tui.view.cancellations import Cancellations
-from mcp_tui.view.catalogue import Catalogue
+from mcp_tui.view.catalogue_entries import Catalogue
 from mcp_tui.view.detail import Section, connecting_sections, failure_sections, server_sections
 from mcp_tui.view.keys import hint, key_of
 from mcp_tui.view.lines import Segments

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
+from mcp_tui.client.client_settings import ClientSettings, Target
 from mcp_tui.client.connection import Mirrors, ServerInfo
-from mcp_tui.client.settings import ClientSettings, Target
 from mcp_tui.journal.store import Store
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import Cause, RequestId

@@ -13,9 +13,9 @@ from mcp_tui import clock
 from mcp_tui.cli import journals
 from mcp_tui.cli.grammar import Words
 from mcp_tui.cli.output import Exit, Failure, colourful, csv_lines, dump, out, table, warn
-from mcp_tui.journal import files, index
-from mcp_tui.journal.files import Journal
+from mcp_tui.journal import index, journal_files
 from mcp_tui.journal.index import Logged, LoggedCall, LoggedCancellation, LoggedViolation, RecordedSession
+from mcp_tui.journal.journal_files import Journal
 from mcp_tui.journal.recording import Recording
 from mcp_tui.protocol import evidence, units
 from mcp_tui.protocol.client_violations import REPEAT, VIOLATION
@@ -115,7 +115,7 @@ def _sessions(named: Sequence[Journal]) -> list[RecordedSession]:
     found = [index.read_session(each) for each in elsewhere]
     if not named or len(elsewhere) < len(named):
         names = {each.name for each in named}
-        every = index.sessions(files.journal_folder(), _ahead)
+        every = index.sessions(journal_files.journal_folder(), _ahead)
         found += [each for each in every if not named or each.name in names]
     return found
 
@@ -143,7 +143,7 @@ LOG_FORMATS: Final[dict[str, Callable[[Forms], Iterator[str]]]] = {"csv": _csv, 
 
 def _nothing(given: Words, count: int) -> str:
     if not count:
-        return f"No recorded sessions in {clean(str(files.journal_folder()))}."
+        return f"No recorded sessions in {clean(str(journal_files.journal_folder()))}."
     among = "this session" if len(given.words) == 1 else "1 session" if count == 1 else f"{count:,} sessions"
     chosen = any(getattr(given.options, each) is not None for each in FILTERS)
     what = "requests" if given.options.sums else "cancellations"

@@ -29,7 +29,7 @@ from mcp_tui import clock
 from mcp_tui.config.definitions import TAPS, Definition, behind_tap, form_of
 from mcp_tui.config.documents import LANGUAGES, Document, Language, is_script
 from mcp_tui.config.files import ConfigError, data_folder, read_bytes, why
-from mcp_tui.config.programs import vanishing
+from mcp_tui.config.own_program import vanishing
 from mcp_tui.config.sources import REGISTRY, Form
 from mcp_tui.config.yaml import Member, Way
 from mcp_tui.journal.state_folder import replace_file

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mcp_tui.client.ports import Caller
+from mcp_tui.client.client_port import Caller
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.transport.base import spawn

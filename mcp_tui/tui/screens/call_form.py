@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from mcp_tui.client.completion import Completer, Told
+from mcp_tui.client.argument_completion import Completer, Told
 from mcp_tui.client.forms import Draft
 from mcp_tui.protocol.messages import Json
 from mcp_tui.tui.bindings import bindings
@@ -22,7 +22,7 @@ from mcp_tui.tui.screens.dialog import ConfirmScreen, Dialog, Hint, KeyButton
 from mcp_tui.tui.widgets.detail_pane import Detail, wrapped_lines
 from mcp_tui.tui.widgets.form import Form
 from mcp_tui.tui.widgets.line_input import LineInput
-from mcp_tui.view.catalogue import VERBS, Entry
+from mcp_tui.view.catalogue_entries import VERBS, Entry
 from mcp_tui.view.detail import Section
 from mcp_tui.view.keys import CALL, CHOOSE
 from mcp_tui.view.list_filters import Search

@@ -20,9 +20,9 @@ from mcp_tui.transport.targets import StdioTarget
 
 if TYPE_CHECKING:
     from mcp_tui.client.client import Client
-    from mcp_tui.client.settings import Target
+    from mcp_tui.client.client_settings import Target
     from mcp_tui.config.definitions import Definition
-    from mcp_tui.config.watching import Watched
+    from mcp_tui.config.watched_files import Watched
     from mcp_tui.journal.records import RecordingError
     from mcp_tui.journal.store import EventLog
     from mcp_tui.live.serving import ClientControlSocket
@@ -63,13 +63,13 @@ def _replay(given: Words) -> int:
 
 def _attach(given: Words) -> int:
     # As for a recording.
-    from mcp_tui.cli import live
+    from mcp_tui.cli import running_sessions
     from mcp_tui.journal.recording import Recording
     from mcp_tui.live.running import Running
 
     if len(given.words) > 1:
         raise Failure(f"Unexpected argument {given.words[1]!r}. attach takes one session, or one client.")
-    chosen = live.wanted(given.words[0] if given.words else None)
+    chosen = running_sessions.wanted(given.words[0] if given.words else None)
     every = [chosen] if isinstance(chosen, Running) else chosen.sessions
     if not any(each.summary.recording for each in every):
         what = f"Session {every[0].name}" if len(every) == 1 else f"{chosen.client_name}"
@@ -212,7 +212,7 @@ def _watched(where: Target | None, paths: list[str]) -> Watched:
         ConfigError: a path does not exist, or there is too much to watch.
     """
     # Only for --watch.
-    from mcp_tui.config.watching import watched
+    from mcp_tui.config.watched_files import watched
 
     if not isinstance(where, StdioTarget):
         way = "Put its command after --, or name one that you approved with --server."

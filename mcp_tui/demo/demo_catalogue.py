@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 
 from mcp_tui.demo import frames
+from mcp_tui.demo.demo_tools import TOOLS
 from mcp_tui.demo.frames import DemoRefusal, Object
-from mcp_tui.demo.tools import TOOLS
 from mcp_tui.protocol import error_codes
 
 _INSTRUCTIONS: Final = (

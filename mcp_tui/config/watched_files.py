@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from mcp_tui.client.settings import StdioTarget
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.config.files import ConfigError
 from mcp_tui.protocol.values import frozen
 

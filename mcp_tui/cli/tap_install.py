@@ -18,17 +18,17 @@ from mcp_tui.client.session_store import shown
 from mcp_tui.config import consent
 from mcp_tui.config.definitions import Definition
 from mcp_tui.config.files import ConfigError, guess
-from mcp_tui.config.programs import tap_problem, tap_version
+from mcp_tui.config.own_program import tap_problem, tap_version
 from mcp_tui.config.servers import discover, find
 from mcp_tui.config.sharing import Sharing, sharing
 from mcp_tui.config.sources import CLIENTS, PLAIN_FILE, REGISTRY, Source, Surroundings, place_of
 from mcp_tui.config.tap_words import split
 from mcp_tui.journal import index
-from mcp_tui.journal.files import journal_folder
+from mcp_tui.journal.journal_files import journal_folder
 from mcp_tui.protocol import units
 from mcp_tui.protocol.states import Limits
 from mcp_tui.protocol.values import frozen
-from mcp_tui.tap.install import ConfigEntry, Edit, NotEditable, command_lines, options, own_path
+from mcp_tui.tap.installation import ConfigEntry, Edit, NotEditable, command_lines, options, own_path
 from mcp_tui.view.text import clean
 
 FITTING_OPTIONS: Final = {

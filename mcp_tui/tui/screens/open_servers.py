@@ -10,7 +10,7 @@ from textual.widgets.option_list import Option
 
 from mcp_tui.tui.bindings import bindings
 from mcp_tui.tui.screens.dialog import Dialog, Piece
-from mcp_tui.tui.sources.live import Servers, Session
+from mcp_tui.tui.sources.live_session import Servers, Session
 from mcp_tui.view import durations
 from mcp_tui.view.badges import GOING_ON, LOST
 from mcp_tui.view.keys import SERVERS

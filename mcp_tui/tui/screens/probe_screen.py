@@ -22,7 +22,7 @@ from mcp_tui.client.results import free, save
 from mcp_tui.probe.report import BAD, EvidenceItem, Finding, Report
 from mcp_tui.probe.rules import RULES, Rule
 from mcp_tui.probe.run import OnProgress, Probe
-from mcp_tui.probe.tools import Choice, Unsuitable
+from mcp_tui.probe.tool_choice import Choice, Unsuitable
 from mcp_tui.protocol.revisions import LATEST_HANDSHAKE
 from mcp_tui.transport.base import TransportError
 from mcp_tui.tui.bindings import bindings

@@ -11,14 +11,14 @@ from typing import Final
 
 from textual.worker import WorkerCancelled
 
-from mcp_tui.config.watching import Watched, WatchedContents
+from mcp_tui.config.watched_files import Watched, WatchedContents
 from mcp_tui.protocol.events import RequestId
 from mcp_tui.protocol.requests import Request
 from mcp_tui.tui.screens.layout import LayoutScreen
 from mcp_tui.tui.screens.parts.connection_keys import ConnectionKeys
 from mcp_tui.tui.screens.parts.copying import COPIED_BYTES
 from mcp_tui.tui.screens.parts.details import Payloads
-from mcp_tui.tui.sources.live import Session
+from mcp_tui.tui.sources.live_session import Session
 from mcp_tui.tui.widgets.request_table import RequestTable
 from mcp_tui.view.changes import ListedEntries, answer_changes, list_changes
 from mcp_tui.view.comparing import Side

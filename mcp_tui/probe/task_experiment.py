@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_tui.probe import judging
 from mcp_tui.probe.report import Verdict
-from mcp_tui.probe.tools import AIM_SECONDS
+from mcp_tui.probe.tool_choice import AIM_SECONDS
 from mcp_tui.probe.trial import MID, Trial
 from mcp_tui.protocol.messages import Json, as_object, shown
 from mcp_tui.protocol.revisions import META_CAPABILITIES

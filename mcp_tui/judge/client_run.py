@@ -20,16 +20,16 @@ from time import monotonic
 from typing import Any, ClassVar, Final
 
 from mcp_tui import __version__
+from mcp_tui.client.client_settings import StdioTarget
 from mcp_tui.client.connection import ServerInfo
 from mcp_tui.client.session_store import shown
-from mcp_tui.client.settings import StdioTarget
 from mcp_tui.clock import utc_stamp, wall
 from mcp_tui.judge import timelines, verdicts
+from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS, ClientExperiment
+from mcp_tui.judge.client_rules import CLIENT_RULES
 from mcp_tui.judge.client_trial import ClientTrial
-from mcp_tui.judge.experiments import CLIENT_EXPERIMENTS, ClientExperiment
 from mcp_tui.judge.harm import signs
 from mcp_tui.judge.observed_run import ObservedRun, control_name, signal_name
-from mcp_tui.judge.rules import CLIENT_RULES
 from mcp_tui.probe.report import TIME_OVER, CalledTool, Finding, Report, Verdict
 from mcp_tui.probe.rules import Rule
 from mcp_tui.protocol.messages import Json

@@ -15,13 +15,13 @@ from mcp_tui.cli.output import Exit, Failure, dump, out
 from mcp_tui.cli.probe_output import ProgressPrinter, reported
 from mcp_tui.cli.session import Headless, failure, open_store, read_object, tokens_for
 from mcp_tui.cli.target import limits, required, settings
-from mcp_tui.client.settings import Target
+from mcp_tui.client.client_settings import Target
 from mcp_tui.journal.store import Store
-from mcp_tui.probe.connection import Unprepared
+from mcp_tui.probe.raw_connection import Unprepared
 from mcp_tui.probe.rules import RULES
 from mcp_tui.probe.run import Probe
-from mcp_tui.probe.tools import ListUnreadable, NamedTool, Unsuitable
-from mcp_tui.transport.errors import TransportError, sentence
+from mcp_tui.probe.tool_choice import ListUnreadable, NamedTool, Unsuitable
+from mcp_tui.transport.unreachable import TransportError, sentence
 from mcp_tui.view import probe_report as view
 
 WITHOUT_LIMIT_SECONDS: Final = 600.0

@@ -30,7 +30,7 @@ from mcp_tui.view import durations
 from mcp_tui.view.text import SafeText, brief, join, safe, words
 
 if TYPE_CHECKING:
-    from mcp_tui.client.ports import Requester
+    from mcp_tui.client.client_port import Requester
 
 WATCH_SECONDS: Final = 1.0
 """Seconds between two lists of ``ps --watch``."""

@@ -12,8 +12,8 @@ from dataclasses import replace
 from time import monotonic
 from typing import Final
 
+from mcp_tui.demo.demo_tools import QUESTIONS
 from mcp_tui.demo.frames import Object
-from mcp_tui.demo.tools import QUESTIONS
 from mcp_tui.judge.client_trial import NEXT, START_SECONDS, ClientTrial, WithheldCall
 from mcp_tui.judge.observed_run import ObservedQuestion, control_name
 from mcp_tui.judge.verdicts import CANCEL_SECONDS
