@@ -463,7 +463,7 @@ class FormLayout:
 
     def _members(self, way: Variant, path: FieldPath) -> Iterable[Field]:
         for name, property_ in way.properties.items():
-            made = self._field((*path, name), property_, required=name in way.required)
+            made = self.field((*path, name), property_, required=name in way.required)
             yield made
             if made.kind is FieldKind.OBJECT:
                 inner, needed = (
@@ -472,7 +472,7 @@ class FormLayout:
                 )
                 yield from self._members(Variant(inner, frozenset(needed)), made.path)
 
-    def _field(self, path: FieldPath, node: Json, *, required: bool = False, is_item: bool = False) -> Field:
+    def field(self, path: FieldPath, node: Json, *, required: bool = False, is_item: bool = False) -> Field:
         """Returns the field of one part of the schema."""
         resolved = self.schema.resolved(node)
         described = self._without_null(resolved)
@@ -504,7 +504,7 @@ class FormLayout:
         items = made.schema.get("items")
         if not isinstance(items, dict) or "prefixItems" in made.schema:
             return made
-        item = self._field(made.path, items, required=True, is_item=True)
+        item = self.field(made.path, items, required=True, is_item=True)
         if item.nullable or item.kind not in (*_PLAIN_FIELDS.values(), FieldKind.CHOICE):
             return made
         kind = FieldKind.SEVERAL if item.kind is FieldKind.CHOICE else FieldKind.LIST

@@ -92,10 +92,10 @@ def _both(some: list[Variant], others: list[Variant]) -> list[Variant]:
     return [one | other for one, other in product(some, others)][:VARIANTS]
 
 
-def ways(schema: Schema) -> list[Variant]:
-    """Returns the same without those that differ in nothing but what they require: fields are alike for them."""
+def ways(schema: Schema, node: Json = None) -> list[Variant]:
+    """Returns the same, of the whole or of a part, without those that differ only in what they require: fields are alike."""
     made: list[Variant] = []
-    for each in variants(schema):
+    for each in variants(schema) if node is None else _variants(schema, node, 6):
         alike = next((at for at, other in enumerate(made) if other.properties == each.properties), None)
         if alike is None:
             made.append(each)

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Final
 
@@ -18,7 +18,9 @@ from mcp_tui.protocol import messages
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text
 from mcp_tui.view import costs, durations
 from mcp_tui.view.detail import Section, fact
+from mcp_tui.view.keys import hint
 from mcp_tui.view.lines import EMPTY, Line, line, texts
+from mcp_tui.view.schema_tables import schema_lines, schema_rows
 from mcp_tui.view.text import NOTHING, SafeText, brief, fit, join, paragraphs, pretty, safe, width, words
 
 TITLES: Final = {
@@ -159,6 +161,11 @@ class Entry:
         if self.claims:
             lines.append(line((safe("server claims: {} (unverified)", self.claims), "muted")))
         return lines
+
+    def described_lines(self, cells: int) -> int:
+        """Returns about how many lines of so many cells describe it, with one for its arguments."""
+        said = _description(self.raw).strip()[:1000].split("\n")
+        return 1 + bool(self.claims) + sum(-(-len(each) // cells) for each in said)
 
     @property
     def destructive(self) -> bool:
@@ -313,13 +320,16 @@ _FACTS: Final = (
 
 _SHOWN_SCHEMAS: Final = (
     (words("Arguments"), "arguments", list),
-    (words("Takes"), "inputSchema", dict),
-    (words("Promises"), "outputSchema", dict),
+    (words("Input schema"), "inputSchema", dict),
+    (words("Output schema"), "outputSchema", dict),
 )
 
 
-def entry_sections(entry: Entry, results: int = 0) -> list[Section]:
-    """Returns the detail of an entry. ``results`` is the size of the largest known result of a tool, in bytes."""
+def entry_sections(entry: Entry, results: int = 0, *, raw_schemas: bool = False) -> list[Section]:
+    """Returns the detail of an entry, its schemas as tables or ``raw_schemas``.
+
+    ``results`` is the size of the largest known result of a tool, in bytes.
+    """
     raw = entry.raw
     told = [(word, raw[member]) for word, member in _FACTS if isinstance(raw.get(member), str | int)]
     support = as_object(raw.get("execution")).get("taskSupport")
@@ -341,5 +351,15 @@ def entry_sections(entry: Entry, results: int = 0) -> list[Section]:
     for title, member, sort in _SHOWN_SCHEMAS:
         said = raw.get(member)
         if isinstance(said, sort) and (said or sort is dict):
-            made.append(Section(title, texts(pretty(raw[member]))))
+            made.append(_schema_section(title, entry, member, raw=raw_schemas))
     return made
+
+
+def _schema_section(title: SafeText, entry: Entry, member: str, *, raw: bool) -> Section:
+    said = entry.raw[member]
+    rows = schema_rows(entry.schema if member == "arguments" else said)
+    if raw or not rows:
+        turn = [line((hint("{wire.request} shows a table"), "muted"))] if rows else []
+        return Section(title, [*turn, *texts(pretty(said))])
+    turn = [line((hint("{wire.request} shows the raw schema"), "muted"))]
+    return Section(title, turn, table=partial(schema_lines, rows))

@@ -46,6 +46,8 @@ class Section:
     title: SafeText
     lines: Sequence[Line] = ()
     page: Page | None = None
+    table: Callable[[int], Iterable[Line]] | None = None
+    """Returns lines for so many cells, which come after the others."""
 
 
 def sections(

@@ -29,12 +29,12 @@ _FORMATS: Final = {
 
 def kind(field: Field) -> SafeText:
     """Returns the kind of value that a field takes: ``whole number, 1 to 10``."""
-    items = _length(field.schema, "Items", words("items"))
+    items = length(field.schema, "Items", words("items"))
     match field.kind:
         case FieldKind.TEXT:
             format_ = as_text(field.schema.get("format"))
             said = _FORMATS.get(format_) or brief(format_, 40) or words("text")
-            return join((said, _length(field.schema, "Length", words("characters"))), ", ")
+            return join((said, length(field.schema, "Length", words("characters"))), ", ")
         case FieldKind.NUMBER | FieldKind.INTEGER:
             return join((clean(field.kind.value), bounds(field.schema)), ", ")
         case FieldKind.BOOLEAN:
@@ -99,7 +99,8 @@ def _figure(value_: Json) -> bool:
     return isinstance(value_, (int, float)) and not isinstance(value_, bool)
 
 
-def _length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
+def length(schema: dict[str, Json], what: str, unit: SafeText) -> SafeText:
+    """Returns the limits of a length (``what`` is ``Length`` or ``Items``): ``1 to 10 characters``."""
     low, high = schema.get(f"min{what}"), schema.get(f"max{what}")
     said = bounds({"minimum": low, "maximum": high}) if low or _figure(high) else NOTHING
     return safe("{} {}", said, unit) if said else NOTHING

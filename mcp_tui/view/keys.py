@@ -193,7 +193,7 @@ WORKBENCH: Final = Scope("workbench", "The workbench", within=("everywhere",), k
     Key("request.mark-all", "M", "mark_all", "Mark all", "mark all requests that the filter shows, or clear all marks", title="Mark all requests"),
     Key("request.compare", "d", "compare", "Compare", "compare two marked requests, or the selected one with the previous call of the same tool", title="Compare two requests"),
     Key("request.export", "E", "export", "Export", "export marked or selected requests to a file (JSON lines or Markdown)", title="Export requests to a file"),
-    Key("wire.request", "t", "wire_of", "Messages", "wire: only selected request on/off", title="Show only the messages of the request"),
+    Key("wire.request", "t", "wire_of", "Messages", "wire: only selected request on/off; in the catalogue: raw schemas on/off", title="Show only the messages of the request"),
     Key("view.zoom", "z", "zoom", "Zoom", "zoom focused pane", title="Zoom the pane", footer=9, wide=True),
     Key("request.copy", "y", "copy", "Copy", "copy the result, a command line, JSON-RPC, or an issue block; without secrets", title="Copy the result, a command, or an issue", footer=10, wide=True),
     Key("request.copy-again", "Y", "copy_again", "Copy same", "copy the same kind as last time (at first the result)", title="Copy the same kind again"),

@@ -179,7 +179,9 @@ def test_names_come_before_mentions():
 
 def said(entry: Entry, results: int = 0) -> dict[str, list[str]]:
     return {
-        str(section.title): ["".join(text for text, _ in each.segments) for each in section.lines]
+        str(section.title): [
+            each.text for each in (*section.lines, *(section.table(60) if section.table else ()))
+        ]
         for section in entry_sections(entry, results)
     }
 
@@ -205,8 +207,10 @@ def test_a_tool_with_all_that_it_may_say() -> None:
     ]
     assert shown["Description"] == ["Follows links.", "Slowly."]
     assert shown["Server claims (unverified)"] == ["read-only"]
-    assert "Takes" in shown
-    assert "Promises" in shown
+    assert shown["Input schema"] == ["t shows the raw schema", "none"]
+    assert "Output schema" in shown
+    raw_sections = entry_sections(Entry("tools", raw), raw_schemas=True)
+    assert '  "type": "object"' in [each.text for each in raw_sections[-1].lines]
 
 
 def test_a_resource_and_a_prompt() -> None:

@@ -27,7 +27,7 @@ from mcp_tui.view.detail import Section
 from mcp_tui.view.keys import CALL, CHOOSE
 from mcp_tui.view.list_filters import Search
 from mcp_tui.view.rows import counted
-from mcp_tui.view.text import SafeText, brief, clean, clip, fit, safe, width, words
+from mcp_tui.view.text import SafeText, brief, clean, clip, fit, join, safe, width, words
 
 LISTED_TOOLS: Final = 200
 """Tools that are listed at once; the rest is counted."""
@@ -40,6 +40,12 @@ SHOW_SECONDS: Final = 0.2
 
 LIST_CELLS: Final = 30, 22
 """Cells of a tool's name and of its arguments in the list, at most."""
+
+ABOUT_LINES: Final = 4, 9
+"""Lines of the description below the list: for which a long list gives way, and at most."""
+
+LINE_CELLS: Final = 66
+"""Cells of its lines, as they are estimated: the dialog is as high as the longest one needs."""
 
 
 class FilterInput(LineInput):
@@ -63,12 +69,18 @@ class ToolList(Vertical):
         self._options = OptionList(markup=False, compact=True)
         self._options.can_focus = False
         self._about = Static(markup=False, id="about")
+        self._about_lines = ABOUT_LINES[0]
         super().__init__(self.filter, self._options, self._about, id="list")
 
     def size_for(self, space: int) -> None:
-        """Sets the height to hold all tools, whether or not they pass the filter, within ``room`` lines."""
+        """Divides ``space`` lines: all tools, whether or not they pass the filter, then the description of one."""
         lines = min(len(self.tools), LISTED_TOOLS) + (len(self.tools) > LISTED_TOOLS)
-        self._options.styles.height = max(1, min(lines, space - 6)) + 2
+        most = max((tool.described_lines(LINE_CELLS) for tool in self.tools[:LISTED_TOOLS]), default=0)
+        least = min(ABOUT_LINES[0], most)
+        lines = max(1, min(lines, space - 4 - least))
+        self._options.styles.height = lines + 2
+        self._about_lines = max(2, min(most, ABOUT_LINES[1], space - 4 - lines))
+        self._about.styles.height = self._about_lines
 
     class Counted(Message):
         """How many tools pass the filter, in words."""
@@ -139,13 +151,15 @@ class ToolList(Vertical):
             self._about.update(Content.styled(problem, "$warning") if problem else Content(said))
             return
         space = self._about.size.width or 72
-        said = clip(tool.summary or tool.arguments, space)
-        if tool.summary and (
-            width(tool.arguments) > LIST_CELLS[1] or width(brief(tool.name)) > LIST_CELLS[0]
-        ):
-            said = safe("{}\n{}", clip(tool.arguments, space), said)
-        claims = safe("\nserver claims: {} (unverified)", tool.claims) if tool.claims else words("")
-        self._about.update(Content.assemble(said, (claims, "italic")))
+        hidden = width(tool.arguments) > LIST_CELLS[1] or width(brief(tool.name)) > LIST_CELLS[0]
+        first = [clip(tool.arguments, space)] if hidden or not tool.summary else []
+        claims = [safe("server claims: {} (unverified)", tool.claims)] if tool.claims else []
+        said = tool.described()[: -1 if claims else None]
+        lines = [join(text for text, _ in each) for each in wrapped_lines(Section(words(""), said), space)]
+        left = max(1, self._about_lines - len(first) - len(claims))
+        if len(lines) > left:
+            lines[left - 1 :] = [clip(safe("{} …", clip(lines[left - 1], space - 2)), space)]
+        self._about.update(Content(join((*first, *lines, *claims), "\n")))
 
     on_option_list_option_highlighted = _describe
 

@@ -96,6 +96,7 @@ class SessionScreen(LayoutScreen):
         self._moving = False  # whether the last look found changes
         self._behind = False  # whether the lists do not show the newest changes yet
         self._problems = 0
+        self._from_catalogue = False  # whether the catalogue had the focus last, besides the detail
 
     def compose(self) -> ComposeResult:
         self.place(self.app.size.width)
@@ -254,8 +255,9 @@ class SessionScreen(LayoutScreen):
         return self.table.selected, NOTHING
 
     def entry(self) -> Entry | None:
-        """Returns the entry under the cursor while the catalogue has the focus."""
-        line = self.catalogue.selected if self.focused is self.catalogue else None
+        """Returns the entry under the cursor while the catalogue has the focus, or the detail that was entered from it."""
+        entered = self.focused is self.detail and self._from_catalogue
+        line = self.catalogue.selected if entered or self.focused is self.catalogue else None
         return line.key if line is not None and isinstance(line.key, Entry) else None
 
     def idle(self) -> frozenset[str]:
@@ -278,8 +280,15 @@ class SessionScreen(LayoutScreen):
             self.set_focus(self.table)
             return
         self.chosen = True
+        self._from_catalogue = self.entry() is not None
         self.show_pane(name)
         self.set_focus(self.panes[name])
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        if (
+            event.widget is self.focused is not self.detail
+        ):  # not one that had it only while the catalogue was hidden
+            self._from_catalogue = event.widget is self.catalogue
 
     def on_click(self, event: events.Click) -> None:
         """Handles a click on a tab in the border of a pane."""
@@ -317,7 +326,10 @@ class SessionScreen(LayoutScreen):
         """Calls an entry of the catalogue."""
 
     async def on_detail_opened(self) -> None:
-        await self.details.open_result(self.follower())
+        if (entry := self.entry()) is not None:
+            await self.activate(entry)
+        else:
+            await self.details.open_result(self.follower())
 
     def follower(self) -> Callable[[str | None], None] | None:
         """Returns what reads a linked resource; ``None`` if none can be read."""
@@ -332,7 +344,12 @@ class SessionScreen(LayoutScreen):
         self.filtering.sort()
 
     def action_wire_of(self) -> None:
-        self.filtering.messages_of_selected()
+        """Shows only the messages of the selected request, or the raw schemas of an entry of the catalogue."""
+        if self.entry() is None:
+            self.filtering.messages_of_selected()
+        else:
+            self.details.raw_schemas = not self.details.raw_schemas
+            self.forget()
 
     def action_mark(self) -> None:
         self.copying.mark()
@@ -422,4 +439,4 @@ class SessionScreen(LayoutScreen):
         self.copying.save()
 
     def action_pager(self) -> None:
-        self.app.page(self.details.text())
+        self.app.page(self.details.text() if self.entry() is None else self.detail.text)

@@ -369,6 +369,8 @@ def wrapped_lines(section: Section, cells: int) -> list[Segments]:
     lines: list[Segments] = []
     for line in section.lines:
         lines.extend(_wrapped_line(line, cells))
+    if section.table is not None:
+        lines.extend(line.segments for line in section.table(cells))
     if section.page is not None:
         section.page.lay_out(cells)
         lines.extend(section.page.line(number).segments for number in range(section.page.count))

@@ -74,6 +74,17 @@ async def test_arguments_that_have_no_room_in_the_list_stand_below_it():
         assert "address | phone_number" in host.shown
 
 
+async def test_a_description_has_the_lines_below_a_short_list_and_claims_are_never_cut():
+    long = tool("long", description="word " * 400, annotations={"readOnlyHint": True})
+    async with form([long, *TOOLS]) as (host, pilot):
+        lines = host.shown.splitlines()
+        assert sum("word word" in each for each in lines) == 9  # one of them in the list
+        assert "word … " in host.shown
+        assert "server claims: read-only (unverified)" in host.shown
+        await pilot.press("down")
+        assert "And nothing else." in host.shown
+
+
 async def test_the_filter_finds_names_first():
     async with form() as (host, pilot):
         await pilot.press(*"echo")

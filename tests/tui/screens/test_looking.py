@@ -62,3 +62,21 @@ async def test_a_click_on_a_button_of_a_dialog_answers() -> None:
         await driven.press("q")
         await driven.pilot.click("#yes")
         await driven.until(lambda: driven.left)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (140, 40)])
+async def test_the_arguments_of_a_tool_are_a_table_and_a_key_shows_the_schema(size: tuple[int, int]) -> None:
+    async with driving(size=size) as driven:
+        await driven.until(lambda: driven.bench.catalogue.shown > 2)
+        await driven.press("2", "down")
+        name = driven.bench.catalogue.selected.key.name
+        await driven.press("1", "z")
+        await driven.until(lambda: f"name  {name}" in driven.inside("detail"))
+        await driven.press("G")
+        await driven.until(lambda: "shows the raw schema" in driven.inside("detail"))
+        assert "Required" in driven.inside("detail")
+        assert '"properties"' not in driven.inside("detail")
+        await driven.press("t", "g")
+        await driven.until(lambda: '"properties"' in driven.inside("detail"))
+        await driven.press("0", "1")
+        await driven.until(lambda: f"name  {name}" not in driven.inside("detail"))

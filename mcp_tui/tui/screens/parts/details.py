@@ -303,7 +303,12 @@ class Messages:
 
 @dataclass(eq=False)
 class Details:
-    """The pane Detail. ``message`` is the number of the opened message, ``None`` while none is open."""
+    """The pane Detail.
+
+    Attributes:
+        message: the number of the opened message, ``None`` while none is open.
+        raw_schemas: whether schemas are shown as they came, and not as tables.
+    """
 
     _screen: LayoutScreen
     _scene: Scene
@@ -312,6 +317,7 @@ class Details:
     _messages: Messages
     _pane: Detail
     message: int | None = None
+    raw_schemas: bool = False
     _opened_at: RequestId | None = None
     _made: tuple[object, list[Section]] = None, []
 
@@ -332,8 +338,9 @@ class Details:
         if head is not None:
             key = "frame", head.seq
             return safe("Message {:,}", head.seq), self._once(key, partial(self._frame, head)), key
-        if entry is not None and self._screen.beside:
-            shown = [*entry_sections(entry, self._largest(entry)), *self._last_read(entry)]
+        if entry is not None:
+            made = partial(self._entry, entry, self._largest(entry), self._last_read(entry))
+            shown = self._once((*made.args, self.raw_schemas), made)
             return entry.label, shown, (entry.kind, entry.name)
         if row is not None:
             payloads, command, _ = self._payloads.of(row)
@@ -377,22 +384,20 @@ class Details:
         sizes = (row.response_size for row in newest if row.method == "tools/call" and row.name == entry.name)
         return max(sizes, default=0)
 
-    def _last_read(self, entry: Entry) -> list[Section]:
-        """Returns the content of a resource as it was read last, if that is not long ago."""
-        if entry.kind != "resources":
-            return []
-        uri = entry.raw.get("uri")
-        for row in islice(reversed(self._scene.requests.order), 500):
-            if row.method == "resources/read" and row.name == uri and row.state is State.COMPLETED:
-                return self._once(("last read", row.response_seq), partial(self._content, row))
-        return []
+    def _last_read(self, entry: Entry) -> Request | None:
+        """Returns the request that read a resource last, if that is not long ago."""
+        newest = islice(reversed(self._scene.requests.order), 500) if entry.kind == "resources" else ()
+        reads = (row for row in newest if row.method == "resources/read" and row.state is State.COMPLETED)
+        return next((row for row in reads if row.name == entry.raw.get("uri")), None)
 
-    def _content(self, row: Request) -> list[Section]:
-        raw = self._payloads.answer(row)
+    def _entry(self, entry: Entry, results: int, read: Request | None) -> list[Section]:
+        """Returns the detail of an entry of the catalogue, with the content of a resource as it was read last."""
+        shown = entry_sections(entry, results, raw_schemas=self.raw_schemas)
+        raw = None if read is None else self._payloads.answer(read)
         if raw is None or len(raw) > HEAD_ONLY_BYTES:
-            return []
+            return shown
         found = parts(as_object(parsed(raw)).get("result"))[:-1]
-        return [Section(words("Last read")), *detail.part_sections(found)]
+        return [*shown, Section(words("Last read")), *detail.part_sections(found)]
 
     def _sent(self, asked: ServerRequest) -> list[Section]:
         """Returns the params of a request of the server's."""
