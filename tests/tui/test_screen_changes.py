@@ -6,6 +6,7 @@ import pyte
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyte.screens import Char
 from rich.cells import cell_len
 
 from mcp_tui.tui.terminal.screen_changes import Cells, is_frame, turn
@@ -13,6 +14,7 @@ from mcp_tui.tui.terminal.screen_changes import Cells, is_frame, turn
 WIDTH, HEIGHT = 12, 4
 
 PLAIN, RED, BOLD, LINE = "", "38;2;200;0;0", "1;38;2;200;0;0;48;2;0;0;90", "4;31"
+DIM, TURNED = "1;2;48;2;0;0;90", "3;7;31"
 
 
 def frame(*pieces: tuple[int, int, str, str], cursor: str = "\x1b[1;1H") -> str:
@@ -39,9 +41,15 @@ class Twins:
 
     def agree(self) -> bool:
         places = [(y, x) for y in range(HEIGHT) for x in range(WIDTH)]
-        same = all(self.whole.buffer[y][x] == self.lean.buffer[y][x] for y, x in places)
+        same = all(looks(self.whole.buffer[y][x]) == looks(self.lean.buffer[y][x]) for y, x in places)
         cursors = [(each.cursor.y, each.cursor.x) for each in (self.whole, self.lean)]
         return same and cursors[0] == cursors[1]
+
+
+def looks(cell: Char) -> Char:
+    """A cell as one sees it: of a blank the background, unless something is drawn on it."""
+    drawn = cell.data != " " or cell.underscore or cell.reverse or cell.strikethrough
+    return cell if drawn else cell._replace(fg="default", bold=False, italics=False)
 
 
 def row(number: int, text: str, style: str) -> tuple[int, int, str, str]:
@@ -50,7 +58,9 @@ def row(number: int, text: str, style: str) -> tuple[int, int, str, str]:
     return number, 1, text + " " * (WIDTH - cell_len(text)), style
 
 
-ROWS = st.builds(row, st.integers(1, HEIGHT), st.text("ab1 ✓─😀é"), st.sampled_from((PLAIN, RED, BOLD, LINE)))
+ROWS = st.builds(
+    row, st.integers(1, HEIGHT), st.text("ab1 ✓─😀é"), st.sampled_from((PLAIN, RED, BOLD, LINE, DIM, TURNED))
+)
 
 
 FRAMES = st.lists(ROWS, min_size=1, unique_by=lambda each: each[0]).map(sorted)
@@ -83,6 +93,16 @@ def test_of_a_line_the_cells_that_changed_are_written(twins: Twins) -> None:
 
 def test_another_style_alone_is_written(twins: Twins) -> None:
     assert "row 2" in twins.draw(frame((2, 1, "row 2", BOLD)))
+    assert twins.agree()
+
+
+def test_a_colour_that_no_blank_shows_is_not_written(twins: Twins) -> None:
+    twins.draw(frame((2, 1, "row 2  ", RED)))
+    assert twins.draw(frame((2, 6, "  ", LINE[2:]))) == ""
+    line = frame((3, 1, "│", RED), (3, 2, "  a ", "31"), (3, 6, "│", RED))
+    assert twins.draw(line) == f"\x1b[3;1H\x1b[{RED}m│  \x1b[31ma \x1b[{RED}m│\x1b[0m\x1b[1;1H"
+    assert twins.agree()
+    assert "\x1b[4" in twins.draw(frame((2, 6, "  ", LINE)))
     assert twins.agree()
 
 
@@ -124,7 +144,9 @@ def test_modes_and_titles_are_no_frames() -> None:
         ("38;5;3;48;5;4", "38;5;3", "\x1b[49m"),
         ("31;41", "41", "\x1b[39m"),
         (RED, BOLD, "\x1b[1;48;2;0;0;90m"),
-        (BOLD, RED, f"\x1b[0;{RED}m"),
+        (BOLD, RED, "\x1b[22;49m"),
+        (DIM, BOLD, "\x1b[22;1;38;2;200;0;0m"),
+        ("21;31", "31", "\x1b[0;31m"),
         ("97;107", "97;100", "\x1b[100m"),
     ],
 )

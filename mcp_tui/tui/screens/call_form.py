@@ -191,6 +191,9 @@ DESCRIPTION_LINES: Final = 9
 DIALOG_LINES: Final = 36
 """Lines of the dialog, at most."""
 
+WIDE_CELLS: Final = 120
+"""Cells of a terminal from which on the dialog is wider."""
+
 SHORT_LINES: Final = 30
 """Lines of a terminal below which a field is described in two lines, not three."""
 
@@ -277,13 +280,14 @@ class CallScreen(Dialog[NamedCall | None]):
         ]
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width >= WIDE_CELLS, "-wide")  # before it is drawn, at one width only
         if self._preset is None:
             self._show_list()
         else:
             self.open_tool(self._preset, self._preset_arguments)
 
     def on_resize(self) -> None:
-        self.set_class(self.size.width >= 120, "-wide")
+        self.set_class(self.size.width >= WIDE_CELLS, "-wide")
         self.call_after_refresh(self._lay_out)
 
     def _lay_out(self) -> None:

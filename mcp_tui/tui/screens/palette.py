@@ -45,10 +45,16 @@ class PaletteScreen(Dialog[Offer | None]):
         self._lines.can_focus = False
         super().__init__(self._input, self._lines, title=words("Commands"))
 
+    def on_mount(self) -> None:
+        self._size_list()  # before it is drawn, at one height only
+
     def on_resize(self) -> None:
-        """Makes the dialog as high as the list before anything is typed, so that it stays where it is."""
-        self._lines.styles.height = max(3, min(self._most, LIST_LINES, self.size.height - 10) + 2)
+        self._size_list()
         self.call_after_refresh(self._point)
+
+    def _size_list(self) -> None:
+        """Makes the dialog as high as the list before anything is typed, so that it stays where it is."""
+        self._lines.styles.height = max(3, min(self._most, LIST_LINES, self.app.size.height - 10) + 2)
 
     def on_input_changed(self) -> None:
         self._found = self._find(self._input.value)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Final, NamedTuple
 
 from mcp_tui.view.text import TO_ASCII
@@ -30,6 +30,12 @@ _MOST_STYLES: Final = 0x8000
 
 _UNKNOWN: Final = "\0"
 
+_OFF: Final = {"1": "22", "2": "22", "3": "23", "4": "24", "7": "27", "9": "29"}
+"""What ends an attribute: bold, dim, italic, underline, reverse, strike."""
+
+_MARKS: Final = frozenset({"4", "5", "6", "7", "8", "9", "21", "51", "52", "53"})
+"""Attributes that show on a blank."""
+
 
 class _Style(NamedTuple):
     attributes: frozenset[str]
@@ -40,14 +46,16 @@ class _Style(NamedTuple):
 class Cells:
     """The cells of a terminal as the frames so far left them.
 
-    Each row is a text, and another one of characters that stand for styles. From a link or an emoji on, where terminals
-    differ, a row is written as it comes.
+    Each row is a text, and another one of characters that stand for styles. Of a blank only the background counts: a
+    dialog is half blanks, and to turn the colour for each of them took a third of its bytes. From a link or an emoji on,
+    where terminals differ, a row is written as it comes.
     """
 
     def __init__(self) -> None:
         self._rows: dict[int, tuple[str, str]] = {}
         self._styles: dict[str, str] = {}
         self._codes: dict[str, str] = {}
+        self._blanks = set[str]()
         self._cursor = ""
 
     _size: tuple[int, int] = 0, 0
@@ -81,7 +89,7 @@ class Cells:
             self._rows[row] = known[:column], looks[:column]
             return
         text = "".join(text for _, text in found)
-        style = "".join(self._style(codes) * len(text) for codes, text in found)
+        style = "".join(self._styled(codes, text) for codes, text in found)
         end = column + len(text)
         known, looks = known.ljust(end, _UNKNOWN), looks.ljust(end, _UNKNOWN)
         before = known[column:end], looks[column:end]
@@ -97,14 +105,23 @@ class Cells:
                 continue
             if first < 0:
                 first = at
-            elif at - last > _BRIDGE + 1 or style[last:at] != style[last] * (at - last):
+            elif at - last > _BRIDGE + 1 or not {*style[last:at]} <= {style[last], *self._blanks}:
                 written.run(row, column + first, text[first : last + 1], style[first : last + 1])
                 first = at
             last = at
         written.run(row, column + first, text[first : last + 1], style[first : last + 1])
 
+    def _styled(self, codes: str, text: str) -> str:
+        """Returns for each character of a text the one that stands for its style."""
+        if " " not in text or _MARKS & _parts(codes).attributes:
+            return self._style(codes) * len(text)
+        ground = f" {_parts(codes).background}"
+        blank = self._style(ground)
+        self._blanks.add(blank)
+        letter = "" if text.isspace() else self._style(codes)
+        return "".join(map({" ": blank}.get, text, repeat(letter)))
+
     def _style(self, codes: str) -> str:
-        """Returns the character that stands for a style."""
         found = self._styles.get(codes)
         if found is None:
             found = self._styles[codes] = chr(len(self._styles) + 1)
@@ -124,11 +141,14 @@ class _Writing:
     def run(self, row: int, column: int, text: str, style: str) -> None:
         """Writes cells, a style for each character."""
         if (row, column) != self._place:
-            self.parts.append(f"\x1b[{row};{column + 1}H")
+            same = row == self._place[0]
+            self.parts.append(f"\x1b[{column + 1}G" if same else f"\x1b[{row};{column + 1}H")
         begin = 0
         for look, cells in groupby(style):
             end = begin + len(list(cells))
             codes = self._codes[look]
+            if codes[:1] == " ":
+                codes = on_ground(self._style, codes[1:])
             self.parts += (turn(self._style, codes), text[begin:end])
             self._style, begin = codes, end
         self._place = row, column + len(text)
@@ -156,9 +176,14 @@ def turn(before: str, after: str) -> str:
     if not after:
         return "\x1b[0m"
     old, new = _parts(before), _parts(after)
-    if not old.attributes <= new.attributes:
+    gone = {_OFF.get(each, "0") for each in old.attributes - new.attributes}
+    if "0" in gone:
         return f"\x1b[0;{after}m"
-    codes = [*sorted(new.attributes - old.attributes)]
+    # what ends bold ends dim as well
+    codes = [
+        *sorted(gone),
+        *sorted(each for each in new.attributes if each not in old.attributes or _OFF.get(each) in gone),
+    ]
     if new.foreground != old.foreground:
         codes.append(new.foreground or "39")
     if new.background != old.background:
@@ -166,6 +191,16 @@ def turn(before: str, after: str) -> str:
     return f"\x1b[{';'.join(codes)}m"
 
 
+@lru_cache(maxsize=4096)
+def on_ground(before: str, background: str) -> str:
+    """Returns a style for blanks: with this background, and the rest as it is, unless that shows on a blank."""
+    old = _parts(before)
+    if _MARKS & old.attributes:
+        return background
+    return ";".join(filter(None, (*sorted(old.attributes), old.foreground, background)))
+
+
+@lru_cache(maxsize=4096)
 def _parts(codes: str) -> _Style:
     attributes: set[str] = set()
     colours = {"3": "", "4": ""}

@@ -134,6 +134,8 @@ class LineList(ListCanvas):
         return self._source.line(number, max(1, self.inner.width - 1))
 
     def render_line(self, y: int) -> Strip:
+        if not self._drawn and (self._from_top or self.newest_on_top):
+            self._number()  # the first frame comes before the message that it was laid out
         line = self.line_at(y)
         if line is None:
             return self.blank() if len(self.lines) else self.say_at(y, self.nothing, indent=1)
@@ -168,13 +170,18 @@ class LineList(ListCanvas):
     def settle(self, anchor: tuple[Any, int] | None) -> None:
         if not self.size:
             return
+        self._number()
+        numbers = self._source.numbers
+        if isinstance(numbers, range) and isinstance(self._cursor, int) and self._cursor < numbers.start:
+            self._cursor = None  # dropped: the next key puts it on a visible line
+        super().settle(anchor)
+
+    def _number(self) -> None:
+        """Takes the lines that the source has now."""
         numbers = self._source.numbers
         ordered = self._filtered.order is not None if self._filtered else not isinstance(numbers, range)
         self._numbers = ShownNumbers(numbers, newest_first=self.newest_on_top, ordered=ordered)
         self.lines = self._numbers
-        if isinstance(numbers, range) and isinstance(self._cursor, int) and self._cursor < numbers.start:
-            self._cursor = None  # dropped: the next key puts it on a visible line
-        super().settle(anchor)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

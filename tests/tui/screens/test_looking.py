@@ -69,7 +69,9 @@ async def test_the_arguments_of_a_tool_are_a_table_and_a_key_shows_the_schema(si
     async with driving(size=size) as driven:
         await driven.until(lambda: driven.bench.catalogue.shown > 2)
         await driven.press("2", "down")
-        name = driven.bench.catalogue.selected.key.name
+        entry = driven.bench.entry()
+        assert entry is not None
+        name = entry.name
         await driven.press("1", "z")
         await driven.until(lambda: f"name  {name}" in driven.inside("detail"))
         await driven.press("G")
