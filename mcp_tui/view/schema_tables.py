@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from mcp_tui.client.forms import Field, FieldKind, FormLayout
 from mcp_tui.client.parameters import Variant, ways
 from mcp_tui.protocol.messages import Json, as_object, as_text
-from mcp_tui.view.forms import bounds, length, value
+from mcp_tui.view.form_text import bounds, length, value
 from mcp_tui.view.lines import Line, line
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, width, words, wrap
 
