@@ -76,7 +76,7 @@ class ReportCase:
 
 
 NOT_JUDGED: Final = ReportRule(
-    "not-judged", "Nothing could be judged", "Run the command by itself. Its stderr says what to do."
+    "not-judged", "Nothing could be judged", "Run the command alone. Its stderr says what to do."
 )
 _CUT_SHORT: Final = "The run did not end: mcp-tui was stopped, or is still at work."
 

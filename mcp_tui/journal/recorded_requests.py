@@ -155,18 +155,22 @@ class RecordedRequests:
     def _repeat(self, found: ev.Repeat) -> ClientViolation:
         row = self.get(found.id)
         first = None if found.session else self.get(found.repeat_of)
-        held = guard_words(row.guard) if row is not None and row.held and row.guard is not None else ""
+        withheld = (
+            guard_words(row.guard)
+            if row is not None and row.withheld_by_guard and row.guard is not None
+            else ""
+        )
         answered = found.first_after is not None or (first is not None and evidence.is_answered(first))
         return ClientViolation(
             at=found.at,
             rule=REPEAT,
-            detail=f"{repeat_words(found)}; {held}" if held else repeat_words(found),
+            detail=f"{repeat_words(found)}; {withheld}" if withheld else repeat_words(found),
             id=found.id,
             method="" if row is None else row.method,
             name="" if row is None else row.name,
             repeat_of=found.repeat_of,
             first_outcome=found.first_outcome,
-            ran_twice=answered and not held and row is not None and evidence.is_answered(row),
+            ran_twice=answered and not withheld and row is not None and evidence.is_answered(row),
         )
 
     def is_over(self, place: int) -> bool:

@@ -339,7 +339,7 @@ class Writer:
         self._end = self._whole = start + max(at, 0) + len(line)
         self._gap = None
         counts = f"{gap.frames:,} messages and {gap.events:,} events"
-        self.news.append(f"{self._name} goes on: {counts} could not be written")
+        self.news.append(f"{self._name} continues: {counts} could not be written")
 
     # -- lines -----------------------------------------------------------------------------------------------
 

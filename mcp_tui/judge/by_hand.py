@@ -55,7 +55,7 @@ STOPPED: Final = "it was stopped by a person"
 GAVE_UP: Final = "it gave up, as a person saw"
 
 _STOP_CALL: Final = "Stop that call in your client now. Then press Enter here."
-_WAIT: Final = "Wait until your client gives up by itself. Then press Enter here (n: it does not)."
+_WAIT: Final = "Wait until your client gives up on its own. Then press Enter here (n: it does not)."
 _THEN: Final = {
     "limit": _WAIT,
     "stop": _STOP_CALL,

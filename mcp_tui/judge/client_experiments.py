@@ -350,7 +350,7 @@ CLIENT_EXPERIMENTS: Final = (
     ClientExperiment("ids", f"calls {NEXT} {MANY} times", many, tool=NEXT, arguments=ADDED),
     ClientExperiment("progress", "calls a slow tool with a limit that progress resets, and with a maximum", progress,
                      tool="count", arguments=LONG_CALL, after="limit"),
-    ClientExperiment("exit", f"calls {NEXT} and ends by itself", normal_exit, tool=NEXT, arguments=ADDED),
+    ClientExperiment("exit", f"calls {NEXT} and exits on its own", normal_exit, tool=NEXT, arguments=ADDED),
     ClientExperiment("sigint", "calls a slow tool and waits", _signal(signal.SIGINT), arguments=LONG_CALL, patient=True),
     ClientExperiment("sigterm", "calls a slow tool and waits", _signal(signal.SIGTERM), arguments=LONG_CALL, patient=True),
     ClientExperiment("sigkill", "calls a slow tool and waits", _signal(signal.SIGKILL), arguments=LONG_CALL, patient=True),

@@ -309,7 +309,7 @@ def _notes(runs: dict[str, ObservedRun]) -> list[str]:
     notes: list[str] = []
     hung = [name for name, observed in runs.items() if observed.stopped]
     if hung:
-        notes.append(f"The client did not end by itself and was killed: {', '.join(hung)}")
+        notes.append(f"The client did not exit on its own and was killed: {', '.join(hung)}")
     died: dict[str, Any] = {
         name: signal_name(-observed.exit)
         for name, observed in runs.items()

@@ -530,7 +530,7 @@ class Judging:
         if not observed.requests:
             return self._unseen("K-14", not_called(observed))
         if observed.stopped:
-            return self._unseen("K-14", "it did not end by itself")
+            return self._unseen("K-14", "it did not exit on its own")
         if observed.exit:
             return self._unseen("K-14", f"no normal exit: it{ended(observed).removeprefix(', and')}")
         if self.transport == "http":

@@ -274,7 +274,7 @@ class SharedClient:
     def _row(self, id_: RequestId) -> Request:
         row = self.requests.get(id_)
         if row is None:
-            raise ValueError("a request that was not told")
+            raise ValueError("a request that was not reported")
         return row
 
     def _answer(self, id_: RequestId) -> asyncio.Future[ResponseFrame | None]:

@@ -309,7 +309,7 @@ async def two_in_flight(trial: Trial) -> None:
         order = "first" if first else "second"
         trial.note(f"the {order} of two calls was cancelled", cancelled.cancel_at - other.sent_at)
         if how := await trial.spared("P-14", other, 2):
-            what = "the call beside the cancelled one"
+            what = "the call next to the cancelled one"
             trial.findings.append(judging.harmed("P-14", what, how, trial.control, trial.evidence))
             return
         await trial.survives("P-14")
@@ -326,9 +326,9 @@ async def _endless_pair(trial: Trial) -> NoReturn:
     await trial.cancel(cancelled, trial.mid)
     await trial.connection.quiet(other.sent_at + trial.end())
     if not trial.connection.lost and not other.responses:
-        trial.give_up("P-14", "the tool does not end by itself, so the other call proves nothing")
+        trial.give_up("P-14", "the tool does not end on its own, so the other call proves nothing")
     how = other.waited() if not other.responses else other.responses[0].quoted
-    what = "the call beside the cancelled one ended"
+    what = "the call next to the cancelled one ended"
     trial.findings.append(judging.harmed("P-14", what, f"too: {how}", trial.control, trial.evidence))
     raise Judged
 
@@ -346,7 +346,7 @@ async def disconnected(trial: Trial) -> None:
     on = [beat for beat in observation.times(judging.BEATS) if beat > since]
     # The heartbeat alone can show the work here: progress and log messages came on the stream that was closed.
     if sum(beat > since for beat in control.times(judging.BEATS)) < judging.SOME:
-        trial.unseen("P-17", f"nothing shows whether the work goes on: {judging.HEARTBEAT}")
+        trial.unseen("P-17", f"nothing shows whether the work continues: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
         trial.passed(
             "P-17", f"the work continued for {on[-1] - observation.cancel:.2f} s after the disconnect"
@@ -375,7 +375,7 @@ async def session_deleted(trial: Trial) -> None:
     """P-28: the last experiment over HTTP, because a whole server may die of it."""
     server, connection = trial.server, trial.connection
     # A second session, with a call of its own in flight, has to go on; and a third one has to open.
-    beside = server.connect("beside DELETE")
+    beside = server.connect("next to DELETE")
     await beside.open()
     spared = await Trial(beside).begin() if server.busy and trial.control.answer is not None else None
     trace = (await trial.halfway("P-28"))[0] if server.busy else None

@@ -276,7 +276,7 @@ async def odd_reasons(trial: Trial) -> None:
     how = "" if other is None or connection.lost else await trial.spared("P-12", other, 3)
     ignored = await _ignored(trial, "P-12", at, valid=False, cancels=2)
     if how:
-        what = "a call beside the cancelled ones"
+        what = "a call next to the cancelled ones"
         trial.findings.append(judging.harmed("P-12", what, how, trial.control, trial.evidence))
     else:
         trial.passed("P-12", ignored.replace("ignored", "no harm"))

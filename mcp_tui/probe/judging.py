@@ -410,7 +410,7 @@ def _stopped(rule: str, observation: Observation, control: ControlRun, since: fl
         )
         return found if name == BEATS else known(found, observation, control)
     if observation.answers:
-        text = f"nothing shows whether the work goes on after the {observation.answers[0].words}"
+        text = f"nothing shows whether the work continues after the {observation.answers[0].words}"
     else:
         text = "nothing about this request arrives after its cancel"
         text += ": the stream is closed" * observation.closed_stream

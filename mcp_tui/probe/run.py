@@ -342,7 +342,7 @@ class Probe:
         server.choice, server.control = choice, control
         report.tool, report.arguments, report.duration = choice.name, choice.arguments, control.duration
         if control.duration is None:
-            report.notes.append(f"{choice.name} did not end by itself within {control.watched:.1f} s")
+            report.notes.append(f"{choice.name} did not end on its own within {control.watched:.1f} s")
         if control.lost:
             report.notes.append(f"{choice.name} ends the connection without any cancel: {control.lost}")
         if control.blocks:
@@ -520,7 +520,7 @@ class Probe:
         until = time.monotonic() + 2 * self.server.control.length
         while time.monotonic() < beats[-1] + pause:
             if time.monotonic() > until:
-                return "the heartbeat goes on, although no call is in flight"
+                return "the heartbeat continues, although no call is in flight"
             await asyncio.sleep(HEARTBEAT_SECONDS)
         return ""
 

@@ -30,7 +30,7 @@ TOO_QUICK: Final = 0.3
 HARM: Final = "calls of this tool fare so without any cancel, too"
 """The reason why the harm of a call that nobody cancelled shows nothing."""
 
-NO_END: Final = "the tool did not end by itself"
+NO_END: Final = "the tool did not end on its own"
 """The reason why nothing shows that a call was left alone."""
 
 BUSY: Final = "the machine is busy"
@@ -170,7 +170,7 @@ class Trial:
                 self.give_up(rule, f"{ENDED} ({ended})")
             elapsed = self.connection.now() - trace.sent_at
             if self.mid < latest < elapsed:
-                self.give_up(rule, f"{BUSY}: after {elapsed:.2f} s the call was about to end by itself")
+                self.give_up(rule, f"{BUSY}: after {elapsed:.2f} s the call was about to end on its own")
 
     async def cancel(self, trace: Trace, after: float, reason: str = PROBE_REASON) -> Trace | None:
         """Cancels a call ``after`` seconds from its writing, and waits until the server has read the cancel.

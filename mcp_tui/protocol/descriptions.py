@@ -310,7 +310,7 @@ _DESCRIPTION_TABLE: Final = (
                 json="settled id detail?"),
     Description(ev.CancelDelayed, lambda e: f"cancel not sent yet: {_cut(e.detail)}", HERE, "warning", headless=True,
                 repeats=True, json="cancel_delayed id detail"),
-    Description(ev.Unwatched, lambda e: _join("nothing more can be heard of it", _cut(e.detail), by=": "), HERE, "muted"),
+    Description(ev.Unwatched, lambda e: _join("its later messages cannot be seen", _cut(e.detail), by=": "), HERE, "muted"),
     Description(ev.Rejected, lambda e: rejected_words(e.code, e.after), IN, "warning", repeats=True),
     Description(ev.CancelledByServer, "cancelled by the server, which only its sender may do", IN, "warning", repeats=True),
     Description(ev.Dropped, lambda e: f"dropped: {_cut(e.detail)}", IN, "warning", repeats=True),

@@ -618,7 +618,7 @@ class Ledger(Core):
     def give_up(self, row: Request, at: float) -> None:
         """Stops waiting for a cancelled request without telling the server: the guard of a tap waits for its answer."""
         self._signal_queued.pop(row.id, None)
-        self.settle_unsignalled(row, UNSENT if row.held else GIVEN_UP, at)
+        self.settle_unsignalled(row, UNSENT if row.withheld_by_guard else GIVEN_UP, at)
 
     def lose(self, row: Request, detail: str, at: float) -> None:
         """Ends a request to which no answer can come any more."""

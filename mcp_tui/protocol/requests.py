@@ -188,7 +188,7 @@ class Request:
         return self.internal and self.method == LISTEN
 
     @property
-    def held(self) -> bool:
+    def withheld_by_guard(self) -> bool:
         """Whether the guard of a tap did not send it to the server."""
         return self.guard is not None and self.guard.how in ("waits", "given", "refused")
 

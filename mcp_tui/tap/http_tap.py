@@ -367,13 +367,13 @@ class ProxiedExchange:
                 self._connection.respond(202, [], b"Accepted", b"text/plain")
                 guard.accept(self)
             else:
-                await self._hold(whole, body)
+                await self._wait_behind_guard(whole, body)
         finally:
             if not self.forwards:
                 guard.over(self, 0, "", connected=False)
                 self._finish("")
 
-    async def _hold(self, whole: bytes, body: bytes) -> None:
+    async def _wait_behind_guard(self, whole: bytes, body: bytes) -> None:
         if not body:
             self._answered.clear()
             while self.owed and not self.forwards:

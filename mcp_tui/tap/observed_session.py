@@ -216,7 +216,7 @@ class ObservedSession(Onlooker, ABC):
     @staticmethod
     def _continues(row: Request, cause: Cause | None) -> bool:
         """Whether a call is given up without a cancel: the server never had it, or a limit of the tap ends a guarded one."""
-        return row.held or (row.guard is not None and cause in evidence.TIMEOUTS)
+        return row.withheld_by_guard or (row.guard is not None and cause in evidence.TIMEOUTS)
 
     def by_guard(self, kind: bytes, at: float, data: bytes) -> None:
         """Notes what the guard decided about a call, or an answer that it gave."""

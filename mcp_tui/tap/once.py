@@ -454,7 +454,7 @@ class OnceGuard:
         return not self._calls
 
     @property
-    def kept_answers(self) -> int:
+    def withheld_bytes(self) -> int:
         """The bytes of answers that are kept for a repeat."""
         return self._kept
 

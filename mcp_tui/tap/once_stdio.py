@@ -175,7 +175,7 @@ class StdioGuard:
                 for each in members(read)
                 for action in self._answers(as_object(each), len(line), passes=passes, crossing=crossing)
             ]
-        return [*self._told(actions)]
+        return [*self._messages_of(actions)]
 
     @staticmethod
     def _outline(line: bytes) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class StdioGuard:
     def over(self, why: str) -> list[tuple[bytes, bytes]]:
         """Notes that the server has closed its output; returns what the client is told."""
         with self._lock:
-            return [*self._told(self._guard.ended(why, monotonic()))]
+            return [*self._messages_of(self._guard.ended(why, monotonic()))]
 
     def undelivered(self) -> None:
         """Notes that the client reads no more: what has just passed may not have reached it."""
@@ -224,7 +224,7 @@ class StdioGuard:
 
     # -- what the tap says -------------------------------------------------------------------------------------
 
-    def _told(self, actions: list[Action]) -> Iterator[tuple[bytes, bytes]]:
+    def _messages_of(self, actions: list[Action]) -> Iterator[tuple[bytes, bytes]]:
         for each in actions:
             if isinstance(each, Given):
                 if each.last:
@@ -233,7 +233,7 @@ class StdioGuard:
                 yield kind, messages.encode(each.message) + b"\n"
 
     def _say(self, actions: list[Action]) -> None:
-        for kind, line in self._told(actions):
+        for kind, line in self._messages_of(actions):
             self._down.say(line, kind)
 
     def _record(self, call: Call, how: str, of: Call | None) -> None:

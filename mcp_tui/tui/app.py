@@ -378,14 +378,14 @@ class WorkbenchApp(Host, inherit_bindings=False):
         notify = kind(settings.notify, os.environ)
         attention = Attention(
             lambda: self.servers.all,
-            self._is_seen,
+            self._is_watched,
             notify=notify,
             title=settings.title,
             ascii_only=self.ascii,
         )
         self.set_interval(0.5, partial(attention.look, terminal))
 
-    def _is_seen(self, session: Session, row: Request) -> bool:
+    def _is_watched(self, session: Session, row: Request) -> bool:
         """Returns whether a person is looking at a request: in its table, or in the detail."""
         bench = self.benches.get(session)
         if bench is None or self.screen is not bench or not self.app_focus:

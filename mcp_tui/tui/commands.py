@@ -86,7 +86,7 @@ class Commands:
                     words(key.title or key.label), words(key.help), run, key.shown, key.id not in idle
                 )
         if isinstance(screen, Workbench):
-            note = words("open a recorded session (read-only) beside this one")
+            note = words("open a recorded session (read-only) next to this one")
             yield Offer(words("Open a recording…"), note, partial(app.run_action, "recordings"))
             note = words("list cancellations and their outcomes")
             yield Offer(words("Cancellations of all sessions…"), note, partial(app.run_action, "history"))

@@ -43,7 +43,7 @@ LIES: dict[str, str] = {
     "another type": "issued a token of type mac, not Bearer",
     "split token": "issued a token that cannot be sent",
     "endless metadata": "is larger than 512 kB",
-    "no registration": "registers no clients by itself. Register mcp-tui there by hand with the redirect URI http://127",
+    "no registration": "offers no client registration. Register mcp-tui there by hand with the redirect URI http://127",
     "closed registration": 'access_denied (it says: "ask CALL 556"). Register mcp-tui there by hand with the redirect URI',
     "registration by a page": "it answered HTTP 200 with text/html, which is not a JSON object. Register mcp-tui there by",
     "registration without an id": "registered mcp-tui without a client id. Register mcp-tui there by hand",

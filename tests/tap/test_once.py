@@ -124,7 +124,7 @@ async def test_a_limit_gives_up_without_a_cancel_and_the_repeat_gets_the_late_an
         assert result_of(ended)["isError"]
         assert "Send the same call again to get its answer: it is not run twice." in text(ended)
         work.may.set()
-        await until(lambda: guarded(tapped).kept_answers)
+        await until(lambda: guarded(tapped).withheld_bytes)
         answer = await (await tapped.call(2, modern=modern)).answer()
         assert (text(answer), result_of(answer)["_meta"][REPEAT_OF]["id"]) == ("mail 1", 1)
         assert work.count == 1

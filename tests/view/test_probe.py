@@ -98,13 +98,13 @@ def test_the_table_names_what_was_probed_and_called():
 
 def test_a_reason_that_rules_share_is_said_once():
     shared = [Finding(rule, Verdict.NOT_OBSERVABLE, "needs a slow tool") for rule in ("P-01", "P-02", "P-27")]
-    alone = Finding("P-13", Verdict.NOT_OBSERVABLE, "the tool did not end by itself")
+    alone = Finding("P-13", Verdict.NOT_OBSERVABLE, "the tool did not end on its own")
     others = [Finding(rule, Verdict.PASS, "fine") for rule in RULES]
     passed_over = (PassedOver("wait", "it failed", "mcp-tui probe --tool wait -- crawler"),)
     made = report(*others, *shared, alone, passed_over=passed_over)
     lines: list[str] = [*view.table(made)]
     at = lines.index("not observable  P-01 … P-27: needs a slow tool")
-    assert lines[at + 1] == "not observable  P-13: the tool did not end by itself"
+    assert lines[at + 1] == "not observable  P-13: the tool did not end on its own"
     assert lines[at + 3 : at + 6] == [
         "Best candidates:",
         "  wait: it failed",

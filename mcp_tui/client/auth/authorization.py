@@ -543,7 +543,7 @@ class Authorization:
             return ClientRegistration(client_id=self._client_url, issuer=server.issuer, auth_method="none")
         if server.metadata.get("registration_endpoint") is not None:
             return await endpoint.register(redirect_uri)
-        text = f"the authorization server {shown(server.issuer)} registers no clients by itself"
+        text = f"the authorization server {shown(server.issuer)} offers no client registration"
         raise AuthorizationError(f"{text}. {by_hand(redirect_uri)}")
 
     # -- what is kept ----------------------------------------------------------------------------------------

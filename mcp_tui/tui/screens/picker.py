@@ -311,7 +311,7 @@ class PickerScreen(Dialog[Target | None]):
         if not self._all:
             return
         if chosen is not None and chosen.session is not None and chosen.usable and not is_line(text):
-            self._say(words("enter attaches to the running session, which goes on when you leave it"))
+            self._say(words("enter attaches to the running session, which continues when you leave it"))
         elif is_line(text) or (chosen is None and text.strip()):
             said = brief(text.strip(), 300)
             self._say(safe("enter connects to {}" if _URL_BEGINNING.match(said) else "enter starts {}", said))

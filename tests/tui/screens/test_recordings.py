@@ -43,7 +43,7 @@ async def opened(driven: Driven) -> RecordingsScreen:
     """The list, opened from the palette."""
     await driven.press("ctrl+p")
     await driven.type("Open a recording")
-    await driven.until(lambda: "(read-only) beside this one" in driven.text())
+    await driven.until(lambda: "(read-only) next to this one" in driven.text())
     await driven.press("enter")
     await driven.until(lambda: isinstance(driven.top, RecordingsScreen))
     screen = driven.top
