@@ -176,7 +176,7 @@ def test_when_space_returns_the_journal_goes_on_and_says_what_is_missing(tmp_pat
     assert ran.stderr == ""
     told = ran.stdout.splitlines()
     assert "journal stopped at #" in told[0]
-    assert told[-1].startswith("journal goes on: ")
+    assert told[-1].startswith("journal continues: ")
     recording = Recording.read(path)
     gaps = [each for each in map(json.loads, path.read_bytes().splitlines()) if each["record"] == "gap"]
     assert recording.header.id

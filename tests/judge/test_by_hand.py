@@ -140,7 +140,7 @@ async def test_a_next_call_that_fails_is_harm_as_the_person_saw(tmp_path: Path):
 
 
 async def test_without_a_word_of_the_person_nothing_is_judged(tmp_path: Path):
-    played = Played(tmp_path, cancels=False, says={"gives up by itself": "n"})
+    played = Played(tmp_path, cancels=False, says={"gives up on its own": "n"})
     report = await played.run("limit")
     assert verdicts(report, "K-01", "K-07") == {"K-01": UNSEEN, "K-07": UNSEEN}
 
@@ -148,7 +148,7 @@ async def test_without_a_word_of_the_person_nothing_is_judged(tmp_path: Path):
 async def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path):
     first = Played(tmp_path)
     first.leaves_at = "Stop that call"
-    first.says = {"gives up by itself": "n"}
+    first.says = {"gives up on its own": "n"}
     assert await first.run("limit", "stop") is None
     second = Played(tmp_path)
     report = await second.run("limit", "stop")
@@ -157,7 +157,7 @@ async def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path):
 
 
 async def test_the_steps_of_two_programs_are_not_mixed(tmp_path: Path):
-    first = Played(tmp_path, says={"gives up by itself": "n"})
+    first = Played(tmp_path, says={"gives up on its own": "n"})
     first.leaves_at = "Stop that call"
     assert await first.run("limit", "stop") is None
     second = Played(tmp_path)

@@ -179,7 +179,7 @@ CLOSED = replace(STOPPED, closed_stream=True, signs={BEATS: ()})
             replace(STOPPED, answers=(answer(0.02),)),
             CONTROL,
             UNSEEN,
-            "whether the work goes on after the result",
+            "whether the work continues after the result",
         ),
         # the heartbeat tells where the stream is closed, and outweighs progress that ceased
         (CLOSED, CONTROL, UNSEEN, "the stream is closed"),
