@@ -150,18 +150,17 @@ class Command:
 async def demo_over_http(log: Path | None, **env: str) -> AsyncGenerator[str]:
     """The demo server over HTTP; gives its URL."""
     options = () if log is None else ("--log", str(log))
-    process = await asyncio.create_subprocess_exec(
-        *MCP_TUI, "demo", "--http", "0", *options, stdout=subprocess.PIPE, env={**os.environ, **env}
+    server = await asyncio.to_thread(
+        Piped, "command", ["demo", "--http", "0", *options], {**os.environ, **env}
     )
-    assert process.stdout is not None
+    assert server.stdout is not None
     try:
         async with asyncio.timeout(HANG):
-            line = (await process.stdout.readline()).decode()
+            line = (await asyncio.to_thread(server.stdout.readline)).decode()
         yield line[line.index("http") :].strip()
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
-        await process.wait()
+        server.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(server.communicate)
 
 
 def logged(log: Path) -> list[dict[str, Any]]:
