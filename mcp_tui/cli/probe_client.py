@@ -17,6 +17,7 @@ from mcp_tui.demo.frames import SUPPORTED
 from mcp_tui.judge.client_experiments import CLIENT_EXPERIMENTS
 from mcp_tui.judge.client_rules import CLIENT_RULES
 from mcp_tui.judge.client_run import LIMIT_SECONDS, Judge, Unstartable
+from mcp_tui.judge.sent_again import REPEAT
 from mcp_tui.view import probe_report as view
 from mcp_tui.view.text import safe
 
@@ -58,6 +59,10 @@ def _judge(given: Words, made: Reports) -> int:
     chosen = [each.strip() for each in (options.each or "").split(",") if each.strip()]
     if unknown := next((each for each in chosen if each not in names), ""):
         raise Failure(f"Unknown experiment {unknown!r} (--each). Choose from: {', '.join(names)}.")
+    if options.by_hand and chosen == [REPEAT]:
+        raise Failure(
+            f"{REPEAT} is not for --by-hand: a model may call a tool again by itself. Give a command."
+        )
     try:
         pattern = None if options.gave_up is None else re.compile(options.gave_up)
     except re.error as error:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import socket
+import struct
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final, cast
@@ -143,6 +145,14 @@ class HttpResponse(Channel):
         self._ended = True
         self._connection.respond(status, frames.encode(frame), JSON_MEDIA_TYPE, self._headers)
         return True
+
+    def lose(self, status: int = 0) -> None:
+        """Loses the response: that of a gateway comes in its place, or with 0 the connection is reset."""
+        self._ended = True
+        if status:
+            self._connection.respond(HTTPStatus(status), b"the server did not answer\n", "text/plain")
+        else:
+            self._connection.reset()
 
     def end(self) -> None:
         self._left -= 1
@@ -304,6 +314,13 @@ class HttpConnection(asyncio.Protocol):
         """Closes the connection after the written bytes have left."""
         self._transport.close()
         self.disconnected.set()
+
+    def reset(self) -> None:
+        """Resets the connection, which is not the client's doing."""
+        self.disconnected.set()
+        linger = struct.pack("ii", 1, 0)
+        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self._transport.abort()
 
     async def drain(self) -> None:
         """Waits until the client has read enough."""

@@ -39,6 +39,7 @@ from mcp_tui.judge.client_trial import (
 )
 from mcp_tui.judge.harm import NEXT_FAILED
 from mcp_tui.judge.observed_run import PERSON, SIGNALS, ObservedRun, OutputLine
+from mcp_tui.judge.sent_again import REPEAT, REPEAT_RULE
 from mcp_tui.live.sockets import reachable
 from mcp_tui.probe.report import BAD, Finding, Verdict
 from mcp_tui.protocol.events import Signal, Violation
@@ -388,6 +389,7 @@ class HandJudge(Judge):
             for each in CLIENT_EXPERIMENTS
             if (each.name in self.chosen if self.chosen else each.name not in UNUSUAL)
             and each.run_name != "crossing, answer first"  # A person is too slow for the other experiments.
+            and each.name != REPEAT
         ]
         return sorted(made, key=lambda each: each.name in RESTARTING)
 
@@ -430,6 +432,8 @@ class HandJudge(Judge):
         for rule, each in CLIENT_RULES.items():
             if each.experiment in kept.skipped and rule not in report.findings:
                 report.findings[rule] = Finding(rule, Verdict.NOT_OBSERVABLE, "not run: it was skipped")
+        why = "not run by hand: a model may call a tool again, which is not the client's doing"
+        report.findings[REPEAT_RULE] = Finding(REPEAT_RULE, Verdict.NOT_OBSERVABLE, why)
         # The port is kept after the run, because the program's config contains it.
         SavedRun(port=kept.port).write(self._path)
         return report

@@ -15,7 +15,8 @@ from typing import Final
 from mcp_tui.demo.demo_tools import QUESTIONS
 from mcp_tui.demo.frames import Object
 from mcp_tui.judge.client_trial import NEXT, START_SECONDS, ClientTrial, WithheldCall
-from mcp_tui.judge.observed_run import ObservedQuestion, control_name
+from mcp_tui.judge.observed_run import SIGNALS, ObservedQuestion, control_name
+from mcp_tui.judge.sent_again import FAULTS, LATE, LIMIT, REPEAT, run_name
 from mcp_tui.judge.verdicts import CANCEL_SECONDS
 from mcp_tui.protocol.states import RequestId
 from mcp_tui.protocol.values import frozen
@@ -29,10 +30,17 @@ EARLY_SECONDS: Final = 0.01
 SIGNALLED_SECONDS: Final = 15.0
 """Seconds that a client has to end after a signal."""
 
+PATIENT_SECONDS: Final = 30.0
+"""The limit for experiments in which the client must not reach it, in seconds."""
+
+FAULT_SECONDS: Final = 6.0
+"""The same where the server brings a fault about, which some clients do not notice before their limit."""
+
 MANY: Final = 20
 """The number of calls for the rule about ids."""
 
 LONG_CALL: Final[Object] = {"seconds": 60}
+LETTER: Final[Object] = {"to": "Ada", "seconds": 60}
 ADDED: Final[Object] = {"a": 1, "b": 2}
 
 
@@ -40,8 +48,9 @@ ADDED: Final[Object] = {"a": 1, "b": 2}
 class ClientExperiment:
     """An experiment: its name, what the client is to do, and the tool that it is to call.
 
-    ``key`` names one run where an experiment has several. ``after``: the one whose outcome it needs. ``patient``: the client
-    is not to reach its limit. ``control`` is the same without what may do harm: it shows what the client does in any case.
+    ``key`` names one run where an experiment has several. ``after``: the one whose outcome it needs. ``least`` are the
+    seconds that the client's limit must have. ``transport``: the one that it is for, empty for both. ``control`` is the same
+    without what may do harm: it shows what the client does in any case.
     """
 
     name: str
@@ -51,7 +60,8 @@ class ClientExperiment:
     arguments: Object | None = None
     key: str = ""
     after: str = ""
-    patient: bool = False
+    least: float = 0.0
+    transport: str = ""
     control: Callable[[ClientTrial], Awaitable[None]] | None = None
 
     @property
@@ -342,17 +352,21 @@ CLIENT_EXPERIMENTS: Final = (
     ClientExperiment("late-progress", _GIVES_UP, late_progress, arguments=LONG_CALL, control=nothing_late),
     ClientExperiment("initialize", "connects, with a limit", initialize, tool=NEXT, arguments=ADDED),
     ClientExperiment("task", f"calls a tool as a task, cancels it soon, and then calls {NEXT}", task, tool="research",
-                     arguments=LONG_CALL, patient=True),
+                     arguments=LONG_CALL, least=PATIENT_SECONDS),
     ClientExperiment("question", "calls a tool and answers each of its questions after a second or two", question,
-                     tool="ask", patient=True, control=answered_question),
+                     tool="ask", least=PATIENT_SECONDS, control=answered_question),
     ClientExperiment("unknown-cancel", f"calls a tool, and then calls {NEXT}", unknown_cancel, arguments=LONG_CALL,
                      control=answered_call),
     ClientExperiment("ids", f"calls {NEXT} {MANY} times", many, tool=NEXT, arguments=ADDED),
     ClientExperiment("progress", "calls a slow tool with a limit that progress resets, and with a maximum", progress,
                      tool="count", arguments=LONG_CALL, after="limit"),
     ClientExperiment("exit", f"calls {NEXT} and exits on its own", normal_exit, tool=NEXT, arguments=ADDED),
-    ClientExperiment("sigint", "calls a slow tool and waits", _signal(signal.SIGINT), arguments=LONG_CALL, patient=True),
-    ClientExperiment("sigterm", "calls a slow tool and waits", _signal(signal.SIGTERM), arguments=LONG_CALL, patient=True),
-    ClientExperiment("sigkill", "calls a slow tool and waits", _signal(signal.SIGKILL), arguments=LONG_CALL, patient=True),
+    *(ClientExperiment(each.lower(), "calls a slow tool and waits", _signal(getattr(signal, each)), arguments=LONG_CALL,
+                       least=PATIENT_SECONDS)
+      for each in SIGNALS.values()),
+    *(ClientExperiment(REPEAT, f"calls a tool once, with a limit, and then calls {NEXT} if it can", run, tool="send",
+                       arguments=LETTER, key=run_name(fault), transport=transport,
+                       least=0.0 if fault in (LIMIT, LATE) else FAULT_SECONDS)
+      for fault, transport, run in FAULTS),
 )  # fmt: skip
 """Every run, in order. An experiment of several runs has one name."""

@@ -18,6 +18,8 @@ _TOLERATED: Final = _should("Cancellation, Error Handling")
 _IDS_AND_TOKENS: Final = _must("Base protocol, Requests; Progress, Progress Flow")
 _MAXIMUM: Final = _should("Lifecycle, Timeouts")
 _LEFT: Final = _should("Lifecycle, Shutdown", inferred=True)
+# No clause says whether a client may send a call again. The hints of a tool are its server's, and no promise.
+_UNSAFE: Final = Clause(Strength.MAY, "Schema, ToolAnnotations", inferred=True)
 _PERSON_IS_INFORMED: Final = Clause(Strength.MAY, "Cancellation, Cancellation Flow", inferred=True)
 
 _CLIENT_RULE_TABLE: Final = (
@@ -44,6 +46,7 @@ _CLIENT_RULE_TABLE: Final = (
     Rule("K-15", "signals", "a client that is ended by a signal leaves no server behind", _LEFT, _LEFT),
     Rule("K-16", "signals", "calls in flight are cancelled when the client is interrupted", _FLOW, _FLOW),
     Rule("K-17", "limit", "the reason of a cancel is text for a person", _PERSON_IS_INFORMED, _PERSON_IS_INFORMED),
+    Rule("K-18", "repeat", "a call whose outcome is unknown is not sent again by the client on its own", _UNSAFE, _UNSAFE),
 )  # fmt: skip
 
 CLIENT_RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _CLIENT_RULE_TABLE}

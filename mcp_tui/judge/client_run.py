@@ -30,6 +30,7 @@ from mcp_tui.judge.client_rules import CLIENT_RULES
 from mcp_tui.judge.client_trial import ClientTrial
 from mcp_tui.judge.harm import signs
 from mcp_tui.judge.observed_run import ObservedRun, control_name, signal_name
+from mcp_tui.judge.sent_again import REPEAT
 from mcp_tui.probe.report import TIME_OVER, CalledTool, Finding, Report, Verdict
 from mcp_tui.probe.rules import Rule
 from mcp_tui.protocol.messages import Json
@@ -40,9 +41,6 @@ CLIENTS_AT_A_TIME: Final = 3
 
 LIMIT_SECONDS: Final = 2.0
 """The default of the limit that the client has to set, in seconds."""
-
-PATIENT_LIMIT_SECONDS: Final = 30.0
-"""The limit for experiments in which the client must not reach it, in seconds."""
 
 UNABLE: Final = 77
 """The exit status by which a command reports that it does not support an experiment."""
@@ -112,7 +110,11 @@ class Judge:
         if shutil.which(self.command[0]) is None:
             raise Unstartable(f"Cannot start {self.command[0]!r}: program not found")
         began, date = monotonic(), utc_stamp(wall())
-        wanted = [each for each in CLIENT_EXPERIMENTS if not self.chosen or each.name in self.chosen]
+        wanted = [
+            each
+            for each in CLIENT_EXPERIMENTS
+            if each.transport in ("", self.transport) and (not self.chosen or each.name in self.chosen)
+        ]
         # Some experiments are timed by the client's limit, so the run that shows it is made first.
         needed = {each.after for each in wanted if each.after}
         first = [each for each in CLIENT_EXPERIMENTS if each.name in needed]
@@ -188,12 +190,10 @@ class Judge:
             {"type": "http", "url": trial.url} if trial.url else {"command": server[0], "args": server[1:]}
         )
         config.write_text(json.dumps({"mcpServers": {"judge": entry}}))
-        limit, maximum = self.limit, self.maximum
-        if experiment.patient:
-            limit, maximum = (
-                max(limit, PATIENT_LIMIT_SECONDS),
-                maximum and max(maximum, PATIENT_LIMIT_SECONDS),
-            )
+        limit, maximum = (
+            max(self.limit, experiment.least),
+            self.maximum and max(self.maximum, experiment.least),
+        )
         values = {
             "server": shlex.join(server),
             "url": trial.url,
@@ -319,12 +319,12 @@ def _notes(runs: dict[str, ObservedRun]) -> list[str]:
     most = max((observed.output for observed in runs.values()), default=0)
     if most > 1_000_000:
         notes.append(f"The client wrote {most / 1e6:,.1f} MB in one run; only the last lines were read")
-    # a person restarts them
-    started = [len(observed.servers) for observed in runs.values() if observed.exit is not None]
-    servers = max(started, default=0)
+    # a person restarts them, and after a fault of its server a client may have to
+    usual = [observed for observed in runs.values() if not observed.experiment.startswith(REPEAT)]
+    servers = max((len(each.servers) for each in usual if each.exit is not None), default=0)
     if servers > 1:
         notes.append(f"The client started its server {servers} times in one run")
-    sessions = max((len(observed.sessions) for observed in runs.values()), default=0)
+    sessions = max((len(each.sessions) for each in usual), default=0)
     if sessions > 1:
         notes.append(f"The client opened {sessions} sessions in one run")
     eras = sorted({observed.revision for observed in runs.values() if observed.revision})

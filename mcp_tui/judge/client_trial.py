@@ -19,9 +19,9 @@ from mcp_tui.demo.calls import Call, Channel, Task
 from mcp_tui.demo.demo_log import DemoLog
 from mcp_tui.demo.demo_server import LineChannel
 from mcp_tui.demo.demo_tools import TOOLS, Run
-from mcp_tui.demo.dispatch import Setting
+from mcp_tui.demo.dispatch import WORKING, Setting
 from mcp_tui.demo.frames import DemoRefusal, Object
-from mcp_tui.demo.http_server import HttpResponse, HttpServer
+from mcp_tui.demo.http_server import HttpRefusal, HttpResponse, HttpServer
 from mcp_tui.judge import harm, stub
 from mcp_tui.judge.observed_connection import ObservedConnection
 from mcp_tui.judge.observed_run import (
@@ -30,6 +30,8 @@ from mcp_tui.judge.observed_run import (
     ObservedRun,
     ObservedServer,
     OutputLine,
+    call_key,
+    model_id,
 )
 from mcp_tui.probe.left_behind import running
 from mcp_tui.protocol.error_codes import INTERNAL_ERROR, METHOD_NOT_FOUND
@@ -98,6 +100,23 @@ class WithheldCall:
         self.call.refuse(DemoRefusal(INTERNAL_ERROR, "failed (cancel ignored)"))
         self.over.set()
 
+    def lose(self, status: int = 0) -> None:
+        """Loses the answer: over stdio the server exits, over HTTP a gateway answers or, with 0, the connection is reset."""
+        channel = self.call.channel
+        if isinstance(channel, Overheard) and isinstance(channel.channel, HttpResponse):
+            channel.channel.lose(status)
+        elif isinstance(channel, StubProcess):
+            channel.end_process()
+        self.cut()
+
+    def cut(self) -> None:
+        """Ends the event stream of the call, without an answer."""
+        channel = self.call.channel
+        # In 2026-07-28 the request is over with its stream, so its id may be used again.
+        if isinstance(channel, Overheard) and self.call.caller.modern:
+            channel.connection.stream_ended(self.call.id)
+        self.over.set()
+
     def report(self, step: int) -> None:
         """Sends progress of the call."""
         self.call.progress(step, None, f"still working, step {step}")
@@ -112,12 +131,12 @@ class Overheard(Channel):
         self.drain = channel.drain
         self.end = channel.end
         self.number = connection.number
-        self._channel = channel
-        self._connection = connection
+        self.channel = channel
+        self.connection = connection
 
     def send(self, frame: Object) -> bool:
-        self._connection.server_wrote(frames.encode(frame))
-        return self._channel.send(frame)
+        self.connection.server_wrote(frames.encode(frame))
+        return self.channel.send(frame)
 
 
 class WatchingLog(DemoLog):
@@ -227,7 +246,8 @@ class ClientTrial:
     """One run. ``folder`` is where its socket is, and nothing else.
 
     ``deaf``: the server ignores the end of its stdin, and every signal but SIGKILL. ``silent``: it answers no handshake.
-    ``speaks`` is the one protocol version that it has, empty for all.
+    ``speaks`` is the one protocol version that it has, empty for all. ``streams``: calls over HTTP are answered by streams.
+    ``ends_session``: the session of the first call of the tool is gone (HTTP 404).
     """
 
     def __init__(
@@ -243,6 +263,8 @@ class ClientTrial:
         self.folder = folder
         self.deaf = False
         self.silent = False
+        self.streams = True
+        self.ends_session = False
         self.gate = asyncio.Event()
         """Set when the next call may be answered."""
         self.withheld: list[WithheldCall] = []
@@ -264,12 +286,14 @@ class ClientTrial:
         """The same times of each call, by its connection and its id, because a call is handled after it was received."""
         self._looks = monotonic(), monotonic()
         """The last two times at which the event loop read messages."""
+        self._gone: str | None = None
+        """The HTTP session that was ended."""
         self._sessions: dict[str, ObservedConnection] = {}
         """What is seen of each HTTP session; without an id, of what opens one and of all in 2026-07-28."""
         self._opened: dict[str, ObservedConnection] = {}
         """What is seen of each session that was opened and that no message of the client has named yet."""
         self._overheard: list[ObservedConnection] = []
-        own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask"), self._withhold_call)
+        own: Mapping[str, Run] = dict.fromkeys(("stubborn", "count", "ask", "send"), self._withhold_call)
         self.setting = Setting(
             log=WatchingLog(self),
             end=lambda _: None,
@@ -277,6 +301,9 @@ class ClientTrial:
             through=self._through,
             instead={**own, "research": self._research, NEXT: self._next},
             # No client uses such ids, so a cancel with one of them can only name a request of the server.
+            streams=lambda frame: (
+                frame["method"] in WORKING and (self.streams or frame["method"] != "tools/call")
+            ),
             ids=(f"judge-{mark}-{number}" for mark in [os.urandom(4).hex()] for number in count(1)),
         )
 
@@ -350,7 +377,26 @@ class ClientTrial:
             self._sessions[session] = self._new_observed()
         connection = self._session(session)
         self.speaking, self.read = connection.number, (self._looks[0], monotonic())
+        self._end_session(frame, session)
         connection.client_wrote(frames.encode(frame) + b"\n", self.read[1])
+
+    def _end_session(self, frame: Object, session: str) -> None:
+        """Refuses what names the session that is gone.
+
+        Raises:
+            HttpRefusal: HTTP 404, which says that nothing was executed.
+        """
+        params = as_object(frame.get("params"))
+        calls = frame.get("method") == "tools/call" and params.get("name") == self.observed.tool
+        if self.ends_session and self._gone is None and session and calls:
+            self._gone = session
+            call = ObservedCall(self.observed.tool, self.read[1], self.speaking, frame.get("id", 0))
+            call.lost_at, call.key, call.model_id = call.at, call_key(params), model_id(params)
+            self.observed.tools.append(call.tool)
+            self.observed.calls.append(call)
+            self.news()
+        if session and session == self._gone:
+            raise HttpRefusal(404, "the session is gone")
 
     def _session(self, session: str) -> ObservedConnection:
         """Returns what sees the messages that name an HTTP session, or none: what names a foreign one is seen alone."""
@@ -420,6 +466,7 @@ class ClientTrial:
                 if not each.reachable and each.observed.answered_at is None:
                     each.observed.closed_at = each.observed.closed_at or monotonic()
         elif name == "received" and fields.get("http_method") in ("GET", "DELETE"):
+            self._end_session({}, fields["headers"].get("mcp-session-id", ""))
             if fields["http_method"] == "DELETE" and (named := fields["headers"].get("mcp-session-id")):
                 self._deleted(self._session(named).number)
         elif name == "received" and "method" not in fields:
@@ -477,7 +524,9 @@ class ClientTrial:
         number = call.channel.number if isinstance(call.channel, (StubProcess, Overheard)) else self.speaking
         since, at = self._reads.get((number, call.id), (monotonic(), monotonic()))
         is_task = isinstance(call, Task)
-        return ObservedCall(call.tool, at, number, call.id, call.reports, is_task, since)
+        observed = ObservedCall(call.tool, at, number, call.id, call.reports, is_task, since)
+        observed.key, observed.model_id = call_key(call.params), model_id(call.params)
+        return observed
 
     def _withheld_call(self, call: Call) -> WithheldCall:
         withheld = WithheldCall(call, self._observed_call(call))

@@ -38,8 +38,18 @@ class ObservedConnection(Onlooker):
 
     def client_left(self, id_: RequestId) -> None:
         """Takes the end of a request's own stream, over HTTP."""
-        self.observer.left(id_, at=monotonic())
+        self.observer.left(self._named(id_), at=monotonic())
         self.ledger.perform()
+
+    def stream_ended(self, id_: RequestId) -> None:
+        """Takes the end of a request's own stream, over HTTP, that the server brought about."""
+        self.ledger.stream_ended(self._named(id_), "the server ended the stream", at=monotonic())
+        self.ledger.perform()
+
+    def _named(self, id_: RequestId) -> RequestId:
+        """Returns the name of the last request with an id, which a client may have used before."""
+        row = self.ledger.named(id_)
+        return id_ if row is None else row.wire_id
 
     def server_wrote(self, line: bytes, at: float | None = None) -> None:
         """Takes a message of the server."""

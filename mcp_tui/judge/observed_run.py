@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.events import RequestId, Signal
+from mcp_tui.protocol.json_values import as_object
+from mcp_tui.protocol.repeats import identity
 from mcp_tui.protocol.values import frozen
 
 SIDE_BY_SIDE_SECONDS = 0.25
@@ -40,6 +44,24 @@ def control_name(name: str) -> str:
     return f"{name}, control"
 
 
+MODEL_IDS = {"callid", "toolcallid", "tooluseid"}
+"""The names by which agents tell the id that a model gave its call: ``claudecode/toolUseId``, ``callId``."""
+
+
+def call_key(params: dict[str, Any]) -> str:
+    """Returns what is the same for equal calls."""
+    found = identity("tools/call", params)
+    return "" if found is None else found.hex()
+
+
+def model_id(params: dict[str, Any]) -> str:
+    """Returns the id that a model gave its call, if the client tells it in ``_meta``."""
+    for name, value in as_object(params.get("_meta")).items():
+        if re.sub("[^a-z]", "", name.rpartition("/")[2].lower()) in MODEL_IDS and isinstance(value, str):
+            return value
+    return ""
+
+
 @frozen
 class OutputLine:
     """A line that the client wrote to ``stream``, ``stdout`` or ``stderr``; or what a person said of it."""
@@ -60,7 +82,9 @@ class ObservedCall:
 
     ``at`` is when it was read and ``since`` a time at which it was not there yet; the same of its cancel.
     ``reports``: it has a progress token. ``answered_at`` is when the judge answered it, or told of progress instead.
-    ``closed_at`` is when the client closed the stream of a call that was not answered, over HTTP.
+    ``closed_at`` is when the client closed the stream of a call that was not answered, over HTTP. ``lost_at`` is from when
+    on the client cannot get the answer, whoever ended that. ``key`` is the same for equal calls, and ``model_id`` is the
+    id that a model gave its call, where the client tells it.
     """
 
     tool: str
@@ -76,6 +100,9 @@ class ObservedCall:
     reason: object = None
     answered_at: float | None = None
     closed_at: float | None = None
+    lost_at: float | None = None
+    key: str = ""
+    model_id: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -171,6 +198,12 @@ class ObservedRun:
     def call(self) -> ObservedCall | None:
         """The call that the experiment is about: the first of its tool."""
         return next((each for each in self.calls if each.tool == self.tool), None)
+
+    def equal(self, first: ObservedCall) -> list[ObservedCall]:
+        """Returns the calls that are equal to one, and came after it."""
+        return [
+            each for each in self.calls if each is not first and each.key == first.key and each.at >= first.at
+        ]
 
     def violations(self) -> Iterator[ev.Violation]:
         """Yields the violations of the client."""

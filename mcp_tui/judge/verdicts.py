@@ -21,6 +21,7 @@ from mcp_tui.judge.observed_run import (
     ObservedRun,
     control_name,
 )
+from mcp_tui.judge.sent_again import judged
 from mcp_tui.judge.timelines import (
     answered_before,
     client_ended,
@@ -105,6 +106,7 @@ class Judging:
             "K-15": self._left,
             "K-16": self._interrupted,
             "K-17": self._reason,
+            "K-18": lambda: judged(self.runs, self.transport),
         }
 
     # -- findings ------------------------------------------------------------------------------------------------

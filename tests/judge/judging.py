@@ -47,6 +47,7 @@ PLANTED: Final = {
     "K-15": ("leaves", "no guard", "sigint", "sigterm"),
     "K-16": ("SIGINT", "SIGTERM", "forgets"),
     "K-17": ("an error", "an object", "no words"),
+    "K-18": ("limit", "reset", "cancels", "same id", "cut", "gateway"),
 }  # fmt: skip
 """The faults of ``judged_client`` by the rule that each breaks."""
 

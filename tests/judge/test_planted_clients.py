@@ -28,11 +28,12 @@ _NO_STREAMS: Final = {
     "K-03 a notification",
     "K-03 both",
 }  # the wrong signal where closing the stream is the right one
+_NO_STATUS: Final = {"K-18 cut", "K-18 gateway"}
 _NO_QUESTIONS: Final = {"K-05", "K-10", "K-03 cancels", "K-11 aborts", "K-12 reuses an id"}
 NOT_IN: Final = {
-    ("stdio", "legacy"): _NO_STREAMS,
+    ("stdio", "legacy"): {*_NO_STREAMS, *_NO_STATUS},
     ("http", "legacy"): {*_NO_STREAMS, "K-14 kills", "K-15"},
-    ("stdio", "modern"): {*_NO_STREAMS, *_NO_QUESTIONS},
+    ("stdio", "modern"): {*_NO_STREAMS, *_NO_STATUS, *_NO_QUESTIONS},
     ("http", "modern"): {
         *_NO_QUESTIONS,
         "K-04",
@@ -63,6 +64,8 @@ QUICK: Final = (
     ("K-07 dies quietly", "python", "stdio", "legacy"),
     ("K-09 dies", "python", "http", "legacy"),
     ("K-04 what was answered", "python", "stdio", "modern"),
+    ("K-18 limit", "python", "stdio", "legacy"),
+    ("K-18 same id", "python", "http", "modern"),
 )
 
 

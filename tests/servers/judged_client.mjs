@@ -17,7 +17,7 @@ const planted = (rule, ...faults) => rule === RULE && faults.includes(FAULT);
 const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 const waits = new Map(), givenUp = [], asked = [], takenBack = [];
-let ids = RULE === 'good' ? 0 : 1, deaf = false, poison = false, mistaken = false, transport;
+let ids = RULE === 'good' ? 0 : 1, deaf = false, poison = false, mistaken = false, lost = '', transport;
 
 // -- the server ------------------------------------------------------------------------------------------------
 
@@ -29,6 +29,7 @@ function pipe() {
   if (!leaves && !(RULE === 'K-15' && FAULT === 'no guard') && !(RULE === 'K-14' && X === 'exit')) // what ends it when this process is gone, whatever ended that
     spawn('sh', ['-c', `read x; sleep .3; kill -9 ${server.pid}`], { stdio: ['pipe', 'ignore', 'ignore'], detached: true }).unref();
   server.stdin.on('error', () => {});
+  over.then(() => failed('reset'));
   let rest = '';
   server.stdout.on('data', (data) => {
     const lines = (rest + data).split('\n');
@@ -65,6 +66,7 @@ function web() {
     try {
       const answer = await fetch(URL, { method: 'POST', body: JSON.stringify(message), headers: headers(message), signal });
       session = answer.headers.get('mcp-session-id') ?? session;
+      if (answer.status >= 400) return failed(answer.status === 404 ? 'session' : 'gateway', message.id);
       if (!answer.headers.get('content-type')?.includes('event-stream')) {
         const text = await answer.text();
         if (text && answer.status === 200) take(JSON.parse(text));
@@ -76,7 +78,10 @@ function web() {
         rest = lines.pop();
         for (const line of lines) if (line.startsWith('data:')) take(JSON.parse(line.slice(5)));
       }
-    } catch {} // it was closed, by whomever
+      failed('cut', message.id);
+    } catch {
+      failed('reset', message.id); // it was closed, by whomever
+    }
   }
   return {
     send: (message, signal) => (message.method && 'id' in message ? void post(message, signal) : post(message)),
@@ -107,6 +112,11 @@ function take(message) {
       notify('notifications/cancelled', { requestId: id });
     disturbed(X === 'crossing' ? 'K-09' : 'K-07', message);
   } else waits.get(id)?.done(message);
+}
+
+// The call `id`, or the one in flight, gets no answer any more.
+function failed(fault, id) {
+  for (const [each, wait] of [...waits]) if (wait.rule === 'once' && (id ?? each) === each) ((lost = fault), wait.done());
 }
 
 function disturbed(rule, message) {
@@ -172,8 +182,8 @@ function request(method, params, limit = WAITS, { token, most = Infinity, stop =
     const giveUp = async () => {
       givenUp.push(id);
       waits.delete(id);
-      if (rule) await cancel(id, rule, closing);
-      if (!planted(rule, 'tells nobody')) console.log('gave up');
+      if (rule && !(rule === 'once' && planted('K-18', 'limit'))) await cancel(id, rule, closing);
+      if (!planted(rule, 'tells nobody') && rule !== 'once') console.log('gave up');
       over();
     };
     const arm = () => {
@@ -188,7 +198,7 @@ function request(method, params, limit = WAITS, { token, most = Infinity, stop =
     if (mistaken) return (mistaken = false), send(id, method, params), resolve({});
     arm();
     const closing = send(id, method, params, token === true ? `token ${id}` : token);
-    waits.set(id, { done: over, arm, closing });
+    waits.set(id, { done: over, arm, closing, rule });
   });
 }
 
@@ -238,6 +248,28 @@ async function add() {
   if (planted('K-04', 'what was answered')) await notify('notifications/cancelled', { requestId: id });
 }
 
+// Sends the call again only where the specification asks for it, or where its fault says so.
+async function once() {
+  const again = ['session'];
+  if (RULE === 'K-18') again.push({ 'same id': 'reset', 'asks again': 'limit', cancels: 'limit' }[FAULT] ?? FAULT);
+  const called = { name: TOOL, arguments: ARGUMENTS };
+  if (planted('K-18', 'in parallel')) send(ids++, 'tools/call', called);
+  let fault;
+  for (let count = 0; count < 3; count++) {
+    lost = '';
+    const answer = await request('tools/call', called, LIMIT, { rule: 'once' });
+    fault = answer ? '' : lost || 'limit';
+    if (!again.includes(fault)) break;
+    if (FAULT === 'asks again') (console.log('gave up'), await sleep(600)); // its caller does, when it was told
+    if (!['reset', 'session'].includes(fault)) continue;
+    if (FAULT === 'same id') ids = 1;
+    transport = URL ? web() : pipe();
+    await connect();
+  }
+  console.log('gave up');
+  if (fault === 'limit') await add();
+}
+
 async function asTask() {
   const called = { name: TOOL, arguments: ARGUMENTS, ...(MODERN ? {} : { task: {} }) };
   const { id, result } = await request('tools/call', called);
@@ -265,6 +297,7 @@ transport = URL ? web() : pipe();
 await connect();
 const call = (limit, more) => request('tools/call', { name: TOOL, arguments: ARGUMENTS }, limit, more);
 if (X === 'task') await asTask();
+else if (X === 'repeat') (await once(), await end());
 else if (X === 'stop') await call(60_000, { stop: 300, rule: 'K-02' });
 else if (X === 'limit' || X === 'crossing') await call(LIMIT, { rule: X === 'limit' ? 'K-01' : 'cancel' });
 else if (X === 'late-progress' || X === 'progress') await call(LIMIT, { most: MAXIMUM, token: true, rule: 'cancel' });

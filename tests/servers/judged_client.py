@@ -83,10 +83,11 @@ class Pipe:
         assert self.process.stdout is not None
         for line in io.BufferedReader(self.process.stdout):  # pyright: ignore[reportArgumentType]
             self.client.take(json.loads(line))
+        self.client.failed("reset")
 
     def send(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
         assert self.process.stdin is not None
-        with LOCK:
+        with LOCK, suppress(BrokenPipeError):  # the server may have ended
             # unbuffered: a signal may come within
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
 
@@ -139,11 +140,13 @@ class Http:
 
     def post(self, message: dict[str, Any], closing: threading.Event | None = None) -> None:
         connection = http.client.HTTPConnection(self.host)
+        fault = "reset"
         with suppress(OSError, http.client.HTTPException, ValueError):
             connection.request("POST", f"/{self.path}", json.dumps(message), self.headers(message))
             if closing is not None and (stream := connection.sock) is not None:
                 threading.Thread(target=lambda: (closing.wait(), stream.shutdown(2)), daemon=True).start()
             answer = connection.getresponse()
+            fault = {404: "session", 502: "gateway", 503: "gateway", 504: "gateway"}.get(answer.status, "cut")
             self.session = answer.headers.get("Mcp-Session-Id") or self.session
             if answer.headers.get("Content-Type") == "text/event-stream":
                 for line in answer:
@@ -152,6 +155,9 @@ class Http:
             elif (body := answer.read()) and answer.status == 200:
                 self.client.take(json.loads(body))
         connection.close()
+        id = message.get("id")
+        if id in self.client.open and id not in self.client.given_up and message["method"] == "tools/call":
+            self.client.failed(fault)
 
     def end(self) -> None:
         if MODERN or planted("K-14", "leaves", "kills"):
@@ -174,6 +180,7 @@ class Client:
         self.deaf = False
         self.poison = False
         self.mistaken = False
+        self.fault = ""
         self.transport: Pipe | Http = Http(self) if URL else Pipe(self)
 
     # -- what the server sends ---------------------------------------------------------------------------------
@@ -201,6 +208,13 @@ class Client:
                 self.disturbed("K-09" if EXPERIMENT == "crossing" else "K-07", message)
             else:
                 self.answers[message.get("id")] = message
+                self.open.pop(message.get("id"), None)
+            NEWS.notify_all()
+
+    def failed(self, fault: str) -> None:
+        """Takes the end of a call that was not answered, or of its server."""
+        with NEWS:
+            self.fault = fault
             NEWS.notify_all()
 
     def disturbed(self, rule: str, message: dict[str, Any]) -> None:
@@ -298,7 +312,7 @@ class Client:
         if RULE == "K-13":
             maximum *= 2 if FAULT == "late maximum" else float("inf") if FAULT == "no maximum" else 1
         with NEWS:
-            while id not in self.answers and not self.mistaken:
+            while id not in self.answers and not self.mistaken and not (rule == "once" and self.fault):
                 last = max(began, self.progress_at.get(f"token {id}", began))
                 most = began + maximum + (0.8 * (last - began) if planted("K-13", "pushed back") else 0)
                 left = min(last + limit, most, began + stop) - time.monotonic()
@@ -312,9 +326,11 @@ class Client:
             self.given_up.append(id)
         if RULE == "mute":
             os._exit(0)
+        if rule == "once" and (self.fault or planted("K-18", "limit")):
+            return None
         if rule:
             self.cancel(id, rule)
-        if not planted(rule, "tells nobody"):
+        if not planted(rule, "tells nobody") and rule != "once":
             print("gave up", flush=True)
         return None
 
@@ -382,6 +398,31 @@ class Client:
     def call(self, limit: float, **more: Any) -> dict[str, Any] | None:
         return self.request("tools/call", {"name": TOOL, "arguments": ARGUMENTS}, limit, **more)
 
+    def once(self) -> None:
+        """Calls the tool, and sends the call again only where the specification asks for it, or where its fault says so."""
+        again = {"session"}
+        if RULE == "K-18":
+            again |= {{"same id": "reset", "asks again": "limit", "cancels": "limit"}.get(FAULT, FAULT)}
+            if FAULT == "in parallel":
+                self.send(next(self.ids), "tools/call", {"name": TOOL, "arguments": ARGUMENTS})
+        fault = ""
+        for _ in range(3):
+            self.failed("")
+            answer = self.call(LIMIT, rule="once")
+            fault = self.fault or "limit"
+            if answer is not None or fault not in again:
+                break
+            if FAULT == "asks again":  # its caller does, some time after it was told
+                print("gave up", flush=True)
+                time.sleep(0.6)
+            if fault in ("reset", "session"):
+                if FAULT == "same id":
+                    self.ids = itertools.count(1)
+                self.start_again()
+        print("gave up", flush=True)
+        if fault == "limit":
+            self.add()
+
     def add(self) -> None:
         if self.poison:
             os._exit(1)
@@ -416,6 +457,10 @@ class Client:
             self.as_task()
         elif EXPERIMENT == "stop":
             self.call(60.0, stop=0.3, rule="K-02")
+        elif EXPERIMENT == "repeat":
+            self.once()
+            self.end()
+            os._exit(0)
         elif EXPERIMENT in ("limit", "crossing"):
             self.call(LIMIT, rule="K-01" if EXPERIMENT == "limit" else "cancel")
         elif EXPERIMENT in ("late-progress", "progress"):
