@@ -35,14 +35,14 @@ _TWO: Final = re.compile(r"[a-z)'\"}]\. [A-Z]")
 
 def strings(source: str) -> Iterator[str]:
     """The strings of a module that have words. What is put in at run time is ``{}``."""
-    tree = ast.parse(source)
+    nodes = [*ast.walk(ast.parse(source))]
     skipped: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             skipped.add(id(node.value))
         elif isinstance(node, ast.JoinedStr):
             skipped.update(id(part) for part in node.values)
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in skipped:
             continue
         if isinstance(node, ast.JoinedStr):

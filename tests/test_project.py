@@ -146,8 +146,11 @@ def test_background_tasks_and_the_wall_clock_are_banned_outside_their_modules(
 
 
 def test_a_class_has_two_bases_of_ours_at_most():
-    parsed = [ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")]
-    classes = [node for tree in parsed for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    head = re.compile(r"^ *(class \w+(?:\([^:]*\))?:)", re.MULTILINE)
+    heads = [each for path in PACKAGE.rglob("*.py") for each in head.findall(path.read_text("utf-8"))]
+    classes = [
+        node for each in heads for node in ast.parse(f"{each} ...").body if isinstance(node, ast.ClassDef)
+    ]
     named = {each.name: [ast.unparse(base).partition("[")[0] for base in each.bases] for each in classes}
 
     def above(name: str) -> set[str]:

@@ -74,7 +74,7 @@ async def until(true: Any) -> None:
 
 async def silent_calls(client: Client, count: int) -> list[int]:
     """Calls that get no answer, once all of them are written."""
-    ids = [int(client.call_tool("silent", {})) for _ in range(count)]
+    ids = [int(client.call_tool("silent", {"number": number})) for number in range(count)]
     await until(lambda: all(row.state is State.IN_FLIGHT for row in client.requests.order[-count:]))
     return ids
 

@@ -74,7 +74,7 @@ async def thousand(driven: Driven) -> list[int]:
     """A thousand calls in flight that get no answer."""
     await driven.until(lambda: driven.app.session is not None and driven.session.link is Link.CONNECTED)
     client = driven.session.client
-    ids = [client.call_tool("silent", {}) for _ in range(THOUSAND)]
+    ids = [client.call_tool("silent", {"number": number}) for number in range(THOUSAND)]
     await driven.until(lambda: all(row.state is State.IN_FLIGHT for row in client.requests.order[-THOUSAND:]))
     return [int(id_) for id_ in ids]
 
