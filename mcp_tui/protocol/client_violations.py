@@ -1,4 +1,6 @@
-"""Violations and repeated calls of a client behind a tap, for the log of cancellations, where they count as no cancel."""
+"""Violations and repeated calls of the client behind a tap, as lines of the cancellation log. They do not count as
+cancels.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,20 @@ from mcp_tui.protocol.states import Cause, RequestId
 from mcp_tui.protocol.values import fact
 
 VIOLATION: Final = "violation"
-"""The name of a broken rule among counted outcomes."""
+"""The name under which broken rules are counted among the outcomes."""
 
 
 REPEAT: Final = "repeat"
-"""The name of a repeated call among counted outcomes. It breaks no rule."""
+"""The name under which repeated calls are counted among the outcomes. A repeat breaks no rule."""
 
 
 @fact
 class ClientViolation:
-    """A rule that a client broke. ``id``, ``method``, and ``name`` are those of the request that it is about, if any.
+    """A rule that a client broke, or a call that it repeated.
 
-    ``at`` is a monotonic time in seconds. ``count`` says how often the client broke the rule for this request by now.
-    Of a repeat, ``repeat_of`` is the first call, and ``first_outcome`` what was known of it then; ``ran_twice``: both were
-    answered.
+    ``id``, ``method``, and ``name`` belong to the request in question, if any. ``at`` is a monotonic time in seconds.
+    ``count`` is how often the client has broken the rule for this request so far. For a repeat, ``repeat_of`` is the
+    first call, ``first_outcome`` its outcome as known then, and ``ran_twice`` says that both calls were answered.
     """
 
     at: float
@@ -39,22 +41,22 @@ class ClientViolation:
 
     @property
     def is_repeat(self) -> bool:
-        """Whether it is a repeat."""
+        """Whether this is a repeated call."""
         return self.rule == REPEAT
 
     @property
     def cause(self) -> Cause:
-        """Who did it."""
+        """The client, always."""
         return Cause.CLIENT
 
     @property
     def reason(self) -> str:
-        """A violation has no reason."""
+        """Empty: a violation has no reason."""
         return ""
 
     @property
     def clause(self) -> str:
-        """The level of the rule and its clause in the specification; empty where it has none."""
+        """The level of the rule and its clause in the specification; empty if the specification has none."""
         return CLAUSES.get(self.rule, "")
 
     @property
@@ -83,4 +85,4 @@ class ClientViolation:
 
 
 Cancelled: TypeAlias = Request | ClientViolation
-"""A line of the log: a cancelled request, or a rule that the client behind a tap broke."""
+"""A line of the cancellation log: a cancelled request, or a violation or repeat of the client behind a tap."""

@@ -1,4 +1,4 @@
-"""The clocks of open requests: which limit comes next, and when they are paused."""
+"""The clocks of open requests: their next limit, and when they are paused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_tui.protocol.server_requests import ServerRequest
 
 
 class Clocks:
-    """The part of a ledger that sets, stops, and extends the limits of requests; what a limit does, the ledger decides.
+    """The part of a ledger that sets, stops, and extends the limits of requests. The ledger acts on a limit that passes.
 
     ``waiting`` returns the server's requests that have no answer yet.
     """
@@ -26,6 +26,7 @@ class Clocks:
     def arm(self, row: Request) -> None:
         """Sets the timer of a request to its nearest limit."""
         if row.state is State.QUEUED:
+            # The idle timeout starts when the request is written. Until then only the maximum bounds the wait (C-08).
             limit = row.limits.max_timeout if row.paused_at is None else None
             self._core.deadlines.arm(Timer.LIMIT, row.id, None if limit is None else row.queued_at + limit)
             return
@@ -39,11 +40,11 @@ class Clocks:
         self._core.deadlines.arm(Timer.LIMIT, row.id, idle)
 
     def extend(self, id: RequestId, seconds: float | None, *, at: float) -> bool:
-        """Gives a request in flight ``seconds`` more before its nearest limit, or lifts both limits with ``None``.
+        """Extends the nearest limit of a request in flight by ``seconds``; ``None`` removes both limits.
 
-        The idle limit moves once by ``seconds``, from now if it is overdue; after the next progress it is as before. The
-        maximum grows only if it would come earlier. Paused requests are extended as well. Returns false if the request is
-        not in flight.
+        The timeout moves once, from now if it is overdue; the next progress restarts it as before. The max timeout
+        grows only if it would come earlier. Paused requests are extended as well. Returns false if the request is not
+        in flight.
         """
         row = self._core.requests.get(id)
         if row is None or row.state not in RUNNING:
@@ -52,6 +53,7 @@ class Clocks:
         if seconds is None:
             limits = replace(limits, timeout=None, max_timeout=None)
         else:
+            # A paused clock stands at the start of its pause.
             now = at if row.paused_at is None else row.paused_at
             idle, maximum = row.clocks()
             if idle is not None:
@@ -65,16 +67,17 @@ class Clocks:
 
     def pause(self, row: Request, at: float, *, paused: bool) -> None:
         """Pauses or resumes both clocks of a request in flight."""
+        # A second pause would move the start of the first one, and its time would be lost.
         if row.state not in RUNNING or (row.paused_at is not None) is paused:
             return
         self._core.emit(ev.Paused(at=at, id=row.id) if paused else ev.Resumed(at=at, id=row.id))
         self.arm(row)
 
     def pause_while_asked(self, at: float, only: Request | None = None) -> None:
-        """Pauses the requests that may wait for a person and resumes the others; ``only`` limits that to one.
+        """Pauses the requests that may wait for a person, and resumes the others; ``only`` restricts that to one request.
 
-        C-68: a request must not time out because a person thinks. On a pipe nothing tells which request a prompt belongs
-        to, so it pauses all that were running.
+        C-68: a request must not time out while a person thinks. On stdio nothing says which request a prompt belongs
+        to, so it pauses all requests that were running.
         """
         prompts = self._core.negotiated.prompts
         waiting = [each for each in self._waiting() if each.method in prompts]

@@ -1,4 +1,4 @@
-"""The state that the ledger and its parts share: all requests, the open requests, and the queued actions."""
+"""The state that the ledger and its parts share: all requests, the open ones, and the queue of actions."""
 
 from __future__ import annotations
 
@@ -22,50 +22,52 @@ from mcp_tui.protocol.revisions import Negotiated
 P = ParamSpec("P")
 
 Action = tuple[Callable[..., None], tuple[Any, ...], dict[str, Any]]
-"""A method of the port, and what it is called with."""
+"""A method of the port and its arguments."""
 
 BROKEN: Final = 4096
-"""Maximum number of (rule, request) pairs whose violations are counted; the oldest are dropped."""
+"""The maximum number of pairs of a rule and a request whose violations are counted; the oldest are dropped."""
 
 NOBODY: Final = "no token"
-"""Marks an id that is no progress token. Compared by identity, because a client may choose any id."""
+"""The mark of an id that is not a progress token. It is compared by identity, because a client may choose any id."""
 
 REPORTED_VIOLATIONS: Final = 10
-"""Violations of one rule by one request that are all reported; after them only the 100th, 1,000th, … is."""
+"""The number of violations of one rule by one request that are all reported; then only the 100th, 1,000th, … is."""
 
 
 @dataclass(slots=True, eq=False)
 class Live:
-    """One open request: its row, and data that is dropped when it is over."""
+    """One open request: its row, and the data that is dropped when it is over."""
 
     row: Request
     params: dict[str, Json] | None = None
-    """Its parameters, if it may have to be sent again."""
+    """The parameters, if the request may have to be sent again."""
 
     deferred: bool = False
-    """A round of it waits for fresh headers, or for a token."""
+    """The next round waits for fresh headers or for a token."""
 
     request_state: str | None = None
-    """The server's ``requestState``, to be sent back unchanged."""
+    """The server's ``requestState``, which is sent back unchanged."""
 
     gathers: bool = False
-    """Its last response asked for input, so the next round must have ``inputResponses``."""
+    """The last response asked for input, so the next round must have ``inputResponses``."""
 
     questions: dict[str, bool] = field(default_factory=dict[str, bool])
-    """The server's keys of its task's questions, and whether a person is still being asked."""
+    """The questions of its task by the server's keys, and whether a person is still being asked."""
 
     fetch: RequestId | None = None
-    """The ``tasks/result`` that waits for the result of its task."""
+    """The id of the open ``tasks/result`` for its task."""
 
     @property
     def asks_person(self) -> bool:
-        """Whether a person is answering a question of its task."""
+        """Whether a person is answering a question of the task."""
         return self.row.task_status == "input_required" and any(self.questions.values())
 
 
 class Core:
-    """The state of a ledger. ``grace`` is in seconds. ``observes``: the requests are those of another client, which sends,
-    answers, and polls by itself (:mod:`~mcp_tui.protocol.observing`).
+    """The state of a ledger. ``grace`` is in seconds.
+
+    ``observes``: the requests belong to another client, which sends, answers, and polls them itself
+    (:mod:`~mcp_tui.protocol.observing`).
     """
 
     def __init__(self, port: LedgerPort, *, transport: str, grace: float, observes: bool) -> None:
@@ -74,29 +76,31 @@ class Core:
         self.negotiated = Negotiated(transport=transport)
         self.grace = grace
         self.suspended_from = self.suspended_to = inf
-        """From when to when this process was last suspended: what was read then may have come at any moment of it."""
+        """The start and the end of the last suspension of this process. A message read at the end may have arrived at any
+        time in it.
+        """
         self.requests = Requests()
         self.repeats = Repeats()
-        """The calls that may be repeated, also those of other sessions of the same client."""
+        """The calls that may be repeated, including those of other sessions of the same client."""
         self.client = ""
-        """Name and version of the client that is observed."""
+        """The name and version of the observed client."""
         self.session = ""
-        """The name of this session in another one of the same client."""
+        """The name by which other sessions of the same client refer to this one."""
         self.deadlines = Deadlines()
         self.live: dict[RequestId, Live] = {}
         self.tokens: dict[tuple[type, RequestId], RequestId] = {}
-        """The ids of rounds by their progress tokens, unless these are equal; :data:`NOBODY` for an id that is no token."""
+        """The ids of rounds by their progress tokens, if these differ; :data:`NOBODY` for an id that is not a token."""
         self.other_ids: dict[RequestId, RequestId] = {}
-        """The ids of rows by other ids that they have on the wire: those of second and later rounds."""
+        """The ids of rows by the other ids that they have on the wire: those of second and later rounds."""
         self._violations: dict[tuple[str, RequestId | None, bool], int] = {}
         self._queue: deque[ev.Event | Action] = deque()
         self.performing = False
-        """Whether :meth:`perform` is at it: what is queued meanwhile it does as well."""
+        """Whether :meth:`perform` is running. It also runs whatever is queued meanwhile."""
 
-    # -- what comes out --------------------------------------------------------------------------------------
+    # -- events and actions ----------------------------------------------------------------------------------
 
     def emit(self, event: ev.Event) -> Request | None:
-        """Folds an event into the requests and queues it for the port; returns its row, if it has one."""
+        """Applies an event to the requests and queues it for the port; returns its row, if it has one."""
         row = self.requests.apply(event)
         self._queue.append(event)
         return row
@@ -113,7 +117,7 @@ class Core:
         at: float,
         seq: int = 0,
     ) -> Live:
-        """Adds a request as called, and does nothing else."""
+        """Adds a request as called, without sending it."""
         fields = as_object(params)
         row = self.emit(
             ev.Called(
@@ -124,11 +128,12 @@ class Core:
                 limits=limits,
                 internal=internal,
                 parent=parent,
+                # In 2026-07-28 the server decides whether a request becomes a task.
                 as_task="task" in fields and method == "tools/call" and not self.negotiated.modern,
                 seq=seq,
             )
         )
-        assert row is not None  # it was just made
+        assert row is not None  # the event made it
         live = self.live[id_] = Live(row)
         repeat = self.repeats.called(
             self.requests, row, params, client=self.client, session=self.session, at=at
@@ -144,8 +149,11 @@ class Core:
     def perform(self) -> None:
         """Runs the queue in order, including what is added meanwhile.
 
-        A traceback does not show who queued what, so an error that comes out of an action names it and what waits behind.
+        A traceback does not show who queued an action. So an exception gets a note with the failed action and the
+        next ones.
         """
+        # A transport may report from within an action. The outer call handles that, so no decision interrupts
+        # another.
         if self.performing or not self._queue:
             return
         self.performing = True
@@ -160,7 +168,7 @@ class Core:
                     action, args, more = due
                     if more:
                         action(*args, **more)
-                    else:  # nearly always, and to unpack nothing takes time
+                    else:  # the usual case, and unpacking an empty dict takes time
                         action(*args)
                 except Exception as error:
                     waiting = ", ".join(map(_described, islice(queue, 10)))
@@ -180,19 +188,20 @@ class Core:
     ) -> None:
         """Reports that a side broke a rule; frequent violations are reported ever more rarely."""
         row = None if id_ is None else self.named(id_)
-        # what comes after a cancel is evidence, however often the rule was broken before
+        # A violation after the cancel is evidence. It is counted separately, so that earlier ones never suppress it.
         key = rule, id_, row is not None and row.cancel_at is not None
+        # Removed and added again, so that the oldest entry is always the first.
         count = self._violations[key] = self._violations.pop(key, 0) + 1
         if len(self._violations) > BROKEN:
             del self._violations[next(iter(self._violations))]
         if count <= REPORTED_VIOLATIONS or count == 10 ** (len(str(count)) - 1):
             self.emit(ev.Violation(at=at, rule=rule, detail=detail, id=id_, count=count, by=by, seq=seq))
 
-    # -- which request ---------------------------------------------------------------------------------------
+    # -- finding a request -----------------------------------------------------------------------------------
 
     def named(self, id_: RequestId) -> Request | None:
-        """Returns the request with an id, which may be that of a later round."""
-        if self.other_ids:  # rarely: only some requests take more than one message
+        """Returns the request with an id; the id may belong to a later round."""
+        if self.other_ids:  # rare: few requests have more than one round
             id_ = self.other_ids.get(id_, id_)
         live = self.live.get(id_)
         return self.requests.get(id_) if live is None else live.row
@@ -200,28 +209,29 @@ class Core:
     def row(self, id_: RequestId) -> Request:
         """Returns the row of a known request."""
         row = self.requests.get(id_)
-        assert row is not None  # whoever asks had the id from it
+        assert row is not None  # the caller got the id from a row
         return row
 
     def current(self, wire_id: RequestId) -> Request | None:
-        """Returns the request whose last round has this id, ``None`` for an earlier round."""
+        """Returns the request whose last round has this id; ``None`` for the id of an earlier round."""
         if not self.other_ids and (live := self.live.get(wire_id)) is not None:
-            return live.row  # nearly always: it is open, and has one id
+            return live.row  # the usual case: the request is open and has one id
         row = self.named(wire_id)
-        if row is not None and row.wire_id != wire_id:  # a client has used its id again, while it was open
+        # An observed client may use the id of an open request again.
+        if row is not None and row.wire_id != wire_id:
             row = self.live[wire_id].row if wire_id in self.live else None
         return row if row is None or row.wire_id == wire_id else None
 
 
 def name_of(method: str, params: dict[str, Json]) -> str:
-    """Returns the tool, prompt, URI, or task that a request is about."""
+    """Returns the tool, prompt, URI, or task that a request names."""
     names = "taskId" if method.startswith("tasks/") else "uri" if method.startswith("resources/") else "name"
     value = params.get(names)
     return value if isinstance(value, str) else ""
 
 
 def _described(due: ev.Event | Action) -> str:
-    """Returns an action and whose it is, without what was sent: ``signal 7``, ``event CancelRequested``."""
+    """Returns an action and its request or event, without message contents: ``signal 7``, ``event CancelRequested``."""
     action, args, _ = due if isinstance(due, tuple) else (LedgerPort.event, (due,), None)
     about = args[0] if args else None
     name = getattr(action, "__name__", "action")

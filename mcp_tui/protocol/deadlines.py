@@ -1,7 +1,7 @@
-"""Deadlines of requests: a heap with lazy removal.
+"""The deadlines of requests: a heap with lazy removal.
 
-Setting a timer again costs one push. Stale entries are dropped when they come up, or all at once when they are more than
-half of the heap, so ten thousand requests with progress need no scan.
+Setting a timer costs one push. A stale entry is dropped when it comes to the top, or together with all others when
+they are more than half of the heap. So ten thousand requests with progress need no scan.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ class Timer(IntEnum):
     """The timers of a request."""
 
     LIMIT = 0
-    """Its nearest limit, or the end of its grace."""
+    """The nearest limit of the request, or the end of its grace."""
     POLL = 1
-    """The next question after its task."""
+    """The next poll of its task."""
     ACKNOWLEDGEMENT = 2
     """The acknowledgement of a subscription is overdue."""
     RELEASE = 3
-    """The stream of a cancelled request has been open for long enough."""
+    """The stream of a cancelled request has been open long enough."""
 
 
 TimerKey = tuple[Timer, RequestId]
 
 STALE_ENTRIES: Final = 64
-"""Stale entries up to which the heap is not cleaned."""
+"""The number of stale entries up to which the heap is not cleaned."""
 
 
 class Deadlines:
-    """At most one time for each timer of each request, the earliest first. Times are monotonic seconds."""
+    """The next time of each timer of each request, in monotonic seconds."""
 
     def __init__(self) -> None:
         self.soonest = inf
-        """No time is earlier than this; :meth:`next` finds the time itself."""
+        """A lower bound of all times; :meth:`next` finds the earliest time itself."""
         self._due: dict[TimerKey, float] = {}
-        # the flag parts ids that are numbers from texts, which have no order between them
+        # The flag separates numbers from strings, because Python cannot compare an id 7 with an id "7".
         self._heap: list[tuple[float, bool, TimerKey]] = []
 
     def arm(self, timer: Timer, id: RequestId, due: float | None) -> None:
         """Sets a timer of the request ``id``, or stops it (``None``)."""
         if due is None:
+            # Most calls stop a timer that was never set; an empty table answers them without a lookup.
             if self._due:
                 self._due.pop((timer, id), None)
             return
@@ -54,12 +55,13 @@ class Deadlines:
         self._due[key] = due
         self.soonest = min(due, self.soonest)
         heapq.heappush(self._heap, (due, isinstance(id, str), key))
+        # Progress sets one timer again and again; without this the heap would grow with each message.
         if len(self._heap) > 2 * len(self._due) + STALE_ENTRIES:
             self._heap[:] = [(due, isinstance(key[1], str), key) for key, due in self._due.items()]
             heapq.heapify(self._heap)
 
     def next(self) -> float | None:
-        """The earliest time, or ``None``."""
+        """Returns the earliest time, or ``None``."""
         while self._heap:
             due, _, key = self._heap[0]
             if self._due.get(key) == due:

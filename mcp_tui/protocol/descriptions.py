@@ -1,7 +1,7 @@
 """The table that turns events into words and JSON, for the screen, headless commands, and exports.
 
-A new event class needs one entry in :data:`DESCRIPTIONS`. Words are one line with the server's text unchanged, so callers
-must clean it. The JSON is the contract of ``--json``, on which scripts rely.
+A new event class needs one entry in :data:`DESCRIPTIONS`. Words are one line with the server's text unchanged, so
+callers must clean it. Scripts rely on the JSON of ``--json``, so its members must not change.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ E = TypeVar("E", bound=ev.Event)
 IN: Final = "←"
 OUT: Final = "→"
 HERE: Final = "!"
-"""Directions of an event: from the server, to the server, or local."""
+"""The direction of an event: from the server, to the server, or local."""
 
 BRIEF_CHARACTERS: Final = 240
-"""Maximum characters of a server's text inside a sentence."""
+"""The maximum number of characters of a server's text inside a sentence."""
 
 LINE_CHARACTERS: Final = 4000
-"""Maximum characters of a line of the server's log or stderr."""
+"""The maximum number of characters of a line of the server's log or stderr."""
 
 
 class Description:
     """The words, style, and JSON of one event class.
 
-    ``words``, ``arrow``, ``tone`` and ``headless`` are constants or functions of the event. ``source`` is the column of the
-    session's log; events without one appear in a request's history, or only in the journal. ``tone``
-    is the name of a style. ``headless`` says whether headless commands print it. ``repeats`` marks events that
-    a server can cause without end, of which a history lets the oldest go. ``named_by_server`` are fields with names or ids
-    that the server chose, which may be secrets that it was given. ``json`` is the event's name and its members: ``key``, or
-    ``key=field``, with ``?`` for null or ``!`` for nothing where that is empty; ``more`` makes others.
+    ``words``, ``arrow``, ``tone``, and ``headless`` are constants or functions of the event. ``source`` is the column
+    in the session's log; events without it appear only in a request's history or in the journal. ``tone`` is the name
+    of a style. ``headless`` says whether headless commands print the event. ``repeats`` marks events that a server
+    can cause endlessly, so a history drops the oldest. ``named_by_server`` has the fields with names or ids that the
+    server chose, which may contain secrets.
+
+    ``json`` is the name of the event and its members, each ``key`` or ``key=field``. A final ``?`` writes an empty
+    value as null, and ``!`` leaves out ``None``. ``more`` returns further members.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ def describe(event: ev.Event) -> Description:
 
 
 def as_json(event: ev.Event) -> dict[str, Any] | None:
-    """Returns the event as ``--json`` prints it, without its time; ``None`` if it is not printed."""
+    """Returns the event as ``--json`` prints it, without its time; ``None`` for an event that is not printed."""
     told = DESCRIPTIONS[type(event)]
     if not told.event:
         return None
@@ -92,15 +94,15 @@ def as_json(event: ev.Event) -> dict[str, Any] | None:
 
 
 def about(event: ev.Event) -> RequestId | None:
-    """Returns the id of our request that an event is about."""
+    """Returns the id of our request that an event belongs to, or ``None``."""
     return getattr(event, "id", None)
 
 
 @cache
 def name_of(kind: type[Any]) -> str:
-    """Returns an event class's name in recordings: ``cancel_requested``."""
+    """Returns the name of an event class in recordings: ``cancel_requested``."""
     if kind is ev.Suspended:
-        return "stood_still"  # its name in the recordings of before
+        return "stood_still"  # existing recordings use the former name
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
@@ -120,7 +122,7 @@ def _join(*parts: str, by: str = " ") -> str:
 
 
 RESPONSE_NAMES: Final = {**KIND_WORDS, Kind.PROGRESS: "progress", Kind.OVERSIZE: "oversize response"}
-"""Names of the kinds of responses."""
+"""The names of the kinds of responses."""
 
 _SIGNALLED: Final = {
     Signal.NOTIFICATION: "cancel sent via notifications/cancelled",
@@ -153,7 +155,7 @@ def _failed(event: ev.Failed) -> str:
 
 
 def repeat_words(event: ev.Repeat) -> str:
-    """Returns a repeated call in words: ``repeats 2, whose result came at +2.0 s and was never delivered``."""
+    """Returns the words for a repeated call: ``repeats 2, whose result came at +2.0 s and was never delivered``."""
     of = f"repeats {_cut(str(event.repeat_of), 40)}" + (
         f" of {_cut(event.session, 80)}" if event.session else ""
     )
@@ -169,7 +171,7 @@ _STILL_RUNNING: Final = ("running", "still_progressing")
 
 
 def guard_words(event: ev.Guarded) -> str:
-    """Returns what the guard of a tap did in words: ``not sent, got the answer to 2``."""
+    """Returns the words for an action of the guard of a tap: ``not sent, got the answer to 2``."""
     return _GUARD_WORDS.get(event.how, "{}").format(_cut(str(event.other), 40))
 
 
@@ -229,7 +231,7 @@ def _unknown_json(event: ev.Unknown) -> dict[str, Json]:
 
 
 def ended_words(count: int) -> str:
-    """Returns the words for processes of the server that had to be ended after it."""
+    """Returns the words for processes of the server that were still running after it and were ended."""
     what = (
         "process of the server was still running and was"
         if count == 1
@@ -265,12 +267,13 @@ CLAUSES: Final = {
     "progress-token-reused": "MUST: Progress, Progress Flow",
     "request-id-reused": "MUST NOT: Base protocol, Requests",
 }
-"""The level and the clause in the specification of each rule that a client can break."""
+"""The level and the clause of each rule that a client can break."""
 
 
 def _violation(event: ev.Violation) -> str:
     times = f"×{event.count}" if event.count > 1 else ""
     said = f"{_cut(event.rule)}: {_cut(event.detail, LINE_CHARACTERS)}"
+    # Most violations are the server's, so only the client is named.
     if event.by is Origin.SERVER:
         return _join(said, times)
     return _join("by the client:", said, f"({CLAUSES[event.rule]})" if event.rule in CLAUSES else "", times)
@@ -383,10 +386,10 @@ DESCRIPTIONS: Final[dict[type[ev.Event], Description]] = {told.kind: told for to
 """The description of each event class."""
 
 REPEATING: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.repeats)
-"""Classes of events that a server can cause without end."""
+"""The event classes that a server can cause endlessly."""
 
 WARNINGS: Final = (ev.Violation, ev.Pollution, ev.Duplicate, ev.Unknown, ev.Oversize)
-"""Classes of events that are seen only where a side does what it must not."""
+"""The event classes that occur only if a side breaks a rule."""
 
 LOGGED: Final = frozenset(kind for kind, told in DESCRIPTIONS.items() if told.source)
-"""Classes of events that are lines of the session's log."""
+"""The event classes that are lines of the session's log."""

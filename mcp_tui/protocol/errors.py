@@ -1,4 +1,4 @@
-"""The exceptions of the Python API. All that it raises about a server, a request, or a file is a :class:`McpError`."""
+"""The exceptions of the Python API. Every failure of a server, a request, or a file is an :class:`McpError`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class McpError(Exception):
-    """The root of the exceptions of the Python API. The text says in words for people what happened."""
+    """The base class of the exceptions of the Python API. The text tells a person what happened."""
 
 
 class CallEnded(McpError):
-    """A request that ended without a result. ``row`` is everything that is known of it."""
+    """A request ended without a result. ``row`` is the request with everything known about it."""
 
     def __init__(self, text: str, row: Request) -> None:
         super().__init__(text)
@@ -21,11 +21,11 @@ class CallEnded(McpError):
 
 
 class CallFailed(CallEnded):
-    """The server answered with an error, or with what is no answer. ``row.code`` is the error's code, if it has one."""
+    """The server answered with an error, or with an invalid answer. ``row.code`` is the code of the error, if any."""
 
 
 class CallLost(CallEnded):
-    """No answer can come any more: the connection ended."""
+    """The connection ended, so no answer can arrive."""
 
 
 class CallCancelled(CallEnded):
@@ -33,4 +33,4 @@ class CallCancelled(CallEnded):
 
 
 class CallTimedOut(CallCancelled, TimeoutError):
-    """The request reached its idle or its maximum limit, and was cancelled."""
+    """The request reached its timeout or its max timeout, and was cancelled."""

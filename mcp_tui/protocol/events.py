@@ -1,12 +1,12 @@
 """Events: immutable facts about what happened.
 
-A ledger and a transport produce events; :func:`mcp_tui.protocol.requests.evolve` folds them into requests.
-The live screen, headless output, recordings and replay are all made of these and of nothing else, so an
-event holds only what can be written to a file: payloads stay in the frame whose number is ``seq``.
+A ledger and a transport make events, and :func:`mcp_tui.protocol.requests.evolve` applies them to requests. The live
+screen, headless output, recordings, and replay are made from events alone. So an event has only values that can be
+written to a file. Payloads stay in the frame with the number ``seq``.
 
-``at`` is a monotonic time in seconds. ``id`` is the id of one of *our* requests; ids of the server's requests
-are called ``request_id``, because the two spaces overlap (cancellation, every revision: same direction only).
-``seq`` is the number of the journalled frame that the fact came from, or 0 where there was none.
+``at`` is a monotonic time in seconds. ``id`` is the id of one of *our* requests. The id of a server request is called
+``request_id``, because both sides choose ids independently (cancellation, every revision: same direction only).
+``seq`` is the number of the journalled frame that caused the event, or 0.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class RequestEvent(Event):
 class Called(RequestEvent):
     """A request was made and waits to be written.
 
-    ``name`` is the tool, the resource's URI, the prompt or empty. ``own`` marks requests that the client
-    makes for itself (handshake, lists for the catalogue), ``parent`` the request for whose sake it does so (a task's
-    polls). ``as_task`` says that a task of 2025-11-25 was asked for.
+    ``name`` is the tool, the resource's URI, the prompt, or empty. ``internal`` marks a request that the client makes
+    for itself (handshake, lists for the catalogue). ``parent`` is the request for which it does so, such as the task
+    that is polled. ``as_task``: a task of 2025-11-25 was requested.
     """
 
     method: str
@@ -52,10 +52,12 @@ class Called(RequestEvent):
 
 @fact
 class Repeat(RequestEvent):
-    """The call has the tool and the arguments of another one whose outcome its client does not know.
+    """The call repeats another one: it has the same tool and arguments, and its client does not know the outcome of the
+    other.
 
-    That is ``repeat_of``, in the recording ``session`` if that is another one. ``first_outcome`` is what was known of it
-    then: an outcome of its cancel, ``running``, or ``lost``; its answer, if any, came ``first_after`` seconds after its end.
+    ``repeat_of`` is the other call, in the recording ``session`` if that is not this one. ``first_outcome`` is its
+    outcome as known then: an outcome of its cancel, ``running``, or ``lost``. Its answer, if any, arrived
+    ``first_after`` seconds after its end.
     """
 
     repeat_of: RequestId
@@ -66,10 +68,10 @@ class Repeat(RequestEvent):
 
 @fact
 class Guarded(RequestEvent):
-    """The guard of a tap (``tap --once``) did not send a repeat, or gave the answer to a call to another one: ``other``.
+    """The guard of a tap (``tap --once``) did not send a repeat, or passed an answer on; ``other`` is the other call.
 
-    ``how`` is ``waits`` (for the answer to the other one), ``given`` (that answer), ``refused``, or, of the first call,
-    ``passed_on``. ``sent`` is a call that it guards.
+    ``how`` is ``waits`` (for the answer to the other call), ``given`` (that answer), ``refused``, ``passed_on`` (the
+    answer of this call, the first one), or ``sent`` (a call that is now guarded).
     """
 
     how: str
@@ -78,12 +80,12 @@ class Guarded(RequestEvent):
 
 @fact
 class Sent(RequestEvent):
-    """The last byte of the request was handed to the operating system; its clocks run from here."""
+    """The last byte of the request was passed to the operating system; its clocks start here."""
 
 
 @fact
 class Progress(RequestEvent):
-    """Progress of the request's own token. ``rearmed`` says whether the idle clock was set back by it."""
+    """Progress with the token of the request. ``rearmed``: it restarted the timeout."""
 
     progress: float
     total: float | None = None
@@ -93,7 +95,7 @@ class Progress(RequestEvent):
 
 @fact
 class Completed(RequestEvent):
-    """The result arrived in time. ``is_error`` is the tool's own verdict; ``size`` is the frame's, in bytes."""
+    """The result arrived in time. ``is_error`` is the tool's own verdict; ``size`` is the size of the frame in bytes."""
 
     size: int = 0
     is_error: bool = False
@@ -102,10 +104,10 @@ class Completed(RequestEvent):
 
 @fact
 class Failed(RequestEvent):
-    """The request ended in an error: the server's, with its ``code``, or ours, with a ``rule`` in its stead.
+    """The request failed: by an error of the server with a ``code``, or by this client with a ``rule`` instead.
 
-    Rules of ours: ``malformed``, ``oversize``, ``http``, ``mismatched-id``, ``result-type``, ``unsupported``, ``closed``,
-    ``rounds`` (input was asked for again and again), ``expired`` (the server no longer knows the task).
+    Rules of this client: ``malformed``, ``oversize``, ``http``, ``mismatched-id``, ``result-type``, ``unsupported``,
+    ``closed``, ``rounds`` (the server asked for input too often), ``expired`` (the server no longer knows the task).
     """
 
     message: str
@@ -117,7 +119,7 @@ class Failed(RequestEvent):
 
 @fact
 class CancelRequested(RequestEvent):
-    """A person or a limit cancelled the request. No signal was sent yet."""
+    """A person, a timeout, a quit, a parent, or an observed client cancelled the request. No signal was sent yet."""
 
     cause: Cause
     reason: str
@@ -125,9 +127,9 @@ class CancelRequested(RequestEvent):
 
 @fact
 class CancelSignalled(RequestEvent):
-    """The signal was written: into the pipe, as a whole POST, or by closing the stream.
+    """The signal was written: to the pipe, as a whole POST, or by closing the stream.
 
-    ``answered`` says that the server owes the signal an answer: HTTP a status, ``tasks/cancel`` a response.
+    ``answered``: the server owes the signal an answer, over HTTP a status, for ``tasks/cancel`` a response.
     """
 
     signal: Signal
@@ -137,10 +139,10 @@ class CancelSignalled(RequestEvent):
 
 @fact
 class CancelAccepted(RequestEvent):
-    """The server took the signal: its POST was answered with 2xx, or ``tasks/cancel`` with a result.
+    """The server accepted the signal: it answered the POST with 2xx, or ``tasks/cancel`` with a result.
 
-    ``detail`` is what a task settles with after it. ``sessionless``: the server gave no session, so a cancel that comes by
-    a POST of its own cannot name a call of ours.
+    ``detail`` is the detail with which a task settles after that. ``sessionless``: the server assigned no session, so
+    a cancel in a separate POST cannot name a call of ours.
     """
 
     detail: str = ""
@@ -149,19 +151,19 @@ class CancelAccepted(RequestEvent):
 
 @fact
 class CancelUnanswered(RequestEvent):
-    """The connection of the signal's POST ended without a status, so none can come any more."""
+    """The connection of the signal's POST ended without a status, so none can arrive any more."""
 
     detail: str
 
 
 @fact
 class CancelWithdrawn(RequestEvent):
-    """The reply came while the signal was still queued: only a request in progress may be cancelled."""
+    """The reply arrived while the signal was still queued: only a request in progress may be cancelled."""
 
 
 @fact
 class Undelivered(RequestEvent):
-    """The signal could not be written, or, where it was ``refused``, the server answered it with an error (C-32)."""
+    """The signal could not be written or, if ``refused``, the server answered it with an error (C-32)."""
 
     detail: str
     refused: bool = False
@@ -169,24 +171,24 @@ class Undelivered(RequestEvent):
 
 @fact
 class Settled(RequestEvent):
-    """A cancelled request is over for us. ``detail`` tells how when it was not the grace that passed."""
+    """A cancelled request is over for this client. ``detail`` says why, unless the grace ended."""
 
     detail: str = ""
 
 
 @fact
 class CancelDelayed(RequestEvent):
-    """The signal was not written by now, and may be yet: the server does not read (C-08), or its task has no id (C-80)."""
+    """The signal is not written yet: the server does not read (C-08), or its task has no id (C-80)."""
 
     detail: str
 
 
 @fact
 class Unwatched(RequestEvent):
-    """Nothing more can be heard of a cancelled request: its own stream ended or was closed (C-37), or the connection.
+    """No more messages of a cancelled request can arrive: its own stream or the connection ended (C-37).
 
-    ``disconnected`` says that it was the connection, soon after the cancel, and that this client did not end it. ``final``
-    says that this client listens no more: what comes after that is no evidence.
+    ``disconnected``: the connection ended soon after the cancel, and not by this client. ``final``: this client
+    stopped listening, so a later message is not evidence.
     """
 
     detail: str = ""
@@ -196,7 +198,7 @@ class Unwatched(RequestEvent):
 
 @fact
 class Rejected(RequestEvent):
-    """An error that names no request came soon after the cancel, ``after`` seconds: it most likely rejects its signal."""
+    """An error without an id arrived ``after`` seconds after a cancel, so it probably rejects the signal."""
 
     code: int | None
     after: float
@@ -209,26 +211,26 @@ class CancelledByServer(RequestEvent):
 
 @fact
 class Dropped(RequestEvent):
-    """The stream of this request had something that no client reads; ``detail`` names it."""
+    """The stream of this request had data that no client reads; ``detail`` names it."""
 
     detail: str
 
 
 @fact
 class Lost(RequestEvent):
-    """No answer can come any more: the server exited or the stream dropped."""
+    """No answer can arrive any more: the server exited, or the stream ended."""
 
     detail: str
 
 
 @fact
 class Late(RequestEvent):
-    """Something for a request arrived ``after`` seconds after its cancel was written, or after its loss.
+    """A message for a request arrived ``after`` seconds after its cancel was written, or after its loss.
 
-    It is evidence, never a result. Where the time can only be bounded, ``after`` is the least and ``most`` the most.
-    Of progress, ``longest`` is the longest interval so far in seconds, and ``progress`` the value, ``None`` if that is no
-    number. ``after_end`` says that this client listened no more and only its closing made the server send it. ``partial``:
-    it is the beginning of an answer, of ``size`` bytes, whose rest did not come.
+    It is evidence, never a result. If only bounds of the time are known, ``after`` is the lower and ``most`` the
+    upper one. For progress, ``longest`` is the longest interval so far in seconds, and ``progress`` the value,
+    ``None`` if it was not a number. ``after_end``: this client had stopped listening, and the server sent the message
+    only because it closed. ``partial``: only the first ``size`` bytes of an answer arrived.
     """
 
     kind: Kind
@@ -245,21 +247,21 @@ class Late(RequestEvent):
 
 @fact
 class Duplicate(RequestEvent):
-    """A second response to a request that had one (C-25)."""
+    """The server sent a second response to a request (C-25)."""
 
     kind: Kind
 
 
 @fact
 class Overdue(RequestEvent):
-    """The idle limit passed and a person is asked; at ``until`` it is cancelled automatically."""
+    """The timeout passed, and a person is asked; at ``until`` the request is cancelled automatically."""
 
     until: float
 
 
 @fact
 class Extended(RequestEvent):
-    """New limits for a request in flight. ``idle_until`` is when the idle limit falls due now, if there is one."""
+    """A request in flight got new limits. ``idle_until`` is the new time of its timeout, if there is one."""
 
     limits: Limits
     idle_until: float | None = None
@@ -267,12 +269,12 @@ class Extended(RequestEvent):
 
 @fact
 class Paused(RequestEvent):
-    """Both clocks stopped: a person is being asked on the server's behalf (C-68)."""
+    """Both clocks stopped, because a person is being asked for the server (C-68)."""
 
 
 @fact
 class Resumed(RequestEvent):
-    """Both clocks run again."""
+    """Both clocks continue."""
 
 
 # -- more than one message for one request ---------------------------------------------------------------------
@@ -280,9 +282,9 @@ class Resumed(RequestEvent):
 
 @fact
 class InputRequired(RequestEvent):
-    """The server asks for input before it goes on: this round of the request is over (multi round-trip, 2026-07-28).
+    """The server asks for input before it continues, which ends this round of the request (multi round-trip, 2026-07-28).
 
-    ``round`` counts from 1; ``asks`` are the methods of what is asked for, none where the server wants a retry alone.
+    ``round`` counts from 1. ``asks`` has the methods of the questions; it is empty if the server only wants a retry.
     """
 
     round: int
@@ -292,7 +294,7 @@ class InputRequired(RequestEvent):
 
 @fact
 class Round(RequestEvent):
-    """The request goes out once more, under the id ``wire_id``; it stays the same row. ``why`` says what for."""
+    """The request is sent again with the id ``wire_id``, in the same row. ``why`` is the reason."""
 
     wire_id: RequestId
     number: int
@@ -301,9 +303,9 @@ class Round(RequestEvent):
 
 @fact
 class TaskCreated(RequestEvent):
-    """The server made a task of the request. ``ttl`` and ``poll`` are in seconds.
+    """The server made the request a task. ``ttl`` and ``poll`` are in seconds.
 
-    ``core`` tells the tasks of 2025-11-25 from those of the extension of 2026-07-28.
+    ``core``: a task of 2025-11-25, not of the extension of 2026-07-28.
     """
 
     task_id: str
@@ -316,7 +318,7 @@ class TaskCreated(RequestEvent):
 
 @fact
 class TaskStatus(RequestEvent):
-    """The server said something new about the request's task."""
+    """The server reported a new status of the request's task."""
 
     status: str
     message: str = ""
@@ -326,19 +328,19 @@ class TaskStatus(RequestEvent):
 
 @fact
 class Polled(RequestEvent):
-    """The server said of the request's task what it had said before: it is alive."""
+    """The server reported an unchanged status of the request's task, so it is alive."""
 
 
 @fact
 class Acknowledged(RequestEvent):
-    """The server acknowledged a subscription; ``filter`` is what it agreed to tell, as JSON."""
+    """The server acknowledged a subscription; ``filter`` is the agreed filter as JSON."""
 
     filter: str = ""
 
 
 @fact
 class Delivered(RequestEvent):
-    """A notification came on a subscription; ``about`` is the resource it is about, where there is one."""
+    """A subscription delivered a notification; ``about`` is its resource, if any."""
 
     method: str
     about: str = ""
@@ -349,7 +351,7 @@ class Delivered(RequestEvent):
 
 @fact
 class ServerRequestReceived(Event):
-    """The server sent a request of its own. ``parent`` is the request of ours that it belongs to, where that is known."""
+    """The server sent a request. ``parent`` is the request of ours that it belongs to, if known."""
 
     request_id: RequestId
     method: str
@@ -358,7 +360,9 @@ class ServerRequestReceived(Event):
 
 @fact
 class ServerRequestAnswered(Event):
-    """We answered the server's request: ``code`` is ``None`` for a result. ``how`` is an elicitation's action, or why."""
+    """A server request was answered: ``code`` is ``None`` for a result. ``how`` is an elicitation's action, or the
+    reason.
+    """
 
     request_id: RequestId
     code: int | None = None
@@ -367,7 +371,7 @@ class ServerRequestAnswered(Event):
 
 @fact
 class ServerRequestWithdrawn(Event):
-    """The server cancelled its own request; no answer leaves (C-50)."""
+    """The server cancelled its own request, so no answer is sent (C-50)."""
 
     request_id: RequestId
     reason: str = ""
@@ -375,7 +379,7 @@ class ServerRequestWithdrawn(Event):
 
 @fact
 class Log(Event):
-    """A ``notifications/message``. ``data`` is its text, or its JSON as text, shortened."""
+    """The server sent ``notifications/message``. ``data`` is its text, or its JSON as text, shortened."""
 
     level: str
     data: str
@@ -384,22 +388,22 @@ class Log(Event):
 
 @fact
 class Notified(Event):
-    """Any other notification of the server; ``about`` is the resource it is about, where there is one."""
+    """The server sent another notification; ``about`` is its resource, if any."""
 
     method: str
     about: str = ""
 
 
-# -- what fits nowhere else, and is shown all the same ---------------------------------------------------------
+# -- the connection, and messages that belong to no request ----------------------------------------------------
 
 
 @fact
 class Unknown(Event):
-    """A response to no request of ours (C-26). ``response_id`` is as it came, ``None`` where it had none.
+    """A response to none of our requests arrived (C-26). ``response_id`` is its id, or ``None``.
 
-    A text of many characters is cut, and a number of many digits told in words. ``id_type`` is the JSON type of the id,
-    ``missing`` where there was none. ``cancelled`` is the request of ours whose cancel was written last, ``after``
-    seconds before, where that may be what the server rejects: it did not name it.
+    A long string is cut, and a huge number is described in words. ``id_type`` is the JSON type of the id, or
+    ``missing``. If the response may reject a cancel, ``cancelled`` is the request whose cancel was written last,
+    ``after`` seconds before.
     """
 
     response_id: RequestId | float | bool | None
@@ -413,17 +417,18 @@ class Unknown(Event):
 
 @fact
 class Violation(Event):
-    """A side broke a rule of the protocol: the server, or the client that a tap listens to.
+    """The server, or the client that a tap observes, broke a rule of the protocol; ``by`` says which.
 
-    ``id`` names the client's request where there is one, ``by`` the side that broke the rule. ``count`` says how often it
-    broke this rule for this request by now: of many, not each is told.
+    ``id`` is the client's request, if any. ``count`` is how often the side has broken this rule for this request so
+    far; frequent violations are not all reported.
 
-    Rules that the ledger tells: ``batch``, ``dropped``, ``duplicate-request-id``, ``foreign-stream``, ``input-required``,
-    ``late-response``, ``malformed``, ``malformed-progress``, ``malformed-response``, ``mismatched-id``,
-    ``not-acknowledged``, ``progress-not-increasing``, ``progress-token-type``, ``response-before-request``,
-    ``response-id-type``, ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``,
-    ``task-after-cancel``, ``task-mismatch``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``.
-    Of a client: ``cancel-direction``, ``cancel-initialize``, ``cancel-kind``, ``cancel-of-a-stream``, ``cancel-of-a-task``,
+    The ledger reports these rules for servers: ``batch``, ``cancel-body``, ``dropped``, ``duplicate-member``,
+    ``duplicate-request-id``, ``foreign-stream``, ``input-required``, ``late-response``, ``malformed``,
+    ``malformed-progress``, ``malformed-response``, ``malformed-result``, ``mismatched-id``, ``not-acknowledged``,
+    ``progress-not-increasing``, ``progress-token-type``, ``response-before-request``, ``response-id-type``,
+    ``server-cancelled``, ``server-request``, ``stray-progress``, ``subscription``, ``task-after-cancel``,
+    ``task-mismatch``, ``task-status``, ``undeclared-capability``, ``unknown-progress-token``. Of a client:
+    ``cancel-direction``, ``cancel-initialize``, ``cancel-kind``, ``cancel-of-a-stream``, ``cancel-of-a-task``,
     ``cancel-over``, ``cancel-repeated``, ``cancel-unknown``, ``answer-repeated``, ``answer-unknown``,
     ``answer-withdrawn``, ``batch``, ``malformed``, ``progress-token-reused``, ``request-id-reused``.
     """
@@ -437,14 +442,14 @@ class Violation(Event):
 
 @fact
 class Pollution(Event):
-    """A line on stdout that is not JSON."""
+    """The server wrote a line to stdout that is not JSON-RPC."""
 
     line: str
 
 
 @fact
 class Oversize(Event):
-    """A message above the cap was dropped. ``bytes`` is its whole size where that is known."""
+    """A message above the cap was dropped. ``bytes`` is its whole size, if known."""
 
     bytes: int
     id: RequestId | None = None
@@ -452,23 +457,23 @@ class Oversize(Event):
 
 @fact
 class Stderr(Event):
-    """A line that the server wrote to its stderr."""
+    """The server wrote a line to its stderr."""
 
     line: str
 
 
 @fact
 class Note(Event):
-    """Something the client did or noticed about the connection, in words (spawn, probe, fallback, exit)."""
+    """The client did or noticed something about the connection (start, probe, fallback, exit); ``text`` says it in words."""
 
     text: str
 
 
 @fact
 class Suspended(Event):
-    """The process was suspended for ``seconds``: stopped, starved of the processor, or with its event loop blocked.
+    """The process was suspended for ``seconds``: stopped, without processor time, or with a blocked event loop.
 
-    Messages that were read right after it may have come at any time in it.
+    A message that was read right after that may have arrived at any time during it.
     """
 
     seconds: float
@@ -476,23 +481,23 @@ class Suspended(Event):
 
 @fact
 class Degraded(Event):
-    """The connection is there, and cannot do something any more until a person reconnects, which ``detail`` says."""
+    """The connection is open, but lacks an ability until a person reconnects; ``detail`` says which."""
 
     detail: str
 
 
 @fact
 class ProcessesEnded(Event):
-    """Processes that the server had started still ran when it ended, or was ended: they were ended too."""
+    """Processes that the server had started were still running after it, and were ended."""
 
     count: int
 
 
 @fact
 class Connected(Event):
-    """The connection is ready. ``server`` is name and version as the server gives them.
+    """The connection is ready. ``server`` is the name and version that the server gives.
 
-    ``client`` is the same of the client that a tap listens to; empty for mcp-tui itself.
+    ``client`` is the same for the client that a tap observes; empty for mcp-tui itself.
     """
 
     transport: str
@@ -504,10 +509,10 @@ class Connected(Event):
 
 @fact
 class Disconnected(Event):
-    """The connection is gone; everything in flight was lost before this.
+    """The connection ended. Every request in flight was reported as lost before this event.
 
-    ``expected`` is true where this client ended it. ``after`` is the time since the last cancel in seconds, where there
-    was one, and ``ids`` are the requests that were in flight, or cancelled and not answered.
+    ``expected``: this client ended it. ``after`` is the time since the last cancel in seconds, if any. ``ids`` are
+    the requests that were in flight, or cancelled without an answer.
     """
 
     detail: str

@@ -1,8 +1,9 @@
-"""The words and JSON about a cancelled request: whether its cancel left, and what came after it.
+"""The words and JSON about a cancelled request: whether its cancel was sent, and what arrived after it.
 
-Rows, details, the cancellation log, ``log``, sums, exports, replay, JSON, and the probe all use them. Everything is a
-function of one request's row, which is folded from events alone, and of ``until``, the end of watching: now, or the end
-of a recording. Nothing is claimed that no event shows; in particular, nobody saw that a server stopped.
+Rows, details, the cancellation log, ``log``, sums, exports, replay, JSON, and the probe all use them. Every result
+depends only on the row of the request, which is made from events, and on ``until``, the end of watching: now, or the
+end of a recording. Nothing is claimed that no event shows. In particular, no event shows that a server stopped its
+work.
 
 Words are one line that may contain a server's text unchanged, so callers must clean it.
 """
@@ -36,10 +37,10 @@ class Delivery(Enum):
 
 
 class Outcome(Enum):
-    """The observed outcomes of a cancel, the worst first. The names are those of ``--outcome``, filters, CSV and JSON."""
+    """The observed outcomes of a cancel, the worst first. ``--outcome``, filters, CSV, and JSON use their values."""
 
     STILL_PROGRESSING = "still_progressing"
-    """Progress went on to the end of watching."""
+    """Progress continued until the end of watching."""
     LATE_RESULT = "late_result"
     LATE_INPUT_REQUIRED = "late_input_required"
     LATE_TASK = "late_task"
@@ -58,10 +59,10 @@ class Outcome(Enum):
     STREAM_CLOSED = "stream_closed"
     """Closing the stream was the cancel, so nothing more can be seen."""
     NOT_WATCHED = "not_watched"
-    """Nobody could hear anything after the signal."""
+    """No message could be received after the signal."""
     NOT_SENT = "not_sent"
     WITHDRAWN = "withdrawn"
-    """The reply arrived before the cancel was sent, and counts."""
+    """The reply arrived before the cancel was sent, so it counts."""
     WATCHING = "watching"
     """The cancel is on its way, or was just sent."""
 
@@ -82,26 +83,26 @@ OUTCOME_WORDS: Final = {
 """Outcomes in words, as sums and filters show them."""
 
 CONFIRMED: Final = "server confirmed: task cancelled"
-"""The detail of a task that the server reported as cancelled, whatever it reports later."""
+"""The detail of a task that the server reported as cancelled, regardless of later reports."""
 
 NO_TASK_ID: Final = "the server sent no task id, so the task cannot be cancelled and may still be running"
 
 CLOSED_FIRST: Final = "the connection was closed before it could be written"
-"""The detail of a cancel that still waited to be written at the end of the session."""
+"""The detail of a cancel that was still unsent at the end of the session."""
 
 RECORDING_ENDS: Final = "the recording ends here"
 """The detail of a cancel that is still open at the end of a recording, because the client was killed."""
 
 UNSUBSCRIBED: Final = "unsubscribed"
-"""The aftermath of a subscription that this client ended (C-59: a result afterwards is normal)."""
+"""The aftermath of a subscription that this client ended (C-59: a result after that is normal)."""
 
 
-# -- what was seen ---------------------------------------------------------------------------------------------
+# -- facts -----------------------------------------------------------------------------------------------------
 
 
 def cancel_of(row: Request) -> CancelRequested | None:
-    """Returns the cancel of a row, even if it was withdrawn; ``None`` if there was none."""
-    # The first frame of the workbench needs none of the events.
+    """Returns the cancel of a row, including a withdrawn one; ``None`` if there was none."""
+    # Imported late: the first screen of the workbench needs no events.
     from mcp_tui.protocol.events import CancelRequested
 
     if row.cancel_at is not None and row.cause is not None:
@@ -111,7 +112,7 @@ def cancel_of(row: Request) -> CancelRequested | None:
 
 
 TIMEOUTS: Final = (Cause.TIMEOUT, Cause.MAX_TIMEOUT)
-"""Causes with a state of their own for a person, *timed out*; their reason only repeats it."""
+"""The causes that a person sees as the state *timed out*, so that their reason would only repeat it."""
 
 
 def ended(row: Request) -> str:
@@ -122,8 +123,8 @@ def ended(row: Request) -> str:
 
 
 def failure(row: Request) -> str:
-    """Returns why a request failed, in the server's words with the code: ``database is down (error -32603)``."""
-    told = row.code is None or str(row.code) in row.error  # several SDKs write it into the message
+    """Returns the reason of a failure in the server's words with the code: ``database is down (error -32603)``."""
+    told = row.code is None or str(row.code) in row.error  # several SDKs repeat the code in the message
     return (row.error or "the server does not say why") + ("" if told else f" (error {row.code})")
 
 
@@ -133,15 +134,17 @@ def is_answered(row: Request) -> bool:
 
 
 def late_answer(row: Request) -> Evidence | None:
-    """Returns the worst response that came after a request was cancelled or lost: a late error hides no late result."""
+    """Returns the worst response that arrived after the request was cancelled or lost: a late error never hides a late
+    result.
+    """
     return min(late_answers(row), key=lambda each: WORST_FIRST[LATE_BY_KIND[each.kind]], default=None)
 
 
 def late_answers(row: Request) -> list[Evidence]:
     """Returns the responses that arrived after a request was cancelled or lost, in order.
 
-    A task handle does not count, because the cancel waits for it (C-17, C-80: a late handle is cancelled as a task). Nor
-    does the result of a subscription, which only ends it (C-59: the client unsubscribed).
+    A task handle does not count, because the cancel waits for it (C-17, C-80: a late handle is cancelled as a task).
+    The result of a subscription does not count, because it only ends it (C-59: the client unsubscribed).
     """
     found: list[Evidence] = []
     for evidence in row.late:
@@ -153,7 +156,7 @@ def late_answers(row: Request) -> list[Evidence]:
 
 
 def _became_task(row: Request) -> bool:
-    """Returns whether a task handle arrived late."""
+    """Whether a task handle arrived late."""
     return any(each.kind is Kind.TASK for each in row.late)
 
 
@@ -172,25 +175,25 @@ def delivery(row: Request) -> Delivery:
 
 
 LEAST_QUIET_SECONDS: Final = 0.5
-"""The minimum number of seconds without progress that count as quiet."""
+"""The minimum number of seconds without progress that counts as quiet."""
 
 WARM_SECONDS: Final = 60.0
-"""Seconds after the last event of a cancelled request in which its words change with time alone, at least."""
+"""The minimum number of seconds after the last event in which the words about a cancelled request depend on the time."""
 
 FOREVER: Final = float("inf")
-"""The ``until`` of a view that has no clock: all that can still change with time has."""
+"""The ``until`` of a view without a clock: nothing changes with time any more."""
 
 
 def watched_until(row: Request, until: float) -> float:
-    """Returns the time at which watching a cancelled request ended, ``until`` at the latest (monotonic seconds).
+    """Returns the time at which watching a cancelled request ended, at most ``until`` (monotonic seconds).
 
-    As long as nothing ends it, it is taken to end some time after the last event, so that words no longer change at last.
+    Without an event that ends it, watching ends some time after the last event, so that the words stop changing.
     """
     return min(until, _cools(row) if row.unwatched_at is None else row.unwatched_at)
 
 
 def is_warm(row: Request, now: float) -> bool:
-    """Whether the words about a cancelled request still change with time alone."""
+    """Whether the words about a cancelled request still depend on the time."""
     if row.signalled_at is None or row.unwatched_at is not None or row.signal is Signal.STREAM_CLOSED:
         return False
     changing = late_answer(row) is None or late_progress(row) is not None
@@ -204,12 +207,12 @@ def _cools(row: Request) -> float:
 
 
 def quiet_after(longest_gap: float) -> float:
-    """Returns the seconds without progress that are quiet, for the longest gap between two messages (seconds)."""
+    """Returns the number of seconds without progress that counts as quiet, from the longest gap between two messages."""
     return max(LEAST_QUIET_SECONDS, 2 * longest_gap)
 
 
 def watched(row: Request, until: float) -> float:
-    """Returns how many seconds the client listened after the signal; 0 without a signal or after closing the stream."""
+    """Returns the seconds for which the client listened after the signal; 0 without a signal and for a closed stream."""
     unobservable = row.signal in (None, Signal.NONE, Signal.STREAM_CLOSED)
     if unobservable or row.signalled_at is None:
         return 0.0
@@ -217,7 +220,7 @@ def watched(row: Request, until: float) -> float:
 
 
 def unconfirmed(row: Request, until: float) -> float | None:
-    """Returns the seconds since a signal was written whose HTTP status may still come; otherwise ``None``."""
+    """Returns the seconds since a signal was written whose HTTP status may still arrive, or ``None``."""
     if (
         not row.answer_owed
         or row.unanswered
@@ -229,36 +232,37 @@ def unconfirmed(row: Request, until: float) -> float | None:
 
 
 def is_still_progressing(row: Request, until: float) -> bool:
-    """Whether progress went on to the end of watching: until it is quiet, nobody can know that it ended."""
+    """Whether progress continued until the end of watching: before it is quiet, nobody can know that it ended."""
     return _went_on(row) and _silence(row, until) <= quiet_after(row.longest_gap)
 
 
 def is_quiet(row: Request, until: float) -> bool:
-    """Returns whether progress continued after the cancel, and then stopped for an unknown reason."""
+    """Whether progress continued after the cancel and then stopped for an unknown reason."""
     told = is_confirmed(row) or delivery(row) is Delivery.NONE
     return _went_on(row) and _silence(row, until) > quiet_after(row.longest_gap) and not told
 
 
 def _went_on(row: Request) -> bool:
-    """Returns whether progress arrived that cannot have crossed the cancel, and no answer that explains its end."""
+    """Whether progress arrived that cannot have crossed the cancel, and no answer explains its end."""
     if row.cancel_at is None or row.signalled_at is None or row.progress_at is None:
         return False
+    # Progress within this time may have been on its way, so it does not show that the tool kept running.
     return row.progress_at - row.signalled_at > TRANSIT and not _ended_by_answer(row)
 
 
 def _ended_by_answer(row: Request) -> bool:
-    """Returns whether a late answer arrived, and no progress after it."""
+    """Whether a late answer arrived, and no progress after it."""
     answers, progress = late_answers(row), late_progress(row)
     return bool(answers) and (progress is None or progress.last_at <= answers[-1].last_at)
 
 
 def _silence(row: Request, until: float) -> float:
-    """Returns the seconds without progress up to the end of watching, of those that were watched at all."""
+    """Returns the seconds without progress until the end of watching, counted from the signal at the earliest."""
     return watched_until(row, until) - max(row.progress_at or 0.0, row.signalled_at or 0.0)
 
 
 def _is_deaf(row: Request) -> bool:
-    """Returns whether watching ended before the signal was written, so that later messages were not received."""
+    """Whether watching ended before the signal was written, so that later messages were not received."""
     return row.unwatched_at is not None and row.unwatched_at <= (row.signalled_at or 0.0)
 
 
@@ -309,7 +313,7 @@ def outcome(row: Request, until: float) -> Outcome:
 
 
 def _is_watching(row: Request) -> bool:
-    """Whether the grace is not over, and more may still come."""
+    """Whether the grace has not ended and messages may still arrive."""
     return row.state is State.CANCEL_REQUESTED and not row.watching_over
 
 
@@ -327,7 +331,7 @@ def _nothing_came(row: Request) -> Outcome:
 
 
 def delivery_words(row: Request, until: float) -> str:
-    """Returns whether the cancel left, and whether it was received, in words."""
+    """Returns the words that say whether the cancel was sent, and whether the server received it."""
     if row.cancel_at is None:
         return "withdrawn"
     match delivery(row):
@@ -364,7 +368,7 @@ def _not_sent(row: Request) -> str:
 
 
 def aftermath_words(row: Request, until: float) -> str:
-    """Returns all messages after the cancel in words; empty if none could arrive."""
+    """Returns the words for all messages after the cancel; empty if none could arrive."""
     return "; ".join(_aftermath(row, until))
 
 
@@ -377,7 +381,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     yield from _answers(row)
     progress = late_progress(row)
     if progress is not None:
-        # silence may be reported only if the client listened to the end
+        # Silence may be reported only if the client listened to the end.
         heard = not (_is_deaf(row) or is_disconnected(row) or delivery(row) is Delivery.NONE)
         yield _progress(row, progress, until, quiet=heard and not _ended_by_answer(row))
     if is_disconnected(row):
@@ -387,7 +391,7 @@ def _aftermath(row: Request, until: float) -> Iterator[str]:
     if row.rejection is not None:
         yield rejected_words(row.rejection.code, row.rejection.after)
     if late_answers(row):
-        return  # the answer says how it ended
+        return  # The answer explains the end.
     told = (
         is_confirmed(row) or delivery(row) is Delivery.NONE or row.settled in (row.unwatched, row.undelivered)
     )
@@ -418,7 +422,7 @@ def _cancelled_by_server(row: Request, at: float) -> str:
 
 
 def is_dropped(row: Request) -> bool:
-    """Returns whether unreadable bytes arrived after the cancel, so that "no reply" would be false."""
+    """Whether unreadable bytes arrived after the cancel, so that "no reply" would be false."""
     since = row.cancel_at if row.signalled_at is None else row.signalled_at
     return row.dropped_at is not None and since is not None and row.dropped_at >= since
 
@@ -436,7 +440,7 @@ def _nothing(row: Request, until: float) -> Iterator[str]:
 
 
 def _unanswered(row: Request) -> str:
-    """Returns the words for a request without a response. The polls of a task are answered, so its status is given."""
+    """Returns the words for a request without a response. A task has answered polls, so its last status is given."""
     return f"task last reported as {row.task_status}" if row.task_status else "no reply"
 
 
@@ -468,7 +472,7 @@ def late_words(evidence: Evidence, *, task: bool = False) -> str:
 
 
 def disconnected_words(row: Request) -> str:
-    """Returns how and how long after the cancel the connection ended."""
+    """Returns the words that say how the connection ended, and how long after the cancel."""
     return f"{row.disconnected or 'the connection ended'} ({span(_disconnected_after(row))} after the cancel)"
 
 
@@ -478,7 +482,7 @@ def _disconnected_after(row: Request) -> float:
 
 
 def short_words(row: Request, until: float) -> str:
-    """Returns the worst outcome of a cancelled request, for a narrow row."""
+    """Returns the words for the worst outcome of a cancelled request, for a narrow row."""
     if row.cancel_at is None:
         return ""
     if unsubscribed(row):
@@ -516,7 +520,7 @@ def summary_words(row: Request, until: float) -> str:
 
 
 def late_json(each: Evidence) -> dict[str, Any]:
-    """Returns one item of ``late``; times are seconds since the cancel was written, ``most`` where they are bounds."""
+    """Returns one item of ``late``. Times are seconds since the cancel was written; ``most`` is the upper bound, if any."""
     made: dict[str, Any] = {"kind": each.kind.value, "after": round(each.after, 6)}
     if each.code is not None:
         made["code"] = each.code
@@ -532,7 +536,7 @@ def late_json(each: Evidence) -> dict[str, Any]:
 
 
 def as_json(row: Request, until: float) -> dict[str, Any]:
-    """Returns the members of a request's outcome about its cancel, null without one. Times are in seconds."""
+    """Returns the members about the cancel in the JSON of a request, null without a cancel. Times are in seconds."""
     came = [each.value for each in outcomes(row, until)] if cancel_of(row) is not None else []
     said: dict[str, Any] = {"outcome": came[0] if came else None, "outcomes": came}
     said["repeat_of"] = None if row.repeat is None else row.repeat.repeat_of
@@ -559,12 +563,12 @@ def as_json(row: Request, until: float) -> dict[str, Any]:
 
 
 def worst(row: Request) -> float | None:
-    """Returns the greatest lag after the cancel in seconds; ``None`` if no message arrived."""
+    """Returns the time of the last message in seconds after the cancel; ``None`` if no message arrived."""
     return max((each.last_after for each in row.late), default=None)
 
 
 def lag(row: Request, outcome: Outcome) -> float | None:
-    """Returns how many seconds after the cancel an outcome was last seen; ``None`` for one that has no time."""
+    """Returns the seconds from the cancel to the last message of an outcome; ``None`` for an outcome without a time."""
     progress = late_progress(row)
     if outcome in (Outcome.STILL_PROGRESSING, Outcome.PROGRESS_THEN_QUIET) and progress is not None:
         return progress.last_after

@@ -1,7 +1,7 @@
 """Splits the bytes of stdio into lines, and checks HTTP headers.
 
-"Messages are delimited by newlines, and MUST NOT contain embedded newlines" (transports, stdio, every revision).
-Nothing here decodes or parses the lines, but the outline of a large one is made while it comes in.
+"Messages are delimited by newlines, and MUST NOT contain embedded newlines" (transports, stdio, every revision). This
+module decodes and parses no line, but it makes the outline of a large one as it arrives.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ RawLine = bytes
 """One line without its line end; never blank."""
 
 LINE_HEAD_BYTES: Final = 64 * 1024
-"""Bytes kept from the start of a line above the cap, to find the id of the message in them."""
+"""The number of bytes kept from the start of a line above the cap. They are searched for the id of the message."""
 
 TAIL_BYTES: Final = 512
-"""Bytes kept from its end: many servers write the id last."""
+"""The number of bytes kept from the end of such a line, because many servers write the id last."""
 
 BOM: Final = b"\xef\xbb\xbf"
 _SPARE_BYTES: Final = len(BOM) + len(b"\r")
-"""Bytes that a line may have in its stream beyond those that count against the cap."""
+"""The number of bytes that a line may have in the stream in addition to the cap."""
 
 
 @fact
 class Oversized:
-    """A line above the cap: the bytes at its start and at its end, and the number of all.
+    """A line above the cap: its first bytes, its last bytes, and its size in bytes.
 
-    These are at most :data:`LINE_HEAD_BYTES` and :data:`TAIL_BYTES`. No byte is in both; the tail is empty where the head is
-    the whole line.
+    ``head`` has at most :data:`LINE_HEAD_BYTES`, ``tail`` at most :data:`TAIL_BYTES`. They do not overlap: ``tail``
+    is empty if ``head`` is the whole line.
     """
 
     head: bytes
@@ -41,31 +41,31 @@ class Oversized:
 
 
 class LineFramer:
-    """Splits a stream of bytes at line feeds, however it is cut into pieces.
+    """Splits a stream of bytes into lines, in whatever pieces the bytes arrive.
 
-    A carriage return before the line feed and a UTF-8 byte order mark at the start of the stream are no part of
-    a line. Blank lines are skipped. A line of more than ``cap`` bytes is dropped while it comes in and reported
-    once, when it ends: no more than ``cap`` and one piece are ever held.
+    A carriage return before the line feed and a UTF-8 byte order mark at the start of the stream do not belong to a
+    line. Blank lines are skipped. A line of more than ``cap`` bytes is dropped as it arrives and is reported once, at
+    its end. So memory is limited to ``cap`` bytes and one piece.
 
-    ``separator`` is one line feed, or two to split at blank lines. With ``outlined`` it makes the outlines of large lines.
+    ``separator`` is one line feed, or two to split at blank lines. ``outlined`` makes the outlines of large lines.
     """
 
     def __init__(self, cap: int, separator: bytes = b"\n", *, outlined: bool = False) -> None:
         self.outline: bytes | None = None
-        """The outline of the first line returned last, if it is a large one that arrived in pieces."""
+        """The outline of the first line of the last result, if that line is large and arrived in pieces."""
         self._outlined = outlined
         self._outline = MessageOutline() if outlined else None
         self._cap = cap
         self._separator = separator
         self._half = b""
-        """The first line feed of two that may end what is pending."""
-        self._pending = BytesIO()  # gives out what it holds without a copy, which takes 40 ms of 64 MB
+        """The first of two line feeds, which may end the pending line."""
+        self._pending = BytesIO()  # its value needs no copy, which takes 40 ms for 64 MB
         self._tail = b""
         self._size = 0
         self._first = True
 
     def feed(self, data: bytes) -> list[RawLine | Oversized]:
-        """Takes the next piece of the stream and returns the lines that it completes."""
+        """Adds the next piece of the stream and returns the lines that it completes."""
         self.outline = None
         *ended, rest = (self._half + data).split(self._separator)
         self._half = b""
@@ -73,6 +73,7 @@ class LineFramer:
             rest, self._half = rest[:-1], b"\n"
         lines: list[RawLine | Oversized] = []
         for line in ended:
+            # Nearly every line arrives whole and needs none of this, so it is not copied into the buffer.
             if self._size or self._first or len(line) > self._cap or line.endswith(b"\r"):
                 self._buffer(line)
                 self._end(lines)
@@ -83,12 +84,12 @@ class LineFramer:
 
     @property
     def overflows(self) -> bool:
-        """Whether the line that is coming in is above the cap."""
+        """Whether the unfinished line is already above the cap."""
         return self._size > self._cap + _SPARE_BYTES
 
     @property
     def unfinished(self) -> bytes:
-        """Returns the received part of the last line; nothing if it is above the cap."""
+        """The received part of the last line; empty if it is above the cap."""
         return b"" if self.overflows else self._pending.getvalue()
 
     def close(self) -> list[RawLine | Oversized]:
@@ -110,6 +111,8 @@ class LineFramer:
         buffered = self._pending.getvalue()
         end = TAIL_BYTES + 1  # with one for a carriage return
         self._tail = ((self._tail or buffered[-end:]) + piece[-end:])[-end:]
+        # The buffer is cut to the head once, when the line grows above the cap; after that only the tail
+        # changes.
         if len(buffered) != LINE_HEAD_BYTES + len(BOM):
             self._pending = BytesIO()
             self._pending.write(
@@ -117,6 +120,7 @@ class LineFramer:
             )
 
     def _end(self, lines: list[RawLine | Oversized]) -> None:
+        # A byte order mark counts only at the very start, so even a blank first line ends that chance.
         if not self._size:
             self._first = False
             return
@@ -127,7 +131,7 @@ class LineFramer:
         size = self._size - start - (len(end) - len(tail))
         line = buffered[start : start + (size if size <= self._cap else min(size, LINE_HEAD_BYTES))]
         if size > self._cap:
-            # as far as it is not in the head
+            # The bytes of the tail that are not in the head.
             tail = tail[-min(TAIL_BYTES, size - LINE_HEAD_BYTES) :] if size > LINE_HEAD_BYTES else b""
             lines.append(Oversized(head=line, size=size, tail=tail))
         elif line and not line.isspace():
@@ -153,10 +157,10 @@ def is_header_name(name: str) -> bool:
 
 
 def header_fault(name: str, value: str) -> str:
-    """Returns why HTTP cannot carry a header, naming it and the first wrong character; empty if it can.
+    """Returns the reason why HTTP cannot carry a header, with the first wrong character; empty if it can.
 
-    Values are sent as UTF-8 (RFC 9110, section 5.5), credentials only as ASCII (section 11.4): a foreign character in a
-    token is a slip of the clipboard, and no server would accept it.
+    Values are sent as UTF-8 (RFC 9110, section 5.5). Credentials must be ASCII (section 11.4): a foreign character in
+    a token is a copy-and-paste mistake that no server would accept.
     """
     allowed = _ASCII if name.lower() in _CREDENTIALS else _HEADER_VALUE
     for text, pattern, part in (

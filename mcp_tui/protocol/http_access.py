@@ -1,8 +1,9 @@
-"""Which HTTP requests a listener on this machine answers, and which it refuses as those of a website.
+"""Decides which HTTP requests a listener on this machine answers, and refuses those of websites.
 
-Any website can have a browser send requests to 127.0.0.1, also by a name of its own that leads there (DNS rebinding;
-transports, "Security Warning"). It cannot choose ``Host``, ``Origin``, and the Fetch Metadata (``Sec-Fetch-…``): these say
-where a request comes from. Programs send none of them but ``Host``, or say that no page sent the request.
+Any website can make a browser send requests to 127.0.0.1, also under a name of its own that resolves to that address
+(DNS rebinding; transports, "Security Warning"). It cannot choose the headers ``Host``, ``Origin``, and Fetch Metadata
+(``Sec-Fetch-…``), so these show where a request comes from. Programs send only ``Host``, or headers that say that no
+page sent the request.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ _NOT_WANTED: Final = late(r"q=0(?:\.0*)?")
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 
 _SHOWN: Final = 100
-"""Characters of a header that a refusal repeats."""
+"""The maximum number of characters of a header that a refusal repeats."""
 
 
 def host_of(text: str) -> tuple[str, str] | None:
-    """Returns the name, in lower case and without a final dot, and the port of a ``Host``; ``None`` if it is not one."""
+    """Returns the name and the port of a ``Host``, in lower case and without a final dot; ``None`` if it is invalid."""
     found = _HOST.fullmatch(text.lower())
     return None if found is None else (found[1], found[2] or "")
 
 
 def origin_of(text: str) -> str | None:
-    """Returns an ``Origin`` as a browser writes it; ``None`` if it is not one. ``null`` is none: any website can have it."""
+    """Returns an ``Origin`` as a browser writes it; ``None`` if it is invalid, or ``null``, which any website can send."""
     scheme, parted, authority = text.lower().partition("://")
     host = ("", "") if scheme == "file" and not authority else host_of(authority)
     if not parted or host is None or _SCHEME.fullmatch(scheme) is None:
@@ -50,7 +51,7 @@ def joined_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def asks_for_events(headers: Mapping[str, str]) -> bool:
-    """Whether ``Accept`` names event streams, as each GET of MCP has to ("Listening for Messages from the Server")."""
+    """Whether ``Accept`` permits event streams, as it must for a GET of MCP ("Listening for Messages from the Server")."""
     for each in headers.get("accept", "").lower().split(","):
         media, *parameters = (part.strip() for part in each.split(";"))
         if media == "text/event-stream":
@@ -59,30 +60,31 @@ def asks_for_events(headers: Mapping[str, str]) -> bool:
 
 
 class HttpAccess:
-    """The rule of one listener. ``origins`` and ``hosts`` are further ones that a person allows."""
+    """The access rules of one listener. ``origins`` and ``hosts`` are additional ones that a person allows."""
 
     def __init__(self, origins: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
         self._origins = {origin_of(each) for each in origins}
         self._hosts = {host_of(each) for each in hosts}
 
     def refusal(self, headers: Mapping[str, str]) -> str:
-        """Returns why a request is refused, and what to do, in sentences; empty if it is answered."""
+        """Returns why a request is refused and what to do, in sentences; empty if the request may be answered."""
         host, origin = headers.get("host", ""), headers.get("origin")
         site, mode = (headers.get(f"sec-fetch-{name}", "").lower() for name in ("site", "mode"))
         found = host_of(host)
+        # A website can make its own name resolve to 127.0.0.1, but then that name is in Host (DNS rebinding).
         if found is None or (found[0] not in _NAMES and self._hosts.isdisjoint({found, (found[0], "")})):
             named = f"Host {_shown(host)} does not name this machine" if host else "The request has no Host"
             return f"{named}. {_advice('host', found and found[0])}"
         if origin is not None and not self._is_allowed(origin):
             return f"Origin {_shown(origin)} is not on this machine. {_advice('origin', origin_of(origin))}"
-        # A page in the address bar, or in a frame of another page, would run as one of this machine.
+        # A page in the address bar or in a frame would run with the rights of a page of this machine.
         if mode == "navigate":
             return "A browser opened this address as a page. Give it to an MCP client instead."
         if mode == "no-cors" and site != "none":
             return "A web page loads this address as its own content. Give it to an MCP client instead."
         if origin is not None:
             return ""
-        # A page's GET need not have an Origin. "none" is sent by desktop programs that are made of a browser.
+        # The GET of a page may lack an Origin. Desktop programs that are built on a browser send "none".
         if site not in ("", "none", "same-origin"):
             return (
                 "A page of another site sent this request, without an Origin. Only pages of this machine may."
@@ -105,7 +107,7 @@ class HttpAccess:
 
 
 OWN_ACCESS: Final = HttpAccess()
-"""Only programs and pages of this machine."""
+"""Allows only programs and pages of this machine."""
 
 
 def _advice(option: str, value: str | None) -> str:

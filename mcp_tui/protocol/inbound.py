@@ -1,6 +1,6 @@
-"""The server's requests and notifications.
+"""Handles the server's requests and notifications.
 
-Its requests are kept apart from ours in every way, because ids overlap: a ``notifications/cancelled`` from the server can
+The server's requests are stored apart from ours, because ids overlap: ``notifications/cancelled`` of a server can
 only name one of *its* requests (cancellation, 2024-11-05 to 2025-11-25: same direction; C-52).
 """
 
@@ -40,18 +40,18 @@ RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 
 CROSSED: Final = "sent; withdrawn meanwhile"
-"""The note on a server request that was withdrawn after its answer had left (C-51)."""
+"""The note on a server request that was withdrawn after its answer was sent (C-51)."""
 
 RECENT_ANSWERS: Final = 1000
-"""Newest answered server requests whose withdrawal may still be on its way."""
+"""The number of newest answered server requests whose withdrawal may still arrive."""
 
 
 class Inbound:
     """The part of a ledger that handles the server's requests and notifications.
 
-    A person answers requests for declared capabilities. Every other request is answered at once: ``ping`` with an empty
-    result, the rest with *method not found* (C-69: the capability was not declared). ``waiting`` holds the requests that
-    have no answer yet.
+    A person answers requests for declared capabilities. Any other request is answered at once: ``ping`` with an empty
+    result, the rest with *method not found* (C-69: the capability was not declared). ``waiting`` has the requests
+    without an answer.
     """
 
     def __init__(
@@ -64,23 +64,23 @@ class Inbound:
         self._responses = responses
         self._tasks = tasks
         self._owed: set[TypedId] = set()
-        self._sent: dict[TypedId, None] = {}  # the newest, in the order in which they were answered
-        self._replied: deque[TypedId] = deque(maxlen=RECENT_ANSWERS)  # those that were answered at once
+        self._sent: dict[TypedId, None] = {}  # the newest answered ones, in the order of their answers
+        self._replied: deque[TypedId] = deque(maxlen=RECENT_ANSWERS)  # those that this client answered itself
         self._taken_back: dict[
             TypedId, float
-        ] = {}  # the newest that an observed client may still answer, and when
+        ] = {}  # the newest that an observed client may still answer, with the time of the withdrawal
 
     def knows(self, request_id: RequestId) -> bool:
-        """Whether the server asked under this id, answered and withdrawn requests included."""
+        """Whether the server sent a request with this id; answered and withdrawn ones count."""
         key = (type(request_id), request_id)
         return key in self.waiting or key in self._sent or key in self._taken_back
 
     # -- the server's requests -------------------------------------------------------------------------------
 
     def receive(self, frame: RequestFrame, *, at: float, seq: int, stream: RequestId | None) -> None:
-        """Handles a request of the server's.
+        """Handles a request of the server.
 
-        C-70: from 2026-07-28 on a server must not send requests, so it is never answered.
+        C-70: from 2026-07-28 on a server must not send requests, so none is answered.
         """
         core, revision = self._core, self._core.negotiated.revision
         id_, method, params = frame.id, frame.method[:METHOD_CHARACTERS], as_object(frame.params)
@@ -119,7 +119,7 @@ class Inbound:
     def _parent_of(self, frame: RequestFrame, at: float, stream: RequestId | None) -> RequestId | None:
         """Returns the id of our request that a server request belongs to, by its task or its stream.
 
-        On a pipe it belongs to the only running request, if there is exactly one.
+        On stdio it belongs to the only running request, if there is exactly one.
         """
         core = self._core
         meta = as_object(as_object(frame.params).get("_meta"))
@@ -147,7 +147,9 @@ class Inbound:
         how: str = "",
         at: float,
     ) -> bool:
-        """Answers a waiting request with a result or, with ``code``, an error; returns false if it no longer waits."""
+        """Answers a waiting request with a result or, with ``code``, an error; returns false if the request no longer
+        waits.
+        """
         key = (type(request_id), request_id)
         if key in self._owed or key not in self.waiting:
             return False
@@ -157,7 +159,7 @@ class Inbound:
         return True
 
     def answered(self, frame: ResponseFrame, at: float, seq: int) -> None:
-        """Notes the answer of the client that this ledger observes."""
+        """Notes the answer of the observed client to a server request."""
         core, id_ = self._core, frame.id
         key = (type(id_), id_) if is_request_id(id_) else (str, NOBODY)
         if key in self.waiting:
@@ -175,7 +177,7 @@ class Inbound:
         elif key in self._taken_back:
             after = at - self._taken_back[key]
             if after <= CROSSING_SECONDS:
-                return  # C-51: answer and withdrawal crossed
+                return  # C-51: the answer and the withdrawal crossed
             rule, what = "answer-withdrawn", f"which the server took back {after:.3f} s before"
         text = f"an answer {'without an id' if id_ is messages.MISSING else f'to {shown(id_)}'}, {what}"
         core.violation(rule, text, at, seq, by=ev.Origin.CLIENT)
@@ -186,7 +188,7 @@ class Inbound:
             del self._sent[next(iter(self._sent))]
 
     def _answer_once(self, key: TypedId, message: dict[str, Json], at: float, how: str) -> None:
-        """Answers a waiting request, once."""
+        """Answers a waiting request, so that it no longer waits."""
         del self.waiting[key]
         self._answered(key)
         self._reply(message, at, how)
@@ -213,9 +215,8 @@ class Inbound:
                 self._core.do(self._core.port.prompt_over, each.request_id, why)
 
     def send_owed(self, parent: RequestId, *, at: float) -> None:
-        """Sends the answers owed for a cancelled request, after its cancel.
-
-        A server that got the answer first would continue.
+        """Sends the owed answers of a cancelled request, after its cancel: a server that got the answer first would
+        continue.
         """
         if not self._owed:
             return
@@ -223,6 +224,8 @@ class Inbound:
         for key in owed:
             self._owed.discard(key)
             asked = self.waiting[key]
+            # An elicitation has an action for this (elicitation, "Response Actions"); the others can only get an
+            # error.
             if asked.method == ELICIT:
                 self._answer_once(key, messages.result(asked.request_id, {"action": "cancel"}), at, "cancel")
             else:
@@ -269,22 +272,22 @@ class Inbound:
                 core.emit(ev.Notified(at=at, method=method, about=_about(params), seq=seq))
 
     def _cancelled(self, frame: NotificationFrame, at: float, seq: int) -> None:
-        """Handles ``notifications/cancelled``: a withdrawn server request, or the end of a subscription.
+        """Handles ``notifications/cancelled``: the server withdraws its request, or ends a subscription.
 
-        C-52: up to 2025-11-25 it can only name one of its own requests, whatever ids of ours are alike. C-56: from
-        2026-07-28 on it has no requests, and may name a subscription of ours, which ends by that.
+        C-52: up to 2025-11-25 the server can only name one of its own requests, even if an id of ours is equal. C-56:
+        from 2026-07-28 on it has no requests, and may name a subscription of ours, which that ends.
         """
         core, params = self._core, as_object(frame.params)
         named = params.get("requestId")
         if is_request_id(named) and self._withdrawn(named, messages.as_text(params.get("reason")), at, seq):
             self._clocks.pause_while_asked(at)
             return
-        # C-51: answer and cancel crossed, and neither side did wrong
+        # C-51: the answer and the cancel crossed, and neither side broke a rule.
         crossed = is_request_id(named) and (type(named), named) in self._sent
         about = f"{shown(named)}: {CROSSED}" if crossed else ""
         core.emit(ev.Notified(at=at, method=frame.method, about=about, seq=seq))
         row = core.named(named) if is_request_id(named) and not crossed else None
-        # C-52, C-55: an id of ours may be that of a request of the server's as well, which was answered at once
+        # C-52, C-55: the id may also belong to a request of the server that was answered at once.
         if row is not None and (type(named), named) in self._replied:
             row = None
         if not core.negotiated.modern:
@@ -303,7 +306,7 @@ class Inbound:
                 core.emit(ev.CancelledByServer(at=at, id=row.id, seq=seq))
 
     def _withdrawn(self, request_id: RequestId, reason: str, at: float, seq: int) -> bool:
-        """Drops a request that the server withdrew; returns false if none waits under this id.
+        """Drops a request that the server withdrew; returns false if no request with this id waits.
 
         C-50: no answer may be sent.
         """
@@ -315,14 +318,14 @@ class Inbound:
             self._taken_back[key] = at
             if len(self._taken_back) > RECENT_ANSWERS:
                 del self._taken_back[next(iter(self._taken_back))]
-        if key not in self._owed:  # nobody is being asked for an answer that is owed
+        if key not in self._owed:  # an owed answer has no open prompt
             why = f"withdrawn by the server: {reason}" if reason else "withdrawn by the server"
             self._core.do(self._core.port.prompt_over, request_id, why)
         self._owed.discard(key)
         return True
 
     def _delivered(self, method: str, params: dict[str, Json], listening: Json, at: float, seq: int) -> None:
-        """Handles a notification on a subscription. Its acknowledgement must come first (subscriptions, 2026-07-28)."""
+        """Handles a notification of a subscription. The acknowledgement must come first (subscriptions, 2026-07-28)."""
         core = self._core
         row = core.named(listening) if is_request_id(listening) else None
         if row is None or row.method != LISTEN or not self._ledger.reached(row, at):
@@ -343,7 +346,7 @@ class Inbound:
     # -- progress --------------------------------------------------------------------------------------------
 
     def _progress(self, params: dict[str, Json], at: float, seq: int, stream: RequestId | None) -> None:
-        """Handles progress: of a request in flight, or as evidence that a cancelled one continues."""
+        """Handles progress of a request in flight, or of a cancelled one as evidence that it continues."""
         core, token = self._core, params.get("progressToken", messages.MISSING)
         row, wire_id = self._holder(token)
         if row is None:
@@ -368,8 +371,8 @@ class Inbound:
     def _holder(self, token: Json) -> tuple[Request | None, RequestId]:
         """Returns the request that has a progress token, and the id of its round.
 
-        Tokens correlate as ids do: some servers send the token 4 back as "4" or 4.0, which is accepted if no other request
-        has that token.
+        Tokens are matched like ids: some servers send the token 4 back as "4" or 4.0. That is accepted if no other
+        request has that token.
         """
         for each in (token, messages.integer_id(token)):
             if messages.is_request_id(each):
@@ -380,9 +383,10 @@ class Inbound:
         return None, 0
 
     def _only_call(self, stream: RequestId | None, at: float) -> tuple[Request | None, str]:
-        """Returns the request that progress under an unknown token can only be about, and words that say why.
+        """Returns the only request that progress with an unknown token can be about, and words that give the reason.
 
-        That is the one on whose own stream it came, or the only call that is open or watched after its cancel.
+        It is the request on whose own stream the progress arrived, or the only call that is open or watched after its
+        cancel.
         """
         core = self._core
         own = None if stream is None else core.current(stream)
@@ -396,10 +400,10 @@ class Inbound:
         return only, f", while only {only.id!r} was {'open' if only.open else 'watched'}"
 
     def _advance(self, row: Request, params: dict[str, Json], at: float, seq: int) -> None:
-        """Handles the progress of a running request, or of one that was cancelled or lost.
+        """Handles the progress of a running, cancelled, or lost request.
 
-        C-20: only a value that increases sets the idle clock back, or a server that is stuck would never time out. After a
-        cancel any message shows that somebody works on, whatever its value.
+        C-20: only an increasing value restarts the timeout, or a stuck server would never time out. After a cancel,
+        any message shows that the server still works, regardless of its value.
         """
         core, message = self._core, messages.as_text(params.get("message"))
         late = next((each.progress for each in row.late if each.kind is Kind.PROGRESS), None)

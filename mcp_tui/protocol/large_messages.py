@@ -1,11 +1,13 @@
-"""Large messages, read piece by piece while they come in: whether they are JSON, and an outline that tells what decides.
+"""Reads a large message piece by piece as it arrives: checks that it is JSON, and makes an outline of it.
 
-A piece ends at a comma outside of strings or, within a long string, where neither an escape nor a character is cut. With
-what is open at its start before it, and closed behind it, it is JSON of its own, which the parser checks as a whole. That
-proves the cuts, too: if the brackets or quotes that were counted here were wrong, it would not be. Only what stands next to
-a comma is checked here, because ``[1,]`` is not JSON and ``[1]`` is.
+The outline has the members that decide what the message is, without most of its long values.
 
-What is not certain is read whole instead, by whoever wanted the outline.
+A piece ends at a comma outside of strings or, in a long string, where the cut splits neither an escape nor a
+character. The parser checks each piece as JSON of its own: the brackets that are open at its start are put before it,
+and the closing ones after it. A wrong count of brackets or quotes would make that text invalid, so the check also
+proves the cuts. Only the neighbours of a comma are checked here, because ``[1,]`` is not JSON although ``[1]`` is.
+
+If a check fails, the outline is empty, and the caller parses the whole message.
 """
 
 from __future__ import annotations
@@ -16,37 +18,37 @@ from typing import Final
 from mcp_tui.protocol.patterns import late
 
 LARGE_BYTES: Final = 1 << 20
-"""Bytes of a message above which it is read in pieces."""
+"""The number of bytes above which a message is read in pieces."""
 
 PIECE_BYTES: Final = 1 << 18
-"""Bytes of a piece, about: it is read in a few milliseconds."""
+"""The approximate number of bytes in a piece, which the parser reads in a few milliseconds."""
 
 _UNCUT_BYTES: Final = 1 << 23
-"""Bytes without a place to cut at which the reading in pieces is given up."""
+"""The number of bytes without a place to cut after which reading in pieces stops."""
 
 _KEPT_LEVELS: Final = 2
-"""Levels of nesting of which the outline has everything: the message and its result."""
+"""The levels of nesting that the outline keeps whole: the message and its result."""
 
 _PARSED_LEVELS: Final = 200
-"""Levels of nesting that the parser reads."""
+"""The maximum levels of nesting that the parser reads."""
 
 _STRINGS: Final = 64
-"""Strings behind the last comma, at most, that are looked through for it."""
+"""The maximum number of strings that are skipped, from the end, to find the last comma."""
 
 _WHITESPACE: Final = b" \t\r\n"
 _NO_STRUCTURE: Final = bytes(each for each in range(256) if each not in b'"[]{}')
 _CLOSERS: Final = bytes.maketrans(b"{[", b"}]")
 _IN_STRING: Final = late(rb"(?<=[^\\]{6})(?![\x80-\xbf])|(?<=[^\\])(?=\\)(?!\\u[dD][c-fC-F])", re.DOTALL)
-"""A place in a string that is in no escape, in no pair of them, and in no character."""
+"""A place in a string that is not inside an escape, a surrogate pair of escapes, or a UTF-8 character."""
 _ESCAPE_BYTES: Final = 8
 _SEARCHED_BYTES: Final = 256
-"""Bytes at the end of a piece in which such a place is looked for."""
+"""The number of bytes at the end of a piece that are searched for such a place."""
 
 
 class MessageOutline:
-    """The outline of one message, whose bytes are fed to it as they come.
+    """The outline of one message, made from its bytes as they arrive.
 
-    It is the same message without most of what long arrays, objects, and strings hold that begin below the second level.
+    It is the same message, but most of a long array, object, or string below the second level is missing.
     """
 
     def __init__(self) -> None:
@@ -54,18 +56,20 @@ class MessageOutline:
         self._rest = b""
         """The bytes after the last cut."""
         self._open = b""
-        """The open brackets there, and the quote of an open string."""
+        """The brackets that are open at the last cut, and a quote if a string is open."""
         self._certain = True
         self._kept: list[bytes] = []
         self._kept_open = b""
         """The brackets that are open at the end of the kept bytes."""
         self._common = 0
-        """How many of these are still open: the same array, object, or string."""
+        """The number of these brackets that are still open for the same array, object, or string."""
         self._lowest = 0
-        """How many were open in the long value that is left out. A piece in which fewer are open ends it, and is kept."""
+        """The number of brackets open in the long value that is left out. A piece with fewer ends that value, and is
+        kept.
+        """
 
     def feed(self, data: bytes) -> None:
-        """Takes the next bytes."""
+        """Adds the next bytes."""
         self._size += len(data)
         for at in range(0, len(data), PIECE_BYTES):
             if not self._certain:
@@ -77,7 +81,8 @@ class MessageOutline:
     def close(self) -> bytes | None:
         """Ends the message and returns its outline.
 
-        It is empty if the message may be invalid, or has to be read whole; ``None`` if that is not large.
+        The outline is empty if the message may be invalid or must be parsed whole. It is ``None`` for a message that
+        is not large.
         """
         if self._size <= LARGE_BYTES:
             return None
@@ -91,17 +96,19 @@ class MessageOutline:
         self._rest, self._kept = b"", []
 
     def _cut(self) -> None:
-        """Takes the piece up to the last place where it can be cut."""
+        """Handles the bytes up to the last place where they can be cut."""
         text, is_open = self._rest, self._open.endswith(b'"')
-        # as long as before, so that places are the same
+        # Each escape becomes two other bytes, so that positions in both texts are equal.
         plain = text.replace(b"\\\\", b"__").replace(b'\\"', b"__") if b"\\" in text else text
         ends_open = is_open ^ plain.count(b'"') % 2
         end, behind = _last_comma(plain, ends_open), 1
+        # A comma in the first half would leave most of the bytes, so the long string is cut instead.
         if ends_open and end < len(text) // 2:
             end, behind = _place_in_string(text, plain.rfind(b'"')), 0
         if end > 0:
             low, now_open = _structure(self._open, plain[:end])
             self._rest = text[end + behind :]
+            # Nothing is open although bytes follow: the message ended early, so it is not one JSON value.
             if now_open:
                 self._take(text[:end], low, now_open)
             else:
@@ -110,7 +117,7 @@ class MessageOutline:
             self._give_up()
 
     def _take(self, piece: bytes, low: int, now_open: bytes) -> None:
-        """Checks a piece, and keeps it if it belongs into the outline; ``low`` is the least that was open in it."""
+        """Checks a piece, and keeps it if it belongs to the outline; ``low`` is the lowest number of brackets open in it."""
         before, inner = self._open, piece.strip(_WHITESPACE)
         after_comma, before_comma = before[-1:] not in (b"", b'"'), now_open[-1:] not in (b"", b'"')
         if (
@@ -121,7 +128,7 @@ class MessageOutline:
         ):
             self._give_up()
             return
-        # Late: the first frame, and the demo's server, split lines without it.
+        # Imported late: the first screen and the demo server split lines without the parser.
         from pydantic_core import from_json
 
         try:
@@ -133,7 +140,7 @@ class MessageOutline:
         self._open = now_open
 
     def _keep(self, piece: bytes, low: int, now_open: bytes) -> None:
-        # The first pieces, and the one in which a value ends that is longer than they: the start of an answer is shown.
+        # Keep the first pieces, because the start of an answer is shown, and each piece that ends a long value.
         if len(self._kept) > 1 and low > _KEPT_LEVELS and low >= self._lowest:
             self._common = min(self._common, low)
             return
@@ -148,7 +155,7 @@ class MessageOutline:
 
 
 def _opened(structure: bytes) -> bytes:
-    """Returns JSON that opens these: all but the innermost object are within a member."""
+    """Returns JSON that opens these brackets: each object but the innermost one stands in a member of an outer object."""
     text = structure.replace(b"{", b'{"":')
     return text[:-3] if structure.endswith(b"{") else text
 
@@ -158,7 +165,7 @@ def _closed(structure: bytes) -> bytes:
 
 
 def _last_comma(plain: bytes, is_open: int) -> int:
-    """Returns where the last comma outside of strings is, -1 if it is not found; ``is_open``: a string is, at the end."""
+    """Returns the position of the last comma outside of strings, or -1; ``is_open``: the text ends in a string."""
     end = len(plain)
     for _ in range(_STRINGS):
         quote = plain.rfind(b'"', 0, end)
@@ -170,7 +177,7 @@ def _last_comma(plain: bytes, is_open: int) -> int:
 
 
 def _place_in_string(text: bytes, quote: int) -> int:
-    """Returns the last place where the string can be cut that begins at a quote, or before the text; -1 if there is none."""
+    """Returns the last place to cut the string that begins at ``quote`` or before the text, or -1 if there is none."""
     last = len(text) - _ESCAPE_BYTES
     for at in range(last, max(quote + _ESCAPE_BYTES, last - _SEARCHED_BYTES), -1):
         if _IN_STRING.match(text, at):
@@ -179,14 +186,15 @@ def _place_in_string(text: bytes, quote: int) -> int:
 
 
 def _structure(before: bytes, plain: bytes) -> tuple[int, bytes]:
-    """Returns the least that is open in a piece, and what is open behind it."""
+    """Returns the lowest number of brackets that are open in a piece, and the brackets that are open after it."""
     is_open = before.endswith(b'"')
     if is_open and b'"' not in plain:
         return len(before), before
-    # Two quotes side by side change nothing in what is inside of a string and what is not.
+    # An empty string has no brackets in it, so two adjacent quotes can be removed.
     parts = plain.translate(None, _NO_STRUCTURE).replace(b'""', b"").split(b'"')
     brackets = b"".join(parts[is_open::2])
     for _ in range(_PARSED_LEVELS):
+        # Each round removes the innermost pairs; what stays was closed or opened by this piece alone.
         left = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if len(left) == len(brackets):
             break

@@ -1,37 +1,38 @@
-"""The ledger: calls, cancels, frames, and the time go in; events and actions come out.
+"""The ledger: it receives calls, cancels, frames, and the time, and emits events and actions.
 
-It alone decides whether a request may be cancelled and by which signal, whether a response is a result or evidence, and
-when a clock has run out. It does no I/O and reads no clock, so every race is a test of a few lines.
+It alone decides whether a request may be cancelled and by which signal, whether a response is a result or evidence,
+and when a timeout has passed. It does no I/O and reads no clock, so a few lines test any race.
 
-**What comes out.** Each decision is a list of *events* (what became true) and *actions* (what must happen outside: send,
-signal, reply, …), in one order. An event is folded into :attr:`Ledger.requests` as it is made, so all
-views agree. Nothing leaves before the decision is complete: both wait in one queue of calls on
-:class:`~mcp_tui.protocol.ports.LedgerPort`, which :meth:`Ledger.perform` empties. So a transport may report from within
-``send`` that it is writing, and the ledger is consistent by then.
+**Output.** Each decision is a list of *events* (what became true) and *actions* (what must happen outside: send,
+signal, reply, …) in one order. An event is applied to :attr:`Ledger.requests` when it is made, so all views agree.
+Events and actions wait in one queue of calls on :class:`~mcp_tui.protocol.ports.LedgerPort` until the decision is
+complete; :meth:`Ledger.perform` runs the queue. So a transport may report from within ``send`` that it is writing:
+the ledger is consistent by then.
 
-**A request** goes through the states of :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. What is kept of it beside its row
-is one :class:`~mcp_tui.protocol.core.Live`, dropped when it is over. Everything that ends a request goes through
-:meth:`Ledger.over`, in this order: stop its clock, emit the event, drop the record, withdraw its questions, answer its
-server requests, resolve its callers, and update the task that it was sent for.
+**A request** goes through the states of :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. Besides its row it has one
+:class:`~mcp_tui.protocol.core.Live`, which is dropped when the request is over. :meth:`Ledger.over` ends every
+request in this order: stop its clock, emit the event, drop the record, withdraw its questions, answer its server
+requests, resolve its callers, and update the task that it was sent for.
 
-**A cancel** changes the row first, before any I/O, and then takes the first of these that fits:
+**A cancel** changes the row first, before any I/O, and then follows the first of these cases that applies:
 
 1. The request is over, or was cancelled before: nothing happens. A request is cancelled at most once.
-2. There is no signal for it (``initialize``, a task of a server that cannot cancel tasks): a person is refused, unless it
-   is to be left. A timeout or a quit stops waiting all the same.
+2. It has no signal (``initialize``, a task of a server that cannot cancel tasks): a person is refused, unless they want
+   to stop waiting. A timeout or a quit stops waiting anyway.
 3. It waits for input: nothing of it is in progress that a signal could name. It is settled at once.
-4. It is a task: ``tasks/cancel``, a request of its own, is the signal.
-5. No byte of it was written: it is taken out of the queue, and the server never hears of it.
+4. It is a task: ``tasks/cancel``, itself a request, is the signal.
+5. No byte of it was written: it is removed from the queue, and the server never receives it.
 6. It was called as a task whose id is not known yet: the cancel waits for the id.
-7. Otherwise the revision and the transport say which signal leaves (:func:`~mcp_tui.protocol.revisions.cancellation`).
+7. Otherwise the revision and the transport prescribe the signal (:func:`~mcp_tui.protocol.revisions.cancellation`).
 
-**After the signal** a request is *cancel requested* for the grace, because no acknowledgement exists, and then settled. What
-comes meanwhile or later is evidence. A response that comes before the signal has begun to leave withdraws the cancel: only
-a request in progress may be cancelled. :mod:`~mcp_tui.protocol.responses` decides all of that.
+**After the signal** the request is *cancel requested* during the grace, because no acknowledgement exists, and is
+then settled. A message that arrives during the grace or later is evidence. A response that arrives before the signal
+has begun to leave withdraws the cancel: only a request in progress may be cancelled.
+:mod:`~mcp_tui.protocol.responses` decides all of that.
 
-**The parts** have state of their own: ``clocks``, ``responses``, ``inbound`` (the server's requests and notifications),
-``rounds`` (one request, more than one message), ``tasks``. What all share is :class:`~mcp_tui.protocol.core.Core`; what
-they have this ledger decide is :class:`~mcp_tui.protocol.ports.Decisions`. They are one component: no part is of use alone.
+**The parts** have their own state: ``clocks``, ``responses``, ``inbound`` (the server's requests and notifications),
+``rounds`` (one request, more than one message), ``tasks``. They share :class:`~mcp_tui.protocol.core.Core`, and call
+the ledger through :class:`~mcp_tui.protocol.ports.Decisions`. They are one component: no part works alone.
 """
 
 from __future__ import annotations
@@ -66,16 +67,16 @@ GIVEN_UP: Final = "given up without a cancel (--once)"
 
 OWN_PREFIX: Final = "mcp-tui-"
 OWN_ID: Final = OWN_PREFIX + "{}"
-"""The id of a request that a tap sends itself, distinct from those of the observed client."""
+"""The id of a request that a tap sends itself; it differs from the ids of the observed client."""
 
 ACKNOWLEDGEMENT_SECONDS: Final = 10.0
-"""Seconds in which a subscription ought to be acknowledged (C-61)."""
+"""Seconds in which a server should acknowledge a subscription (C-61)."""
 
 WATCHED_SECONDS: Final = 60.0
 """Seconds after the signal for which the stream of a cancelled request stays open for late messages."""
 
 CONCERNED_SECONDS: Final = 60.0
-"""Seconds after a cancel in which the end of the connection counts as evidence, or the grace if that is longer."""
+"""Seconds after a cancel in which the end of the connection counts as evidence; the grace if it is longer."""
 
 
 class CancelOutcome(Enum):
@@ -94,8 +95,9 @@ class CancelOutcome(Enum):
 class Ledger(Core):
     """The requests of one client over all its connections.
 
-    ``negotiated`` decides how cancels leave and the ``_meta`` of every request; ``grace`` is in seconds. Ids are integers
-    from 1, because some servers cannot cancel id 0, and are never used twice. Those of one that ``observes`` are ``own_id``.
+    ``negotiated`` determines the cancel signals and the ``_meta`` of every request; ``grace`` is in seconds. Ids are
+    integers from 1, because some servers cannot cancel id 0, and are never used twice. A ledger that ``observes``
+    makes its ids from ``own_id``.
     """
 
     def __init__(
@@ -114,11 +116,11 @@ class Ledger(Core):
         self.responses = Responses(self, self, self.rounds, self.tasks)
         self.inbound = Inbound(self, self, self.clocks, self.responses, self.tasks)
         self._writing: set[RequestId] = set()
-        """Ids that the transport has begun to write; an id may stay here after its request is over."""
+        """The ids that the transport has begun to write. An id may stay here after its request is over."""
         self._signal_queued: dict[RequestId, Request] = {}
-        """Requests whose signal is queued in the transport."""
+        """The requests whose signal is queued in the transport."""
         self._watched: dict[RequestId, None] = {}
-        """The ids of cancelled requests that may still get messages."""
+        """The ids of cancelled requests that may still receive messages, in the order of their signals."""
         self._ids: Iterator[RequestId] = map(own_id.format, count(1)) if observes else count(1)
 
     # -- calling ---------------------------------------------------------------------------------------------
@@ -133,16 +135,17 @@ class Ledger(Core):
         parent: RequestId | None = None,
         at: float,
     ) -> RequestId:
-        """Makes and sends a request. The progress token of each round is its id, unless ``params`` has one.
+        """Makes and sends a request; returns its id. The progress token of each round is its id, unless ``params`` has
+        one.
 
-        ``parent`` is the request whose task this one is sent for.
+        ``parent`` is the request for whose task this one is sent.
         """
         id_, agreed = next(self._ids), self.negotiated
         live = self.enter(id_, method, params, limits=limits, internal=internal, parent=parent, at=at)
         if limits.max_timeout is not None:
             self.clocks.arm(live.row)
         if agreed.transport != "stdio" or (agreed.modern and method in ROUND_METHODS):
-            live.params = as_object(params)  # it may have to be sent again: with input, or with a token
+            live.params = as_object(params)  # kept to send it again with input or a token
         self.dispatch(live.row, params)
         return id_
 
@@ -151,7 +154,7 @@ class Ledger(Core):
         return self.call(method, params, limits=limits, internal=True, parent=row.id, at=at)
 
     def send_round(self, row: Request, params: Json, why: str, at: float, *, deferred: bool = False) -> None:
-        """Sends a request once more, as another round of its row; a ``deferred`` one waits for :meth:`Rounds.resend`."""
+        """Sends a request again as another round of its row; a ``deferred`` round waits for :meth:`Rounds.resend`."""
         id_ = next(self._ids)
         self.other_ids[id_] = row.id
         self.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=len(row.round_ids) + 2, why=why))
@@ -162,9 +165,10 @@ class Ledger(Core):
             self.dispatch(row, params)
 
     def defer(self, id: RequestId, why: str, *, at: float) -> RequestId | None:
-        """Holds a request that the server refused for lack of a token, with its clocks stopped, until :meth:`Rounds.resend`.
+        """Defers a request that the server refused for lack of a token, with its clocks stopped, until
+        :meth:`Rounds.resend`.
 
-        Returns its id; ``None`` if it cannot be sent again.
+        Returns its id, or ``None`` if it cannot be sent again.
         """
         row = self.current(id)
         if row is None or row.state is not State.IN_FLIGHT:
@@ -185,7 +189,9 @@ class Ledger(Core):
         self.do(self.port.send, id_, method, messages.request(id_, method, params))
 
     def _give_token(self, wire_id: RequestId, meta: dict[str, Json]) -> None:
-        """Adds the progress token of a round, its id, to ``_meta``, unless the caller set another one."""
+        """Adds the progress token of a round, which is its id, to ``_meta``, unless the caller set another token."""
+        # Progress, "Progress Flow": tokens MUST be unique across all active requests, so a caller's token may not
+        # equal an id of ours.
         own = (int, wire_id)
         token = meta.setdefault("progressToken", f"mcp-tui-{wire_id}" if own in self.tokens else wire_id)
         if token is not wire_id and messages.is_request_id(token) and (type(token), token) != own:
@@ -197,13 +203,13 @@ class Ledger(Core):
     def cancel(
         self, id: RequestId, cause: Cause, reason: str, *, at: float, leave: bool = False
     ) -> CancelOutcome:
-        """Stops waiting for a request and signals the server, as the revision and the transport prescribe.
+        """Stops waiting for a request and signals the server as the revision and the transport prescribe.
 
-        The order of the cases is explained at the top of this module. ``leave``: stop waiting even if there is no signal.
+        The docstring of this module explains the order of the cases. ``leave``: stop waiting even without a signal.
         """
         row = self.requests.get(id)
         if row is None or row.state not in OPEN:
-            # C-09, C-11: cancelled twice, or behind its response
+            # C-09, C-11: it was cancelled before, or its response has arrived.
             requested = row is not None and row.state in (State.CANCEL_REQUESTED, State.CANCELLED)
             return CancelOutcome.ALREADY_REQUESTED if requested else CancelOutcome.ALREADY_DONE
         core_task = row.as_task or (row.state is State.TASK and row.task_core)
@@ -217,7 +223,7 @@ class Ledger(Core):
         self.deadlines.arm(Timer.LIMIT, id, None)
         self.inbound.parent_cancelled(id)
         if before is State.AWAITING_INPUT:
-            # C-65: its last round was answered, so nothing is in progress that a signal could name
+            # C-65: the last round was answered, so nothing is in progress that a signal could name.
             self.settle_unsignalled(row, BETWEEN, at)
             return CancelOutcome.ABANDONED
         if before is State.TASK and not continues:
@@ -225,9 +231,10 @@ class Ledger(Core):
             self.tasks.cancel(row, at)
             return CancelOutcome.REQUESTED
         if before is not State.TASK and row.round_sent_at is None and not self.being_written(row):
-            # C-06: the server never heard of it, so it must not hear of its cancel either
+            # C-06: the server never received the request, so it must not receive its cancel either.
             self.do(self.port.unqueue, row.wire_id)
-            later = row.round_ids and not refused  # one that waits for a token was refused each time
+            # the rounds of a request that waits for a token were all refused
+            later = row.round_ids and not refused
             unsent = f"cancelled before round {len(row.round_ids) + 1} was sent" if later else UNSENT
             self.settle_unsignalled(row, unsent, at)
             return CancelOutcome.UNSENT
@@ -235,25 +242,25 @@ class Ledger(Core):
             self.tasks.leave(row, at)
             return CancelOutcome.LEFT
         if core_task:
-            # C-80: a task may be cancelled by tasks/cancel alone, which needs the id that is on its way
+            # C-80: only tasks/cancel may cancel a task, and it needs the id, which is on its way.
             self._await_signal(row, at)
             return CancelOutcome.AWAITS_TASK_ID
         if self._signal(row):
             self._await_signal(row, at)
         else:
-            # C-23: a probe before the revision is known is dropped without a word
+            # C-23: a probe before the revision is known is dropped without a signal.
             self.settle_unsignalled(row, "", at)
         return CancelOutcome.REQUESTED
 
     def _await_signal(self, row: Request, at: float) -> None:
-        """Sets the timer that reports a signal that has not left in time (C-08: the server does not read)."""
+        """Sets the timer that reports a signal as delayed (C-08: the server does not read)."""
         self.deadlines.arm(Timer.LIMIT, row.id, at + max(self.grace, GRACE))
 
     def _signal(self, row: Request) -> bool:
         """Sends the cancel signal of a request; returns false if the revision and the transport have none."""
         way = cancellation(self.negotiated.revision, self.negotiated.transport, row.method).signal
         if way is Signal.NONE or (row.internal and row.method == "tasks/cancel"):
-            return False  # The task is cancelled although no caller waits for the answer.
+            return False  # The task is cancelled even if nobody waits for the answer.
         message = None
         if way is Signal.NOTIFICATION:
             params: dict[str, Json] = {"requestId": row.wire_id}
@@ -265,7 +272,7 @@ class Ledger(Core):
         return True
 
     def recall(self, row: Request, at: float, *, for_good: bool = False) -> bool:
-        """Takes back a queued signal; returns false if there is none. ``for_good``: no other signal follows."""
+        """Takes back a queued signal; returns false if none is queued. ``for_good``: no other signal follows."""
         if self._signal_queued.pop(row.id, None) is None:
             return False
         self.do(self.port.recall, row.wire_id)
@@ -273,20 +280,20 @@ class Ledger(Core):
             self.emit(ev.CancelSignalled(at=at, id=row.id, signal=Signal.NONE, reason_delivered=False))
         return True
 
-    # -- what the transport reports --------------------------------------------------------------------------
+    # -- reports of the transport ----------------------------------------------------------------------------
 
     def writing(self, id: RequestId) -> None:
-        """Notes that the first byte of a request is leaving: from now on a cancel needs a signal."""
+        """Notes that the first byte of a request is being written: from now on a cancel needs a signal."""
         row = self.current(id)
         if row is None or row.round_sent_at is not None or id in self._writing:
             return
         self._writing.add(id)
         if row.state is State.CANCELLED and row.method not in UNCANCELLABLE:
-            # C-07: the request could not be withdrawn in time, so the server must get the cancel after all.
+            # C-07: the request could not be taken back in time, so the server must get the cancel after all.
             self._signal(row)
 
     def written(self, id: RequestId, *, at: float, seq: int = 0) -> None:
-        """Notes that the last byte of a request left, which starts its clocks."""
+        """Notes that the last byte of a request was written, which starts its clocks."""
         row = self.current(id)
         self._writing.discard(id)
         if row is not None and row.round_sent_at is None:
@@ -304,7 +311,7 @@ class Ledger(Core):
             self.tasks.errand_written(owner, row, at, seq)
 
     def signal_leaving(self, id: RequestId) -> None:
-        """Notes that the first byte of a signal is leaving: a response from now on is late."""
+        """Notes that the first byte of a signal is being written: from now on a response is late."""
         row = self.current(id)
         if row is None or row.id not in self._signal_queued:
             return
@@ -315,7 +322,7 @@ class Ledger(Core):
     def signalled(
         self, id: RequestId, signal: Signal, *, at: float, answered: bool = False, seq: int = 0
     ) -> None:
-        """Notes that the signal was written. A closed stream settles at once, a notification after the grace.
+        """Notes that the signal was written. A closed stream settles the request at once, a notification after the grace.
 
         ``answered``: the server owes it an answer, which :meth:`signal_accepted` or :meth:`signal_failed` reports.
         """
@@ -326,6 +333,7 @@ class Ledger(Core):
         if row.cancel_at is None:
             self.emit(ev.Note(at=at, text=f"the cancel of {row.id!r} left although its answer had come"))
             return
+        # A request is cancelled at most once, so a second report is about the same signal.
         if row.signalled_at is not None and row.signal is not Signal.NONE:
             return
         self.signal_written(row, signal, at, seq, answered=answered)
@@ -337,7 +345,7 @@ class Ledger(Core):
             self.deadlines.arm(Timer.LIMIT, row.id, at + self.grace)
 
     def signal_written(self, row: Request, signal: Signal, at: float, seq: int, *, answered: bool) -> None:
-        """Emits that a signal was written, watches the request, and sends the answers owed."""
+        """Emits that a signal was written, starts to watch the request, and sends the owed answers."""
         self.emit(
             ev.CancelSignalled(
                 at=at,
@@ -348,12 +356,13 @@ class Ledger(Core):
                 seq=seq,
             )
         )
+        # Nothing can arrive on a closed stream.
         if signal is not Signal.STREAM_CLOSED:
             self._watched[row.id] = None
         self.send_owed(row.id, at)
 
     def watched(self) -> list[Request]:
-        """Returns the cancelled requests of which something may still be heard."""
+        """Returns the cancelled requests that may still receive messages."""
         rows = map(self.row, self._watched)
         return [row for row in rows if row.unwatched_at is None and not answered(row)]
 
@@ -362,14 +371,14 @@ class Ledger(Core):
         return next((self.row(id_) for id_ in reversed(self._watched)), None)
 
     def signal_accepted(self, id: RequestId, *, at: float, session: bool = True) -> None:
-        """Notes that the server answered the signal's POST with 2xx; ``session``: it gave a session, if it speaks HTTP."""
+        """Notes that the server answered the signal's POST with 2xx; ``session``: over HTTP it assigned a session."""
         row = self.current(id)
         if row is not None and row.answer_owed and row.accepted_at is None and not row.refused:
             sessionless = not session and self.negotiated.transport == "http"
             self.emit(ev.CancelAccepted(at=at, id=row.id, sessionless=sessionless))
 
     def signal_unanswered(self, id: RequestId, detail: str, *, at: float) -> None:
-        """Notes that no status can come any more for the signal's POST, which was written."""
+        """Notes that the signal's POST was written, and that its status cannot arrive any more."""
         row = self.current(id)
         if row is not None and row.answer_owed and row.accepted_at is None and not row.undelivered:
             self.emit(ev.CancelUnanswered(at=at, id=row.id, detail=detail))
@@ -377,7 +386,7 @@ class Ledger(Core):
     def signal_failed(self, id: RequestId, detail: str, *, at: float, refused: bool = False) -> None:
         """Notes that the signal could not be written or, if ``refused``, that the server answered it with an error.
 
-        C-32: the request stays *cancel requested*, because the server still runs it and nobody told it not to.
+        C-32: the request stays *cancel requested*, because the server still runs it and did not get a valid cancel.
         """
         row = self.current(id)
         if row is None or row.cancel_at is None or row.signal is Signal.NONE:
@@ -391,8 +400,9 @@ class Ledger(Core):
     def stream_ended(self, id: RequestId, detail: str, *, at: float) -> None:
         """Notes the end of a request's own stream: an open request is lost.
 
-        C-34: that says nothing to a server of the handshake era (transports, "Sending Messages"), which may go on; so a
-        cancel that waits to leave still does. C-38: from 2026-07-28 on the end of the stream is the cancel.
+        C-34: to a server of the handshake era a disconnect is not a cancel (transports, "Sending Messages"), so it
+        may keep running, and a queued cancel is still sent. C-38: from 2026-07-28 on the end of the stream is the
+        cancel.
         """
         row = self.current(id)
         if row is None or row.round_sent_at is None or row.state is State.TASK or row.task_id:
@@ -412,7 +422,7 @@ class Ledger(Core):
             self.lose(row, f"{detail}; the server may still be running it" if old else detail, at)
 
     def refused(self, id: RequestId, detail: str, *, at: float, status: int = 0, seq: int = 0) -> None:
-        """Notes that a request was not accepted. Without an HTTP status it is lost, with one it failed."""
+        """Notes that a request was not accepted. Without an HTTP status the request is lost, with one it failed."""
         row = self.current(id)
         if row is None:
             return
@@ -428,9 +438,10 @@ class Ledger(Core):
     def closed(
         self, detail: str, *, at: float, expected: bool = False, deferred: Collection[RequestId] = ()
     ) -> None:
-        """Notes the end of the connection: nothing is in flight after it (C-41: the server exited; C-42: its stream ended).
+        """Notes the end of the connection, after which no request is open (C-41: the server exited; C-42: its stream
+        ended).
 
-        ``expected``: this client ended it. ``deferred`` are the ids of requests that wait for a new session.
+        ``expected``: this client ended it. ``deferred`` has the ids of requests that wait for a new session.
         """
         waited = [id_ for id_, live in self.live.items() if not live.row.internal]
         watched = list(map(self.row, self._watched))
@@ -446,7 +457,9 @@ class Ledger(Core):
                     self.refused(live.row.wire_id, detail, at=at)
         else:
             self._lose_all(detail, at, expected=expected)
+        # Several cancels may have been sent; only the last one can be close enough to have caused the end.
         after = at - max(cancels) if cancels else None
+        # An observed client may use integers and strings, which Python cannot compare.
         ids = tuple(sorted(waited, key=str))
         self.emit(ev.Disconnected(at=at, detail=detail, expected=expected, after=after, ids=ids))
 
@@ -473,7 +486,7 @@ class Ledger(Core):
                 self.lose(row, running, at)
 
     def receiving_ended(self, detail: str, *, at: float, expected: bool = False) -> None:
-        """Ends the watching of all cancelled requests; :meth:`closed` follows with the reason.
+        """Stops watching all cancelled requests; :meth:`closed` follows with the reason.
 
         ``expected``: this client is about to end the connection.
         """
@@ -490,7 +503,7 @@ class Ledger(Core):
     def _stop_watching(
         self, row: Request, detail: str, at: float, *, disconnected: bool = False, final: bool = False
     ) -> None:
-        """Ends the watching of a cancelled request."""
+        """Stops watching a cancelled request."""
         self.deadlines.arm(Timer.RELEASE, row.id, None)
         more = disconnected or (final and row.disconnected_at is None)
         if row.id in self._watched and (more or row.unwatched_at is None):
@@ -498,19 +511,21 @@ class Ledger(Core):
             self.emit(over)
 
     def dropped(self, what: str, *, at: float, stream: RequestId | None = None) -> None:
-        """Notes something that the server sent and that no client reads; ``stream`` is as for :meth:`receive`."""
+        """Notes that the server sent data that no client reads; ``stream`` is as for :meth:`receive`."""
         row = None if stream is None else self.named(stream)
         self.violation("dropped", f"{what}, which no client reads", at, 0, stream)
         if row is not None and row.state not in (State.COMPLETED, State.FAILED):
             self.emit(ev.Dropped(at=at, id=row.id, detail=what))
 
-    # -- what the server sends -------------------------------------------------------------------------------
+    # -- messages of the server ------------------------------------------------------------------------------
 
     def receive(
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
-        """Handles one frame. ``stream`` is the id of the request whose own HTTP stream carried it."""
+        """Handles one frame. ``stream`` is the id of the request whose own HTTP stream carried the frame."""
         if isinstance(frame, (ResponseFrame, messages.MethodFrame)) and frame.repeats:
+            # RFC 8259, section 4: with duplicate names the result is unpredictable, so another client may read
+            # another value.
             text = f"duplicate member {shown(frame.repeats)} in one object; the last one counts"
             self.violation("duplicate-member", text, at, seq)
         if isinstance(frame, ResponseFrame):
@@ -528,6 +543,8 @@ class Ledger(Core):
             case messages.PollutionFrame():
                 self.responses.pollution(frame, at, seq, stream)
             case Batch():
+                # Basic, 2025-03-26: receivers MUST accept batches; 2025-06-18 removed them. The frames are read in
+                # any case.
                 if self.negotiated.revision is None or not self.negotiated.revision.batches:
                     self.violation("batch", "a JSON-RPC batch, which this revision does not have", at, seq)
                 for each in frame.frames:
@@ -536,7 +553,8 @@ class Ledger(Core):
     def _element(self, frame: Frame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles one frame of a batch.
 
-        C-43: a batch may answer several requests, so a response goes to the one that it names, whosever stream it is.
+        C-43: a batch may answer several requests, so a response belongs to the request that it names, regardless of
+        the stream.
         """
         own = None if stream is None else self.named(stream)
         if own is not None and isinstance(frame, ResponseFrame):
@@ -550,16 +568,17 @@ class Ledger(Core):
     def _waiting(self) -> Collection[ServerRequest]:
         return self.inbound.waiting.values()
 
-    # -- what has left ---------------------------------------------------------------------------------------
+    # -- what was written ------------------------------------------------------------------------------------
 
     def being_written(self, row: Request) -> bool:
-        """Whether the last round is written in part."""
+        """Whether part of the last round is written."""
         return row.wire_id in self._writing
 
     def reached(self, row: Request, at: float) -> bool:
-        """Whether a message can be about a request: a byte of it has left.
+        """Whether a message can be about a request, because a byte of the request was written.
 
-        A message that comes before the end of the writing was reported proves that it was written.
+        A message that arrives before the transport has reported the end of the writing proves that all of it was
+        written.
         """
         if row.round_sent_at is not None:
             return True
@@ -569,13 +588,13 @@ class Ledger(Core):
         return True
 
     def _task_owner(self, row: Request) -> Request | None:
-        """Returns the row whose task a request was sent for."""
+        """Returns the row for whose task a request was sent."""
         return None if row.parent is None else self.requests.get(row.parent)
 
-    # -- how a request ends ----------------------------------------------------------------------------------
+    # -- the end of a request --------------------------------------------------------------------------------
 
     def over(self, row: Request, event: ev.RequestEvent, frame: ResponseFrame | None = None) -> None:
-        """Ends a request by ``event``; ``frame`` is its response, if that counts."""
+        """Ends a request by ``event``; ``frame`` is its response, if the response counts."""
         self.deadlines.arm(Timer.LIMIT, row.id, None)
         self.emit(event)
         live = self.live.pop(row.id)
@@ -602,7 +621,7 @@ class Ledger(Core):
         self.over(row, completed, frame)
 
     def fail(self, row: Request, text: str, rule: str, at: float, *, size: int = 0, seq: int = 0) -> None:
-        """Ends a request by a local failure of kind ``rule``."""
+        """Ends a request by a failure of this client; ``rule`` names its kind."""
         local = ev.Origin.CLIENT
         self.over(row, ev.Failed(at=at, id=row.id, message=text, origin=local, rule=rule, size=size, seq=seq))
 
@@ -616,22 +635,24 @@ class Ledger(Core):
         self.settle(row, detail, at)
 
     def give_up(self, row: Request, at: float) -> None:
-        """Stops waiting for a cancelled request without telling the server: the guard of a tap waits for its answer."""
+        """Stops waiting for a cancelled request without telling the server, because the guard of a tap waits for its
+        answer.
+        """
         self._signal_queued.pop(row.id, None)
         self.settle_unsignalled(row, UNSENT if row.withheld_by_guard else GIVEN_UP, at)
 
     def lose(self, row: Request, detail: str, at: float) -> None:
-        """Ends a request to which no answer can come any more."""
+        """Ends a request whose answer cannot arrive any more."""
         self.over(row, ev.Lost(at=at, id=row.id, detail=detail))
 
     def send_owed(self, id: RequestId, at: float) -> None:
-        """Sends the answers owed to the server for ``id``."""
+        """Sends the owed answers to the server's requests that belong to ``id``."""
         self.inbound.send_owed(id, at=at)
 
     # -- clocks ----------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
-        """Handles the timers that ran out by ``now``."""
+        """Handles the timers that have expired by ``now``."""
         for timer, id_ in self.deadlines.pop_due(now):
             match timer:
                 case Timer.POLL:
@@ -658,15 +679,16 @@ class Ledger(Core):
             self.cancel(row.id, Cause.MAX_TIMEOUT, f"not sent within {limit:g} s", at=now)
 
     def _grace_over(self, live: Live, now: float) -> None:
-        """Settles a request whose signal left; reports any other as delayed.
+        """Settles a request whose signal was written; reports any other as delayed.
 
-        C-08: that one stays *cancel requested*, for its signal may leave yet.
+        C-08: a delayed one stays *cancel requested*, because its signal may still be written.
         """
         row = live.row
         if row.signalled_at is not None:
             self.settle(row, row.cancel_answer, now)
             if self.negotiated.transport == "http" and not row.task_id and row.id in self._watched:
-                # C-37: the server may leave the stream open for ever. Until then its late answer can still be seen.
+                # C-37: the server may leave the stream open for ever. While it is open, a late answer can still be
+                # seen.
                 self.deadlines.arm(Timer.RELEASE, row.id, max(now, row.signalled_at + WATCHED_SECONDS))
             return
         if row.as_task and not row.task_id:
@@ -677,8 +699,9 @@ class Ledger(Core):
         self.emit(ev.CancelDelayed(at=now, id=row.id, detail=f"not written after {waited:.0f} s"))
 
     def _expire(self, row: Request, now: float) -> None:
-        """Cancels a request in flight that timed out, or asks a person first (C-18, C-20, C-21: the races of timeouts)."""
+        """Cancels a request whose timeout passed, or asks a person first (C-18, C-20, C-21: the races of timeouts)."""
         idle, maximum = row.deadlines()
+        # Timeouts: the maximum SHOULD always be enforced, regardless of progress. So nobody is asked here.
         if maximum is not None and maximum <= now:
             limit = row.limits.max_timeout or 0.0
             self.cancel(row.id, Cause.MAX_TIMEOUT, f"timed out after {limit:g} s (maximum)", at=now)

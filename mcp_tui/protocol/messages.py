@@ -1,8 +1,8 @@
-"""JSON-RPC frames: parse, salvage, encode, and the rules of ids.
+"""JSON-RPC messages as frames: parses, salvages, and encodes them, and checks their ids.
 
-``parse`` never raises. What pydantic's parser refuses goes through a salvage pass that recovers only the id and the
-method, so that a broken response ends its own request as *malformed* instead of leaving it to hang
-(basic, every revision: a response carries the id of its request).
+:func:`parse` never raises. If pydantic's parser rejects a message, a salvage pass recovers only the id and the
+method. So a broken response ends its own request as *malformed*, instead of leaving it without an end (basic, every
+revision: a response carries the id of its request).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mcp_tui.protocol.units import OUT_OF_RANGE
 from mcp_tui.protocol.values import fact, frozen
 
 MISSING: Final = object()
-"""No id at all, as opposed to ``null``."""
+"""The mark of a message without an id, as opposed to the id ``null``."""
 
 
 @fact
@@ -40,14 +40,14 @@ class MethodFrame:
     params: Json
     size: int
     repeats: str = ""
-    """A member that one of its objects has twice."""
+    """The name of a member that an object of the message has twice."""
     defect: str = ""
-    """The error in a message that can still be read."""
+    """The fault of a message that can still be read."""
 
 
 @fact
 class RequestFrame(MethodFrame):
-    """A request. ``id`` is a string or an integer; any other makes the frame malformed."""
+    """A request. ``id`` is a string or an integer; with any other id the frame is malformed."""
 
     id: RequestId
 
@@ -59,7 +59,7 @@ class NotificationFrame(MethodFrame):
 
 @fact
 class RpcError:
-    """The ``error`` of a response: without a ``code``, and ``message`` says so, where the server sent something else."""
+    """The ``error`` of a response. If the server sent something else, ``code`` is ``None`` and ``message`` describes it."""
 
     code: int | None
     message: str
@@ -70,11 +70,11 @@ class RpcError:
 class ResponseFrame:
     """A response: a result or an ``error``.
 
-    ``id`` is unchanged, of any JSON type; ``MISSING`` if there was none. ``defect`` describes a response that is
-    readable but wrong (both result and error, for example).
+    ``id`` is unchanged, of any JSON type, or ``MISSING``. ``defect`` describes a response that can be read but is
+    wrong, such as one with both a result and an error.
 
-    ``outline`` is the result, and all of it unless ``raw`` is set, the bytes of a large message: then it is without most of
-    what is long, and :attr:`result` is read when it is asked for, each time.
+    ``outline`` is the whole result, unless ``raw`` is set. ``raw`` has the bytes of a large message; then ``outline``
+    lacks most of its long values, and :attr:`result` parses ``raw`` each time.
     """
 
     id: Any
@@ -87,15 +87,15 @@ class ResponseFrame:
 
     @property
     def result(self) -> Json:
-        """The result, whole."""
+        """The whole result."""
         return as_object(read_json(self.raw))["result"] if self.raw else self.outline
 
 
 @fact
 class MalformedFrame:
-    """Bytes that are not a valid frame. ``id`` and ``method`` are salvaged, else ``MISSING`` and ``None``.
+    """Bytes that are not a valid frame. ``id`` and ``method`` are salvaged, or else ``MISSING`` and ``None``.
 
-    ``answers``: they have a result or an error.
+    ``answers`` says that the bytes have a result or an error.
     """
 
     detail: str
@@ -116,22 +116,23 @@ class PollutionFrame:
 Frame = RequestFrame | NotificationFrame | ResponseFrame | MalformedFrame | PollutionFrame
 
 UNREADABLE: Final = (MalformedFrame, PollutionFrame)
-"""The frames that no protocol gives a meaning."""
+"""The frames that have no meaning in the protocol."""
 
 
 @frozen
 class Batch:
-    """The frames of a JSON-RPC array, in order (2025-03-26 only; elsewhere a violation)."""
+    """The frames of a JSON-RPC array, in order (2025-03-26 only; in other revisions a violation)."""
 
     frames: tuple[Frame, ...]
 
 
 def integer_id(identity: Any) -> int | None:
-    """Returns the integer that an id or a token of another type stands for: 7 for ``"7"`` and ``7.0``; else ``None``."""
+    """Returns the integer that an id or a token stands for: 7 for ``"7"`` and ``7.0``; else ``None``."""
     if isinstance(identity, float) and identity.is_integer():
         return int(identity)
     if isinstance(identity, str) and len(identity) < 16 and identity.isascii() and identity.isdigit():
         number = int(identity)
+        # "007" is another id than 7, so only the canonical form counts.
         return number if str(number) == identity else None
     return None
 
@@ -147,7 +148,7 @@ def texts_in(value: Json) -> list[str]:
 
 
 def storable_id(identity: Any) -> RequestId | float | bool | None:
-    """Returns an id of any JSON type in a size that can be stored and shown; ``None`` for null and for no id.
+    """Returns an id of any JSON type, short enough to store and show; ``None`` for null and for a missing id.
 
     A long string is cut, and a huge number is described in words.
     """
@@ -193,20 +194,20 @@ def number(value: Json) -> float | None:
 _POLLUTION_CHARACTERS: Final = 2000
 
 _NUMBER_DIGITS: Final = 4300
-"""Digits of the longest integer that the parsers read."""
+"""The number of digits of the longest integer that the parsers read."""
 
 _READ_LEVELS: Final = 500
-"""Levels of nesting up to which a value is read: Python's recursion ends at 1,000."""
+"""The maximum levels of nesting that are read: Python's recursion ends at 1,000."""
 
 _BITS: Final = 256
-"""Bits of the longest integer that is shown as it is."""
+"""The number of bits of the longest integer that is shown unchanged."""
 
 
 def parse(raw: bytes, outline: bytes | None = None) -> Frame | Batch:
     """Parses a frame or a batch of frames. Never raises.
 
-    Valid JSON that is not JSON-RPC (a structured log line on stdout, for example) is pollution like any other text.
-    ``outline`` is that of a large message, if it was made while that came in.
+    Valid JSON that is not JSON-RPC, such as a structured log line on stdout, is pollution like any other text.
+    ``outline`` is the outline of a large message, if it was made while the message arrived.
     """
     raw = raw.removeprefix(BOM)
     size = len(raw)
@@ -225,6 +226,7 @@ def parse(raw: bytes, outline: bytes | None = None) -> Frame | Batch:
     if not isinstance(value, list):
         return _pollution(raw)
     items = cast("list[Json]", value)
+    # JSON-RPC 2.0, section 6: an empty array is an invalid request, so it answers nobody.
     if not items:
         return MalformedFrame(detail="an empty batch", id=MISSING, method=None, size=size)
     each = size // len(items)
@@ -232,6 +234,7 @@ def parse(raw: bytes, outline: bytes | None = None) -> Frame | Batch:
     nested = replace(alien, detail="a batch in a batch; its messages are read")
     frames: list[Frame] = []
     objects = False
+    # A list of our own instead of recursion: the server chooses how deep the batches nest.
     waiting = items[::-1]
     while waiting:
         item = waiting.pop()
@@ -245,12 +248,13 @@ def parse(raw: bytes, outline: bytes | None = None) -> Frame | Batch:
 
 
 def _large(raw: bytes, outline: bytes | None) -> ResponseFrame | None:
-    """Returns a large message that brings a result, without reading all of it; ``None`` if that has to be read."""
+    """Returns the frame of a large message with a result, without parsing all of it; ``None`` if it must be parsed whole."""
     if outline is None:
         made = MessageOutline()
         made.feed(raw)
         outline = made.close()
     frame = _frame(as_object(from_json(outline)), len(raw)) if outline else None
+    # An error, a request, and an id that is an object are rare in this size, and need all of their values.
     if not isinstance(frame, ResponseFrame) or frame.error is not None or isinstance(frame.id, (dict, list)):
         return None
     return replace(frame, raw=raw)
@@ -259,16 +263,17 @@ def _large(raw: bytes, outline: bytes | None) -> ResponseFrame | None:
 def read_json(raw: bytes | str) -> Json:
     r"""Parses a JSON text.
 
-    The fast parser refuses three kinds of valid JSON. A lone surrogate (``"\ud83d"``, half an emoji) is
-    read as the replacement character, a number of more than 4,300 digits as infinity, and 500 levels of nesting as they are.
+    The fast parser rejects three kinds of valid JSON. This function reads a lone surrogate (``"\ud83d"``, half an
+    emoji) as the replacement character, a number of more than 4,300 digits as infinity, and up to 500 levels of
+    nesting.
 
     Raises:
-        ValueError: it is not JSON, or nested more than 500 levels deep.
+        ValueError: the text is not JSON, or is nested more than 500 levels deep.
     """
     try:
         return from_json(raw, allow_inf_nan=False)
     except ValueError as error:
-        # text that is not JSON may be large, so it is not parsed twice
+        # Text that is not JSON may be large, so only these three errors parse it again.
         if not any(
             reason in str(error) for reason in ("hex escape", "number out of range", "recursion limit")
         ):
@@ -281,7 +286,7 @@ def read_json(raw: bytes | str) -> Json:
 
 def _read_tolerantly(text: str) -> Json:
     value = json.loads(text, parse_int=_integer, parse_constant=_refuse)
-    # UTF-16 can hold a lone surrogate, and its decoder replaces each by one character
+    # UTF-16 can encode a lone surrogate, and its decoder replaces each one by one character.
     utf_16 = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
     value = json.loads(utf_16.decode("utf-16", "replace"))
     level, levels = [value], 0
@@ -299,7 +304,7 @@ def _entries(holder: dict[str, Json] | list[Json]) -> Iterable[tuple[Any, Json]]
 
 
 def _integer(digits: str) -> float:
-    # Python reads no more digits than that, because more of them take ever more time
+    # Python limits the digits, because the time to convert them grows with their square.
     return int(digits) if len(digits.lstrip("-")) <= _NUMBER_DIGITS else float(f"{digits[:2]}e999")
 
 
@@ -308,17 +313,17 @@ def _refuse(constant: str) -> None:
 
 
 _OTHER_COLON: Final = late(rb'"\s+:|\\u00(?:22|3[aA])')
-"""What would be counted in a text that is written again, and not in its original."""
+"""Forms of a colon or a quote that change the count below: encoding the parsed text again normalizes them."""
 
 DUPLICATES_BYTES: Final = 1 << 16
-"""Bytes of a message up to which it is searched for duplicate members."""
+"""The size in bytes up to which a message is searched for duplicate members."""
 
 
 def repeated_member(raw: bytes, value: Json) -> str:
     """Returns the name of a member that an object of a JSON text has twice, else an empty string.
 
-    ``value`` is the parsed text. None is repeated if it is written as the text is, or with as many colons behind quotes, and
-    the text has none in another form; only otherwise is the text parsed once more.
+    ``value`` is the parsed text. No member is repeated if ``value`` is encoded as the same text, or with the same
+    number of colons after quotes. Only if that shows nothing is the text parsed once more.
     """
     if len(raw) > DUPLICATES_BYTES or (again := encode(value)) == raw:
         return ""
@@ -336,7 +341,7 @@ def repeated_member(raw: bytes, value: Json) -> str:
 
 
 def bytes_text(raw: bytes) -> str:
-    r"""Returns bytes as text for people; one that is not UTF-8 is shown as ``\xff``."""
+    r"""Returns bytes as text for a person; a byte that is not UTF-8 is shown as ``\xff``."""
     return raw.decode("utf-8", "backslashreplace")
 
 
@@ -356,7 +361,7 @@ def response_in(raw: bytes, id: RequestId, outline: bytes | None = None) -> Resp
 
 
 def as_answer(frame: Frame | Batch) -> Frame | Batch:
-    """Returns a frame that was the only answer to a request: if unreadable, it is a malformed response."""
+    """Returns the frame that was the only answer to a request; an unreadable one becomes a malformed response."""
     match frame:
         case PollutionFrame(line=line, size=size):
             detail = f"no JSON-RPC message: {shown(line)}"
@@ -370,11 +375,11 @@ def as_answer(frame: Frame | Batch) -> Frame | Batch:
 def _frame(message: dict[str, Json], size: int) -> Frame | None:
     """Returns the frame of a JSON object, or ``None`` if it is not JSON-RPC.
 
-    Only a response may lack its ``jsonrpc`` member, which is flagged.
+    Only a response may lack its ``jsonrpc`` member; that is a defect.
     """
     result = message.get("result")
     if isinstance(result, dict) and len(message) == 3 and message.get("jsonrpc") == "2.0" and "id" in message:
-        # nearly every response: there is no member that may be wrong
+        # Nearly every response has just these members, so no other one can be wrong.
         return ResponseFrame(id=message["id"], outline=result, size=size)
     identity = message.get("id", MISSING)
     answers = "result" in message or "error" in message
@@ -384,7 +389,7 @@ def _frame(message: dict[str, Json], size: int) -> Frame | None:
     if answers and method is not None:
         named = [name for name in ("method", "result", "error") if name in message]
         defect = f"a message with {' and '.join(named)}"
-    # some servers write all members always, those without a value as null
+    # Some servers always write all members, with null for those without a value.
     answered = identity is not MISSING and (result is not None or message.get("error") is not None)
     if isinstance(method, str) and not answered:
         params = message.get("params")
@@ -421,6 +426,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
             defect = "both a result and an error"
         elif type(code) is not int or not isinstance(text, str):
             defect = defect or "an error without an integer code and a string message"
+        # type() and not isinstance(): true is an int in Python, and would become the code 1.
         code = code if type(code) is int else None
         told = RpcError(code=code, message=as_text(text), data=fields.get("data"))
     return ResponseFrame(id=identity, error=told, size=size, defect=defect)
@@ -428,7 +434,7 @@ def _response(message: dict[str, Json], identity: Any, size: int) -> ResponseFra
 
 # -- salvage ---------------------------------------------------------------------------------------------------
 
-# Possessive, and an open string runs to the end, so hostile input takes linear time.
+# The quantifiers are possessive, and an open string ends with the text, so hostile input takes linear time.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 _STRUCTURE_TOKEN: Final = late(_STRING + rb'(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _SCALAR: Final = rb"\s*+:\s*+(-?\d++(?=[\s,}\]])|-?\d{%d,}+|" % (_NUMBER_DIGITS + 1) + _STRING + rb'")'
@@ -443,8 +449,9 @@ _ENVELOPE_MEMBERS: Final = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"res
 def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | PollutionFrame:
     """Salvages the id and the method at the top level of bytes that cannot be parsed.
 
-    Searches the first 64 kB and, because many servers write the id last, the last 512 bytes, unless ``raw`` is
-    not the ``whole`` message. Bytes without JSON-RPC members at the top level are pollution: log lines may have braces.
+    Searches the first 64 kB and, because many servers write the id last, the last 512 bytes, unless ``raw`` is not
+    the ``whole`` message. Bytes without JSON-RPC members at the top level are pollution, because log lines may have
+    braces.
     """
     start = raw[:LINE_HEAD_BYTES].lstrip()
     if not start.startswith((b"{", b"[")):
@@ -467,7 +474,7 @@ def salvage(raw: bytes, reason: str, *, whole: bool = True) -> MalformedFrame | 
 
 
 def _top_level(head: bytes) -> dict[str, Any]:
-    """Returns the JSON-RPC members of the outermost object in ``head``; of duplicates the first.
+    """Returns the JSON-RPC members of the outermost object in ``head``; of duplicates the first one.
 
     Only the values of ``id`` and ``method`` are read; the others are ``None``.
     """
@@ -479,6 +486,7 @@ def _top_level(head: bytes) -> dict[str, Any]:
             depth += 1
         elif text in b"}]":
             depth -= 1
+        # A result may hold an "id" of its own, so only the outermost level counts.
         elif depth == 1 and text in _ENVELOPE_MEMBERS:
             value = _SCALAR_VALUE.match(head, token.end())
             name = text[1:-1].decode()
@@ -502,13 +510,13 @@ _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), al
 _INDENTED: Final = json.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False)
 
 _DECIMAL_BITS: Final = 14_000
-"""Bits of an integer that Python still writes in decimal."""
+"""The number of bits of the longest integer that Python writes in decimal."""
 
 
 def encode(value: Json) -> bytes:
     """Returns a value as one line of JSON without a line end; lone surrogates are escaped.
 
-    Enums are written by their values, dataclasses as objects, and infinity and NaN as strings.
+    Enums are written as their values, dataclasses as objects, and infinity and NaN as strings.
     """
     try:
         return to_json(value, inf_nan_mode="strings")
@@ -525,13 +533,14 @@ def _plain(value: Json) -> Json:
 
 
 def _changed(value: Json, change: Callable[[Json], Json]) -> Json:
-    """Returns a value with each scalar changed. Not recursive, because a value may be deep."""
+    """Returns a value with each scalar changed, without recursion, because a value may be deeply nested."""
     whole: list[Json] = [value]
     waiting: list[Any] = [whole]
     while waiting:
         holder = waiting.pop()
         for key, each in _entries(holder):
             if isinstance(each, (dict, list)):
+                # The caller's value must stay as it is, so each container is copied before its members change.
                 holder[key] = copy(cast("Json", each))
                 waiting.append(holder[key])
             else:
@@ -540,7 +549,7 @@ def _changed(value: Json, change: Callable[[Json], Json]) -> Json:
 
 
 def text(value: Json, *, indented: bool = False) -> str:
-    """Returns a value as JSON text, compact or ``indented``, made :func:`writable` if needed."""
+    """Returns a value as JSON text, compact or ``indented``, passed through :func:`writable` if needed."""
     encoder = _INDENTED if indented else _ENCODER
     try:
         return encoder.encode(value)
@@ -549,7 +558,7 @@ def text(value: Json, *, indented: bool = False) -> str:
 
 
 def writable(value: Json) -> Json:
-    """Returns a value with numbers that Python cannot write, such as ``1e400``, described in words."""
+    """Returns a value in which each number that Python cannot write, such as ``1e400``, is described in words."""
     return _changed(value, _writable)
 
 
@@ -564,7 +573,7 @@ def _writable(value: Json) -> Json:
 
 
 def in_range(value: Json) -> bool:
-    """Whether all numbers of a value are in the range that Python can write."""
+    """Whether Python can write all numbers of a value."""
     try:
         _ENCODER.encode(value)
     except ValueError:
@@ -573,7 +582,7 @@ def in_range(value: Json) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Returns a server's value, shortened for a sentence, in constant time; ``null``, ``true``, and ``false`` as in JSON."""
+    """Returns a server's value for a sentence, shortened in constant time; ``null``, ``true``, and ``false`` as in JSON."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, str):
@@ -590,8 +599,8 @@ def shown(value: Any) -> str:
 def summary(frame: ResponseFrame) -> str:
     """Returns the start of a response's text: the error's message, or the first text of a tool, resource, or prompt.
 
-    Of a Python traceback it is the last line, which names the error.
-    Several objects are counted: ``25 objects``. Of an image alone it is its type and size: ``image/png 300 × 200``.
+    A Python traceback is shortened to its last line, which names the error. Several objects are counted: ``25
+    objects``. A single image is described by its type and size: ``image/png 300 × 200``.
     """
     if frame.error is not None:
         return _error_line(frame.error.message)
@@ -612,7 +621,7 @@ def summary(frame: ResponseFrame) -> str:
 
 
 def _counted(texts: list[Json]) -> str:
-    """Returns how many objects texts are as JSON, in one array or each alone; empty unless all of them are objects."""
+    """Returns the number of JSON objects in the texts, one array or one object each; empty if anything else is in them."""
     start = as_text(texts[0]).lstrip()[:1]
     if start != "[" and (start != "{" or len(texts) == 1):
         return ""
@@ -634,7 +643,7 @@ def _error_line(text: str) -> str:
 
 
 def _pictured(part: dict[str, Json]) -> str:
-    """Returns the type and the size of an image in a block, a resource, or a message; empty for anything else."""
+    """Returns the type and the size of the image in a block, a resource, or a message; empty for anything else."""
     block = as_object(part.get("content")) or part
     block = as_object(block.get("resource")) or block
     kind, data = as_text(block.get("mimeType"))[:80], as_text(block.get("data") or block.get("blob"))
@@ -663,12 +672,12 @@ def result(id: RequestId, value: Json) -> dict[str, Json]:
 
 
 def tool_error(text: str, meta: dict[str, Json], *, modern: bool) -> dict[str, Json]:
-    """Returns the result of a tool that failed, with a sentence for the model; ``modern`` of 2026-07-28."""
+    """Returns the result of a failed tool call, with a sentence for the model; ``modern`` adds the members of 2026-07-28."""
     complete: dict[str, Json] = {"resultType": "complete"} if modern else {}
     return {**complete, "content": [{"type": "text", "text": text}], "isError": True, "_meta": meta}
 
 
 def error(id: RequestId, code: int, message: str, data: Json = None) -> dict[str, Json]:
-    """Returns an error response, with ``data`` unless that is ``None``."""
+    """Returns an error response; ``data`` is omitted if ``None``."""
     more = {} if data is None else {"data": data}
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, **more}}

@@ -1,12 +1,12 @@
-"""The ledger's other face: it observes a foreign client, where it decides for a client of ours.
+"""Observes the requests of another client with the same ledger that decides for our own client.
 
-There is one state machine. What the server sends goes into :meth:`Ledger.receive` as ever. What the client sends is told to
-the same ledger here: a request is called and written in one step, a cancel was decided elsewhere, an answer to the server
-leaves without being asked for. Such a ledger (``observes``) sends, answers, and polls nothing by itself; but its limits and
-a person may cancel, by the same rules and signals as for a client of ours.
+There is one state machine. The server's messages go to :meth:`Ledger.receive` as usual. The messages of the client go
+to the same ledger through this module: a request is called and written in one step, a cancel was decided by the
+client, and an answer to the server needs no prompt. A ledger that ``observes`` sends, answers, and polls nothing
+itself. But its timeouts and a person may cancel, by the same rules and signals as for our own client.
 
-An id may have any type that JSON-RPC permits. A request whose id was used before gets a row with an id of its own, because
-a row is never used twice; on the wire the id means the newest one.
+An id may have any type that JSON-RPC permits. A request whose id was used before gets a row with another id, because
+a row is never used twice. On the wire, the id means the newest request.
 """
 
 from __future__ import annotations
@@ -43,54 +43,56 @@ ASKED_OF_PERSONS: Final = {
     "elicitation": ELICIT,
     "sampling": "sampling/createMessage",
 }
-"""The requests of the server's that a person may have to answer, by the capability of the client that permits them."""
+"""The methods of server requests that a person may have to answer, by the client capability that permits them."""
 
 TIMED_OUT_ERROR: Final = -32001
-"""The error that a client is told when a limit of the tap ended a request other than a call."""
+"""The error code that a client gets if a timeout of the tap ended a request other than a call."""
 
 CANCELLED_ERROR: Final = -32800
-"""The error when a person cancelled such a request."""
+"""The error code that it gets if a person cancelled such a request."""
 
 ENDED_BY_TAP: Final = "mcp-tui/ended"
-"""The member of a result's ``_meta`` that says that the tap answered a call, and why."""
+"""The member of a result's ``_meta`` that says that the tap answered the call, and why."""
 
 PROTOCOL_FIELDS: Final = frozenset({META_PROTOCOL_VERSION, META_CLIENT_INFO, META_CAPABILITIES})
-"""What a message of the tap's own takes from the client (basic, 2026-07-28, "Per-request protocol fields")."""
+"""The ``_meta`` members that a message of the tap copies from the client (basic, 2026-07-28, "Per-request protocol
+fields").
+"""
 
 ERRANDS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/update"})
 
 
 def party(info: Json) -> str:
-    """Returns name and version of a client or a server, from its ``clientInfo`` or ``serverInfo``."""
+    """Returns the name and version of a client or a server, from its ``clientInfo`` or ``serverInfo``."""
     fields = as_object(info)
     names = (messages.as_text(fields.get(key))[:METHOD_CHARACTERS] for key in ("name", "version"))
     return " ".join(filter(None, names))
 
 
 def _unanswered(row: Request) -> bool:
-    """Whether a request has no answer, a cancelled one included."""
+    """Whether a request has no answer; a cancelled one without a late answer counts."""
     return row.open or (row.state in (State.CANCEL_REQUESTED, State.CANCELLED) and not answered(row))
 
 
 class Onlooker:
-    """The actions of a ledger that observes: its client does all that by itself, or not.
+    """The actions of a ledger that observes: none, because its client acts itself.
 
-    :class:`~mcp_tui.tap.observed_session.ObservedSession` acts where a tap does something.
+    :class:`~mcp_tui.tap.observed_session.ObservedSession` overrides the actions of a tap.
     """
 
     def nothing(self, *_: Any, **__: Any) -> None:
-        """The actions for a foreign client."""
+        """Does nothing."""
 
     send = signal = unqueue = recall = release = reply = nothing
     prompt = prompt_over = gather = gather_over = relist = resolve = nothing
 
 
 class Observer:
-    """A foreign client, as its messages show it. ``limits_of`` are those of the tap for a tool.
+    """The observed client, as its messages show it.
 
-    They are not for what no client may cancel, nor for subscriptions, which last as long as they are wanted.
-
-    ``server`` is the name of the server, empty until it said so.
+    ``limits_of`` returns the timeouts of the tap for a tool. They do not apply to requests that no client may cancel,
+    nor to subscriptions, which last as long as the client wants. ``server`` is the name of the server, empty until it
+    is known.
     """
 
     def __init__(self, ledger: Ledger, limits: ev.Limits = UNLIMITED) -> None:
@@ -105,15 +107,15 @@ class Observer:
 
     @property
     def client(self) -> str:
-        """Its name and version; empty until it said so."""
+        """The name and version of the client; empty until they are known."""
         return self.ledger.client
 
     def on_wire(self, id_: RequestId) -> RequestId:
-        """Returns the id that a request has on the wire, by the last one of its row."""
+        """Returns the id on the wire for the last id of a row."""
         return self._on_wire.get(id_, id_)
 
     def memory(self) -> dict[str, Json]:
-        """Returns what another observer of the same client has to know beside its open requests."""
+        """Returns the state that another observer of the same client needs, except for the open requests."""
         revision = self.ledger.negotiated.revision
         return {
             "client": self.client,
@@ -123,7 +125,7 @@ class Observer:
         }
 
     def remember(self, memory: dict[str, Json]) -> None:
-        """Takes over from another observer."""
+        """Restores the state that :meth:`memory` of another observer returned."""
         self.ledger.client = messages.as_text(memory.get("client"))
         self._capabilities, self._meta = as_object(memory.get("capabilities")), as_object(memory.get("meta"))
         revision = REVISIONS.get(messages.as_text(memory.get("revision")))
@@ -133,7 +135,7 @@ class Observer:
     # -- from the client -------------------------------------------------------------------------------------
 
     def sent(self, frame: Frame | Batch, *, at: float, seq: int = 0) -> None:
-        """Takes a message that the client wrote."""
+        """Handles a message that the client wrote."""
         match frame:
             case RequestFrame():
                 self._called(frame, at, seq)
@@ -166,7 +168,7 @@ class Observer:
         self._introduced(method, params)
         earlier = ledger.named(id_)
         self._other_cancel(method, params, at, seq)
-        # From 2026-07-28 on an id is free again when it was answered: one that was cancelled never is (basic, "Requests").
+        # From 2026-07-28 on an answered id is free again; the id of a cancelled request never is (basic, "Requests").
         if earlier is not None and (_unanswered(earlier) or not ledger.negotiated.modern):
             used = "which is still open" if earlier.open else "which was used before"
             self._violation("request-id-reused", f"{method} with the id {shown(id_)}, {used}", at, seq)
@@ -177,6 +179,8 @@ class Observer:
             ledger.emit(ev.Round(at=at, id=row.id, wire_id=id_, number=number, why="by the client", seq=seq))
         else:
             row = self._row(frame, method, params, at, seq, again=earlier is not None)
+        # Progress, "Progress Flow": tokens MUST be unique across all active requests, so two open calls may not share
+        # one.
         token, given = as_object(params.get("_meta")).get("progressToken"), ledger.tokens
         given.setdefault((type(id_), id_), NOBODY)
         if is_request_id(token):
@@ -189,7 +193,7 @@ class Observer:
         ledger.written(row.wire_id, at=at, seq=seq)
 
     def _other_cancel(self, method: str, params: dict[str, Json], at: float, seq: int) -> None:
-        """Reports a request that cancels another one: only a task is cancelled by a request."""
+        """Reports a request that tries to cancel another one: only a task is cancelled by a request."""
         named = params.get("taskId", params.get("requestId", params.get("id")))
         if "cancel" not in method.lower() or self.ledger.tasks.row_of(named) is not None:
             return
@@ -199,7 +203,7 @@ class Observer:
             self._violation("cancel-kind", text, at, seq, row.id)
 
     def _continued(self, method: str, params: dict[str, Json]) -> Request | None:
-        """Returns the request that waits for input and goes on by a message with its state (multi round-trip requests)."""
+        """Returns the request that waits for input and continues by a message with its state (multi round-trip requests)."""
         if method not in ROUND_METHODS or not ("inputResponses" in params or "requestState" in params):
             return None
         for live in self.ledger.live.values():
@@ -236,7 +240,7 @@ class Observer:
         return live.row
 
     def _introduced(self, method: str, params: dict[str, Json]) -> None:
-        """Notes who the client is and what it speaks, as far as a request says so."""
+        """Notes the client's name, capabilities, and revision, as far as a request has them."""
         meta = as_object(params.get("_meta"))
         modern = REVISIONS.get(messages.as_text(meta.get(META_PROTOCOL_VERSION)))
         if method == "initialize":
@@ -246,13 +250,14 @@ class Observer:
         elif modern is not None and modern.modern:
             self._meta = {key: value for key, value in meta.items() if key in PROTOCOL_FIELDS}
             self.ledger.client = party(meta.get(META_CLIENT_INFO)) or self.client
+            # The probe may offer a revision that the server does not support.
             if method != "server/discover" and self.ledger.negotiated.revision is None:
                 self.speak(modern)
 
-    # -- its cancels -----------------------------------------------------------------------------------------
+    # -- cancels of the client -------------------------------------------------------------------------------
 
     def _cancelled(self, params: dict[str, Json], at: float, seq: int) -> None:
-        """Handles ``notifications/cancelled``: it must name a request in progress, once (cancellation, every revision)."""
+        """Handles ``notifications/cancelled``. It must name a request in progress, once (cancellation, every revision)."""
         named, ledger = params.get("requestId", messages.MISSING), self.ledger
         row = ledger.named(named) if is_request_id(named) else None
         if row is None and ledger.tasks.row_of(named) is not None:
@@ -271,6 +276,7 @@ class Observer:
             )
             self._violation("cancel-unknown", f"a cancel {what}", at, seq)
             return
+        # Streamable HTTP, 2026-07-28, "Cancellation": closing the stream is the only cancel.
         if ledger.negotiated.modern and ledger.negotiated.transport == "http":
             text = f"notifications/cancelled for {row.id!r} instead of closing its stream"
             self._violation("cancel-of-a-stream", text, at, seq, row.id)
@@ -284,7 +290,7 @@ class Observer:
             return
         if row.state not in OPEN:
             since = at - (row.ended_at or at)
-            # Otherwise the cancel crossed the answer, or the tap had answered.
+            # Otherwise the cancel crossed the answer, or the tap had answered: neither breaks a rule.
             if row.cause is None and since > CROSSING_SECONDS:
                 text = f"a cancel of {row.id!r}, which was over {since:.3f} s before"
                 self._violation("cancel-over", text, at, seq, row.id)
@@ -316,11 +322,11 @@ class Observer:
     def answer_for(
         self, row: Request, cause: Cause, reason: str, *, records: bool, continues: bool = False
     ) -> dict[str, Json] | None:
-        """Returns what a client is answered for a request that the tap ended; ``None`` if it waits for nothing.
+        """Returns the answer to a client for a request that the tap ended; ``None`` if the client waits for no answer.
 
-        It says what a reader must know who would send the call again. ``records``: there is a journal or a recording. A call
-        gets the result of a tool that failed, which reaches the model: a JSON-RPC error makes some clients send it again.
-        ``continues``: the server is not told, and a guard waits for its answer.
+        The text tells a reader, often a model, what to know before sending the call again. A call gets the result of
+        a failed tool, which reaches the model: a JSON-RPC error makes some clients repeat the call. ``records``:
+        there is a journal or a recording. ``continues``: the server gets no cancel, and a guard waits for its answer.
         """
         own = str(row.id).startswith(OWN_PREFIX)
         if row.round_sent_at is None or row.round_answered or row.task_id or own:
@@ -352,7 +358,7 @@ class Observer:
         return messages.result(id_, made)
 
     def token_of(self, row: Request) -> RequestId | None:
-        """Returns the progress token of a request, as the client chose it."""
+        """Returns the progress token that the client chose for a request."""
         return next((each for (_, each), wire in self.ledger.tokens.items() if wire == row.wire_id), None)
 
     # -- from the server -------------------------------------------------------------------------------------
@@ -360,14 +366,14 @@ class Observer:
     def received(
         self, frame: Frame | Batch, *, at: float, seq: int = 0, stream: RequestId | None = None
     ) -> None:
-        """Takes a message that the server wrote. ``stream`` is the id of the request whose own HTTP stream carried it."""
+        """Handles a message that the server wrote. ``stream`` is the id of the request whose own HTTP stream carried it."""
         self.ledger.receive(frame, at=at, seq=seq, stream=stream)
         for each in frame.frames if isinstance(frame, Batch) else (frame,):
             if not self._connected and isinstance(each, messages.ResponseFrame) and each.error is None:
                 self._answered(each, at, seq)
 
     def _answered(self, frame: messages.ResponseFrame, at: float, seq: int) -> None:
-        """Notes what the answer to a handshake settles (lifecycle; discovery, 2026-07-28)."""
+        """Notes the revision and the server's name from the answer to a handshake (lifecycle; discovery, 2026-07-28)."""
         row, _ = self.ledger.responses.find(frame.id)
         if row is None:
             return
@@ -398,7 +404,7 @@ class Observer:
         )
 
     def speak(self, revision: Revision, offered: dict[str, Json] | None = None) -> None:
-        """Notes the revision that both speak from now on, and what the server offers."""
+        """Notes the revision that both sides use from now on, and the server's capabilities."""
         tasks = as_object(as_object(offered).get("tasks"))
         asked = frozenset(method for name, method in ASKED_OF_PERSONS.items() if name in self._capabilities)
         agreed = Negotiated(

@@ -1,4 +1,4 @@
-"""Regular expressions that take linear time on any input, and none before they are used."""
+"""Regular expressions that take linear time on any input, and are compiled at their first use."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, AnyStr, cast
 
 
 def late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Returns a pattern that is compiled at its first use: few are used at the start, and all take a thirtieth of it.
+    """Returns a pattern that is compiled at its first use.
 
-    Python before 3.11.5 matches some possessive groups wrongly (CPython issue 106052). There they are greedy: our patterns
-    match the same, and only hostile text costs more.
+    Compiling all patterns takes a thirtieth of the start, and few of them are used there. Python before 3.11.5
+    matches some possessive groups wrongly (CPython issue 106052). There the groups are greedy: our patterns match the
+    same text, and only hostile text takes longer.
     """
     if sys.version_info < (3, 11, 5):
         if isinstance(pattern, bytes):

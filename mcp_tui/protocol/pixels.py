@@ -8,7 +8,7 @@ import struct
 from typing import Final
 
 IMAGE_HEAD_CHARACTERS: Final = 256 * 1024
-"""Characters of base64 that are read: in a JPEG the size stands behind what cameras and editors put before it."""
+"""The maximum number of base64 characters that are read: a JPEG may have long metadata before its size."""
 
 _SIZES: Final = {
     b"\x89PNG\r\n\x1a\n": (">II", 16),
@@ -16,7 +16,7 @@ _SIZES: Final = {
     b"GIF89a": ("<HH", 6),
     b"BM": ("<ii", 18),
 }
-"""Formats by their first bytes: the layout of width and height, and where it stands."""
+"""The layout and the offset of width and height, by the first bytes of the file."""
 
 
 def pixels(data: str) -> str:
@@ -26,6 +26,7 @@ def pixels(data: str) -> str:
         width, height = _size(base64.b64decode(head[: len(head) // 4 * 4]))
     except (binascii.Error, ValueError, struct.error, IndexError):
         return ""
+    # A BMP with a negative height is stored from top to bottom.
     return f"{width} × {abs(height)}" if width > 0 and height else ""
 
 
@@ -40,12 +41,13 @@ def _size(head: bytes) -> tuple[int, int]:
 
 
 def _jpeg(head: bytes) -> tuple[int, int]:
-    """Returns the size in the first frame header, behind segments of any kind (ITU-T T.81, B.1)."""
+    """Returns the size from the first frame header of a JPEG, after any other segments (ITU-T T.81, B.1)."""
     at = 2
     while head[at] == 0xFF:
         marker = head[at + 1]
         if marker == 0x01 or 0xD0 <= marker <= 0xD7:  # without a length
             at += 2
+        # C4, C8, and CC are in the range of frame headers, but hold tables and extensions.
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack_from(">HH", head, at + 5)
             return width, height
@@ -55,7 +57,7 @@ def _jpeg(head: bytes) -> tuple[int, int]:
 
 
 def _webp(head: bytes) -> tuple[int, int]:
-    """Returns the size in the first chunk: lossy, lossless, or extended (RFC 9649)."""
+    """Returns the size from the first chunk of a WebP: lossy, lossless, or extended (RFC 9649)."""
     match head[12:16]:
         case b"VP8 ":
             width, height = struct.unpack_from("<HH", head, 26)
@@ -64,6 +66,7 @@ def _webp(head: bytes) -> tuple[int, int]:
             bits = int.from_bytes(head[21:25], "little")
             return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
         case b"VP8X":
+            # WebP stores each length minus one, in 24 bits here and in 14 bits above.
             return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
         case _:
             return 0, 0

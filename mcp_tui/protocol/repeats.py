@@ -1,11 +1,12 @@
-"""Calls that a client repeats: the same tool and arguments as a call whose outcome it does not know.
+"""Finds calls that a client repeats: the same tool and arguments as an earlier call whose outcome the client does not
+know.
 
-The outcome of a call is unknown to its client if it was given up (a cancel, a limit, a lost connection, a gateway's error)
-and no answer was delivered. A client may give up silently, so an equal call that is sent more than half a second after an
-open one repeats it; sent closer together, equal calls are parallel on purpose. A tool that is safe to repeat, by its
-annotations in the list that was seen last, is no concern here.
+The outcome is unknown if the client gave the call up (a cancel, a timeout, a lost connection, an error of a gateway)
+and got no answer. A client may give up silently. So an equal call more than half a second after an open one repeats
+it; equal calls sent closer together are parallel on purpose. Tools that are safe to repeat, by their annotations in
+the newest list, are ignored.
 
-The arguments are compared as values: the order of members and the spelling of numbers do not count, nor does ``_meta``.
+The arguments are compared as values: the order of members, the spelling of numbers, and ``_meta`` do not count.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from mcp_tui.protocol.requests import Request, Requests
 from mcp_tui.protocol.states import State
 
 WINDOW_SECONDS: Final = 600.0
-"""Seconds after it was given up in which a call can be repeated."""
+"""Seconds after a call was given up in which it can be repeated."""
 
 PARALLEL_SECONDS: Final = 0.5
-"""Seconds in which equal calls are sent at once on purpose."""
+"""Seconds in which equal calls are taken as parallel on purpose."""
 
 CALLS: Final = 10_000
-"""Calls that are remembered at most."""
+"""The maximum number of remembered calls."""
 
 RUNNING: Final = "running"
-"""The outcome of a first call without an answer that was not cancelled either."""
+"""The outcome of a first call that has no answer and was not cancelled."""
 
 LOST: Final = "lost"
 """The outcome of a first call whose connection or server ended."""
@@ -42,13 +43,13 @@ _ENCODED: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _SAFE: Final = ("readOnlyHint", "idempotentHint")
 
 
-# -- which call ------------------------------------------------------------------------------------------------
+# -- the identity of a call ------------------------------------------------------------------------------------
 
 
 def identity(method: str, params: Json) -> bytes | None:
-    """Returns what identifies a call: its tool and its arguments; ``None`` for what is no call of its own.
+    """Returns a digest of a call's tool and arguments; ``None`` for a message that is not a new call.
 
-    A retry with ``requestState`` or ``inputResponses`` is the same call, which continues (multi round-trip requests).
+    A retry with ``requestState`` or ``inputResponses`` continues the same call (multi round-trip requests).
     """
     fields = as_object(params)
     if method != "tools/call" or "requestState" in fields or "inputResponses" in fields:
@@ -58,14 +59,14 @@ def identity(method: str, params: Json) -> bytes | None:
         text = _ENCODED(told)
     except (ValueError, RecursionError, TypeError):
         return None
-    # hashlib would load OpenSSL into each recorder.
+    # hashlib would load OpenSSL into each recorder process.
     from _blake2 import blake2b
 
     return blake2b(text.encode(), digest_size=16).digest()
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value in which equal numbers are the same number."""
+    """Returns a value in which equal numbers have the same type, so that 1 and 1.0 are encoded alike."""
     match value:
         case dict():
             return {name: _plain(each) for name, each in cast("dict[str, Any]", value).items()}
@@ -78,7 +79,7 @@ def _plain(value: Any) -> Any:
 
 
 class SafeTools:
-    """The tools that are safe to repeat, by their annotations in the list that was received last."""
+    """The tools that are safe to repeat, by their annotations in the newest list."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -87,7 +88,7 @@ class SafeTools:
         return tool in self._names
 
     def listed(self, result: Json) -> None:
-        """Takes the result of a ``tools/list``."""
+        """Reads the result of ``tools/list``."""
         for tool in map(as_object, as_list(as_object(result).get("tools"))):
             if isinstance(name := tool.get("name"), str):
                 hints = as_object(tool.get("annotations"))
@@ -95,21 +96,21 @@ class SafeTools:
                 (self._names.add if is_safe else self._names.discard)(name)
 
 
-# -- what became of the first ----------------------------------------------------------------------------------
+# -- the outcome of a first call -------------------------------------------------------------------------------
 
 _REFUSED: Final = ("connection refused", "the connection was refused")
-"""How the reason begins for which a request was lost without ever reaching the server."""
+"""The start of the reason of a request that was lost before it reached the server."""
 
 
 def is_known(row: Request) -> bool:
-    """Whether a client knows the outcome of a call: it got an answer, or the server refused to take the call."""
+    """Whether a client knows the outcome of a call: it got an answer, or the server did not accept the call."""
     if row.guard is not None and row.guard.how in ("refused", "passed_on"):
-        return row.guard.how == "passed_on"  # what a refused repeat got was no answer of the server
+        return row.guard.how == "passed_on"  # a refused repeat got an answer of the tap
     match row.state:
         case State.COMPLETED | State.TASK | State.AWAITING_INPUT:
             return True
         case State.FAILED:
-            # A gateway that gives up does not know whether the server has done the work; nor does a server with HTTP 500.
+            # HTTP 5xx may come from a gateway that gave up while the server still works, so the outcome is unknown.
             return row.origin is Origin.SERVER or row.rule != "http" or "HTTP 5" not in row.error
         case State.LOST:
             return row.error.lower().startswith(_REFUSED) and not row.late
@@ -118,12 +119,12 @@ def is_known(row: Request) -> bool:
 
 
 def is_given_up(row: Request) -> bool:
-    """Whether a call is over, and its client does not know the outcome."""
+    """Whether a call is over although its client does not know the outcome."""
     return row.method == "tools/call" and not row.open and not is_known(row)
 
 
 def first_outcome(row: Request, now: float) -> str:
-    """Returns what is known of a first call: an outcome of its cancel, :data:`RUNNING`, or :data:`LOST`."""
+    """Returns the known outcome of a first call: an outcome of its cancel, :data:`RUNNING`, or :data:`LOST`."""
     late = evidence.late_answer(row)
     if late is not None:
         return evidence.LATE_BY_KIND[late.kind].value
@@ -132,11 +133,11 @@ def first_outcome(row: Request, now: float) -> str:
     return LOST if row.cancel_at is None else evidence.outcome(row, now).value
 
 
-# -- those of a client -----------------------------------------------------------------------------------------
+# -- the calls of a client -------------------------------------------------------------------------------------
 
 
 class _Call(NamedTuple):
-    """A call, among the requests of its session."""
+    """A remembered call and the requests of its session."""
 
     requests: Requests
     id: RequestId
@@ -149,14 +150,14 @@ class _Call(NamedTuple):
 
 
 def _first_of(call: _Call, row: Request) -> tuple[str, RequestId]:
-    """Returns what a call repeats; itself if it repeats nothing."""
+    """Returns the session and the id of the first call that a call repeats; its own if it repeats none."""
     if row.repeat is None:
         return call.session, call.id
     return row.repeat.session or call.session, row.repeat.repeat_of
 
 
 class Repeats:
-    """The calls of which a client may not know the outcome, over all of its sessions with a server."""
+    """The calls whose outcome a client may not know, over all of its sessions with a server."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[int, _Call] = OrderedDict()
@@ -167,7 +168,7 @@ class Repeats:
     def called(
         self, requests: Requests, row: Request, params: Json, *, client: str, session: str, at: float
     ) -> ev.Repeat | None:
-        """Takes a call; returns what it repeats, if that is another one. ``session`` is the name of this one."""
+        """Remembers a call; returns the call that it repeats, if any. ``session`` is the name of this session."""
         found = None if row.internal or row.name in self.safe else identity(row.method, params)
         if found is None:
             return None
@@ -193,7 +194,7 @@ class Repeats:
         """Returns the oldest equal call whose outcome is unknown; forgets those with a known one."""
         found = [(number, self._calls[number]) for number in self._by_key.get(key, ())]
         rows = [(number, call, call.row) for number, call in found]
-        # The answer to a repeat is that to its first call, and to all other repeats of that.
+        # An answer to a repeat also answers its first call and all other repeats of that.
         answered = {_first_of(call, row) for _, call, row in rows if row is not None and is_known(row)}
         for number, call, row in rows:
             if row is None or self._is_over(row, at) or is_known(row) or _first_of(call, row) in answered:
@@ -201,6 +202,8 @@ class Repeats:
         for number in self._by_key.get(key, ()):
             call = self._calls[number]
             row = call.row
+            # Parallel calls are sent together; a pause before the second one suggests that the client gave up the
+            # first.
             if row is not None and (not row.open or at - row.called_at > PARALLEL_SECONDS):
                 return call
         return None
@@ -217,7 +220,7 @@ class Repeats:
             del self._by_key[call.key]
 
     def _forget(self, at: float) -> None:
-        """Forgets some of the oldest calls that can be repeated no more: two for each that is added."""
+        """Forgets old calls that can no longer be repeated, at most two for each added call, so that no call takes long."""
         for number in [number for number, _ in zip(self._calls, range(2), strict=False)]:
             row = self._calls[number].row
             known = row is None or self._is_over(row, at)

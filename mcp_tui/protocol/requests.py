@@ -1,8 +1,8 @@
-"""Requests: the one fold of events into rows.
+"""The rows of requests, made from events in one place.
 
-What may happen in which state is in :data:`~mcp_tui.protocol.transitions.TRANSITIONS`. An event that it does not permit is
-a bug in mcp-tui and changes nothing. "Timed out" and "late, ignored" are not states:
-:func:`mcp_tui.view.badges.badge` derives them from state, cause and evidence.
+:data:`~mcp_tui.protocol.transitions.TRANSITIONS` says which event each state permits. Any other event is a bug in
+mcp-tui and changes nothing. "Timed out" and "late, ignored" are not states: :func:`mcp_tui.view.badges.badge` derives
+them from the state, the cause, and the evidence.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ from mcp_tui.protocol.transitions import (
 
 @dataclass(slots=True)
 class Evidence:
-    """A message that came ``after`` seconds after a cancel. All progress is one piece of evidence with a ``count``.
+    """A message that arrived ``after`` seconds after a cancel. All progress messages are one piece of evidence with a
+    ``count``.
 
-    ``last_after`` is the time of the last message, and ``last_at`` the same in monotonic seconds; ``most`` is the most that
-    ``last_after`` may be, where it can only be bounded. ``progress`` is the last value that was a number. ``partial``: of an
-    answer only ``size`` bytes came.
+    ``last_after`` is the time of the last message in seconds after the cancel, and ``last_at`` the same in monotonic
+    seconds. ``most`` is the upper bound of ``last_after`` if only bounds are known. ``progress`` is the last value
+    that was a number. ``partial``: only the first ``size`` bytes of an answer arrived.
     """
 
     kind: ev.Kind
@@ -61,14 +62,14 @@ class Evidence:
 
 @dataclass(init=False)
 class Request:
-    """A request of ours and everything that happened to it. Only :class:`Requests` changes it.
+    """One of our requests and everything that happened to it. Only :class:`Requests` changes it.
 
-    It has no slots: what no event has set is the default of the class. Few of its fields are ever set, so a row is made in
-    a third of the time and takes half the memory.
+    The class has no slots, because few fields of a row are ever set: the others are the defaults of the class. That
+    makes a row in a third of the time and half the memory.
 
-    Times are monotonic seconds. ``version`` grows with every event, so that views know when to redraw. ``round_ids`` are
-    the ids of its second and later rounds; ``round_sent_at`` is when the last round was written, ``None`` before that and
-    between two rounds, where ``round_answered`` is true.
+    Times are monotonic seconds. ``version`` grows with every event, so that views know when to redraw. ``round_ids``
+    are the ids of the second and later rounds. ``round_sent_at`` is the time at which the last round was written; it
+    is ``None`` before that, and between two rounds, when ``round_answered`` is true.
     """
 
     id: ev.RequestId
@@ -156,7 +157,7 @@ class Request:
     duplicates: int = 0
     history: list[ev.RequestEvent] = field(default_factory=list[ev.RequestEvent])
     place = 0
-    """Its index in the Requests that it is folded into. No event says it, so it is not packed."""
+    """The index of the row in its :class:`Requests`. It depends on other rows, so it is not packed."""
 
     def __init__(
         self,
@@ -172,34 +173,34 @@ class Request:
         self.history = []
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
-        """Is packed and copied as its events, if its history has all of them: they take a quarter of the time."""
+        """Pickles and copies the row as its events if the history has all of them, which takes a quarter of the time."""
         if self.version == len(self.history) - 1:
             return _refolded, tuple(map(values_of, self.history))
         return super().__reduce_ex__(protocol)
 
     @property
     def open(self) -> bool:
-        """Whether a response is still awaited."""
+        """Whether the request still waits for its response."""
         return self.state in OPEN
 
     @property
     def listening(self) -> bool:
-        """Whether it is the client's own subscription, which does not count as a request in flight."""
+        """Whether this is an internal subscription, which does not count as a request in flight."""
         return self.internal and self.method == LISTEN
 
     @property
     def withheld_by_guard(self) -> bool:
-        """Whether the guard of a tap did not send it to the server."""
+        """Whether the guard of a tap did not send the request to the server."""
         return self.guard is not None and self.guard.how in ("waits", "given", "refused")
 
     @property
     def cancel_is_internal(self) -> bool:
-        """Whether its cancel is this client's own housekeeping, which no log, sum, or counter lists by default."""
+        """Whether the cancel is internal to this client, so that logs, sums, and counters leave it out by default."""
         return self.internal or self.method == LISTEN or self.cause is ev.Cause.SHUTDOWN
 
     @property
     def wire_id(self) -> ev.RequestId:
-        """The id of its last round on the wire."""
+        """The id of the last round on the wire."""
         return self.round_ids[-1] if self.round_ids else self.id
 
     @property
@@ -215,7 +216,7 @@ class Request:
 
     @property
     def answered_after(self) -> float | None:
-        """The seconds from writing the request to the server's answer; ``None`` if none arrived in time."""
+        """The seconds from writing the request to the server's answer; ``None`` if no answer arrived in time."""
         answered = self.state is State.COMPLETED or (
             self.state is State.FAILED and self.origin is ev.Origin.SERVER
         )
@@ -223,20 +224,20 @@ class Request:
 
     @property
     def timeout_reason(self) -> str:
-        """The reason given when its idle limit cancels it."""
+        """The reason of a cancel by the timeout."""
         waited = self.limits.timeout or 0.0
         if self.idle_until is not None and self.idle_from is not None:
             waited = self.idle_until - self.idle_from
         return f"timed out after {round(waited, 3):g} s"
 
     def deadlines(self) -> tuple[float | None, float | None]:
-        """Returns the times of the idle and the maximum limit, each ``None`` if it does not run."""
+        """Returns the times of the timeout and the max timeout (monotonic seconds), each ``None`` if it does not run."""
         if self.paused_at is not None or self.state not in RUNNING:
             return None, None
         return self.clocks()
 
     def clocks(self) -> tuple[float | None, float | None]:
-        """Returns :meth:`deadlines`, of a paused request too, as if it had not been paused."""
+        """Returns :meth:`deadlines` as if a paused request had not been paused."""
         if self.sent_at is None:
             return None, None
         idle = self.idle_until
@@ -249,8 +250,11 @@ class Request:
 
 
 HISTORY: Final = 128
-"""Events of a row kept for its details, at least. Beyond twice as many, the oldest events that a server can repeat
-without end (progress, duplicates) are dropped. The journal has them all."""
+"""The minimum number of events that a row keeps for its details.
+
+Above twice that number, the oldest events that a server can repeat endlessly (progress, duplicates) are dropped. The
+journal has them all.
+"""
 
 
 def _shortened(history: list[ev.RequestEvent]) -> list[ev.RequestEvent]:
@@ -268,9 +272,10 @@ def _shortened(history: list[ev.RequestEvent]) -> list[ev.RequestEvent]:
 
 
 def called(event: ev.Called) -> Request:
-    """Returns the row of a request that was just called."""
+    """Makes the row of a request that was just called."""
     row = Request(event.id, event.method, event.name, event.internal, event.limits, event.at)
     row.queued_at = event.at
+    # Unset fields cost no memory in a row, so defaults are not assigned.
     if event.seq:
         row.request_seq = event.seq
     if event.parent is not None:
@@ -282,7 +287,7 @@ def called(event: ev.Called) -> Request:
 
 
 def _refolded(*events: tuple[Any, ...]) -> Request:
-    """Returns the row that has these events."""
+    """Makes a row again from its packed events."""
     first, *others = (by_name(*event) for event in events)
     row = called(first)
     for event in others:
@@ -291,10 +296,10 @@ def _refolded(*events: tuple[Any, ...]) -> Request:
 
 
 def evolve(row: Request, event: ev.RequestEvent) -> None:
-    """Applies one event to one row, in place.
+    """Applies one event to one row in place.
 
     Raises:
-        IllegalTransition: the row's state does not permit the event; the row is unchanged.
+        IllegalTransition: the state of the row does not permit the event; the row is unchanged.
     """
     kind, allowed = type(event), TRANSITIONS[row.state]
     if kind not in allowed:
@@ -348,6 +353,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
         case ev.Dropped():
             row.dropped, row.dropped_at = event.detail, event.at
         case ev.Rejected():
+            # Only the first error after the signal can plausibly reject it.
             row.rejection = row.rejection or event
         case ev.Repeat():
             row.repeat = event
@@ -370,12 +376,13 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
             row.received_at = event.at
         case ev.InputRequired():
             row.rounds, row.asks, row.round_sent_at, row.round_answered = event.round, event.asks, None, True
-            if event.asks and row.paused_at is None:  # where nothing is asked, nobody needs the time
+            if event.asks and row.paused_at is None:  # a retry without questions needs nobody's time
                 row.paused_at = event.at
             row.received_at, row.overdue_until = event.at, None
         case ev.Round():
             row.round_ids += (event.wire_id,)
             row.round_sent_at, row.round_answered, row.queued_at = None, False, event.at
+            # Each round has a progress token of its own, and its values start again.
             row.progress = row.total = row.message = None
         case ev.TaskCreated() | ev.TaskStatus():
             _task(row, event)
@@ -384,7 +391,7 @@ def _apply(row: Request, event: ev.RequestEvent) -> None:  # noqa: C901 - one ca
         case ev.Acknowledged():
             row.acknowledged = True
             row.received_at = event.at
-        case _:  # Called makes the row; nothing else is left
+        case _:  # a second Called
             raise IllegalTransition(type(event).__name__)
 
 
@@ -392,10 +399,10 @@ def _unwatched(row: Request, event: ev.Unwatched) -> None:
     if row.unwatched_at is None:
         row.unwatched_at, row.unwatched = event.at, event.detail
     elif row.unwatched == row.disconnected:
-        row.unwatched = event.detail  # its stdout ended before; now it is known how the server did
+        row.unwatched = event.detail  # the end of stdout is known already; this tells how the server ended
     row.watching_over |= event.final
     if event.disconnected:
-        # "closed its stdout but is still running" only adds to "closed its stdout", which says when it was.
+        # "closed its stdout but is still running" extends "closed its stdout", whose time stays.
         if row.disconnected_at is None or not event.detail.startswith(row.disconnected):
             row.disconnected_at = event.at
         row.disconnected = event.detail
@@ -406,7 +413,7 @@ def _task(row: Request, event: ev.TaskCreated | ev.TaskStatus) -> None:
         row.task_id, row.task_core, row.task_at = event.task_id, event.core, event.at
     row.task_status, row.task_message = event.status, event.message
     if row.task_core and event.status != "cancelled":
-        row.cancel_answer = ""  # it promised more than is true
+        row.cancel_answer = ""  # the answer to the cancel said "cancelled", and the status disagrees
     row.task_ttl, row.task_poll = event.ttl, event.poll
     _polled(row, event.at)
 
@@ -415,7 +422,7 @@ def _sent(row: Request, event: ev.Sent) -> None:
     if row.sent_at is None:
         row.sent_at = event.at
     else:
-        _resume(row, event.at)  # the time between two rounds was a person's
+        _resume(row, event.at)  # between two rounds a person answered
         row.idle_until = None
     row.round_sent_at = row.idle_from = row.received_at = event.at
     row.request_seq = event.seq or row.request_seq
@@ -431,16 +438,17 @@ _FREQUENT: Final[dict[type[ev.RequestEvent], Callable[[Request, Any], None]]] = 
     ev.Sent: _sent,
     ev.Completed: _completed,
 }
-"""The changes by frequent events; :func:`_apply` handles all others, case by case."""
+"""The handlers of frequent events; :func:`_apply` handles all others."""
 
 
 def _polled(row: Request, at: float) -> None:
-    # every answer to a poll shows that the server is alive, whether it has news or not
+    # Every answer to a poll shows that the server is alive, even without news.
     _rearm(row, at)
     row.received_at = at
 
 
 def _rearm(row: Request, at: float) -> None:
+    # A paused clock stands at the start of the pause; _resume adds the pause to it.
     row.idle_from = at if row.paused_at is None else row.paused_at
     row.idle_until = row.overdue_until = None
 
@@ -458,18 +466,18 @@ def _progressed(row: Request, event: ev.Progress) -> None:
 
 
 def _counted(row: Request, at: float) -> None:
-    """Counts a progress notification, in time or late."""
+    """Counts a progress notification that arrived in time or late."""
     row.longest_gap = longest_gap(row, at)
     row.progress_count += 1
     row.received_at = row.progress_at = at
 
 
 def add_count(row: Request, kind: type[ev.Event], count: int) -> None:
-    """Counts events of a kind without folding them: in a recording, those in the middle of a long run."""
+    """Counts events of a kind without applying them; in a recording these are the middle ones of a long run."""
     row.version += count
     if kind is ev.Progress:
         row.progress_count += count
-        row.progress_at = None  # the next gap is none of one message to the next
+        row.progress_at = None  # the skipped messages make the next gap unknown
     elif kind is ev.Delivered:
         row.delivered += count
     elif kind is ev.Duplicate:
@@ -483,14 +491,16 @@ def add_count(row: Request, kind: type[ev.Event], count: int) -> None:
 
 
 def longest_gap(row: Request, at: float) -> float:
-    """Returns the longest interval between two progress notifications in seconds, including one that comes at ``at``."""
+    """Returns the longest interval between two progress notifications in seconds, including the one that arrives at
+    ``at``.
+    """
     return row.longest_gap if row.progress_at is None else max(row.longest_gap, at - row.progress_at)
 
 
 def _gather(row: Request, event: ev.Late) -> None:
     if event.after_end:
-        return  # what is said was decided
-    if row.disconnected_at is None:  # its own stream had ended, and it was heard of by another
+        return  # the reported outcome was final
+    if row.disconnected_at is None:  # Its own stream had ended, but another one brought a message.
         row.unwatched_at, row.unwatched = None, ""
     if event.kind is ev.Kind.PROGRESS:
         _counted(row, event.at)
@@ -535,10 +545,11 @@ def _resume(row: Request, at: float) -> None:
 def evolve_run(
     row: Request, code: int, effect: int, numbers: Sequence[int], apply: Callable[[Request, int], None]
 ) -> None:
-    """Folds the events with these numbers, all of one class and effect, without looking at each where it is only counted.
+    """Applies the events with these numbers, all of one class and effect, and only counts most of them if that is enough.
 
-    ``apply`` folds the event with a number by :func:`evolve`. A row's history grows to twice ``HISTORY`` and is then cut to
-    ``HISTORY``: leaving out a multiple of that does not change it, if twice as many follow.
+    ``apply`` applies the event with a number by :func:`evolve`. The history of a row grows to twice ``HISTORY``
+    events and is then cut to ``HISTORY``. So skipping a multiple of ``HISTORY`` events does not change it, if twice
+    as many follow.
     """
     at = 0
     while at < len(numbers) and not (at and _is_counted(row, effect)):
@@ -552,7 +563,9 @@ def evolve_run(
 
 
 def _is_counted(row: Request, effect: int) -> bool:
-    """Whether a further event with this effect is only counted: the first late progress may have been in transit."""
+    """Whether a further event with this effect is only counted. The first late progress is not: it may have been in
+    transit.
+    """
     if effect != LATE_PROGRESS:
         return effect in {COUNTED, STALLED}
     signalled, last = row.signalled_at, row.progress_at
@@ -560,21 +573,21 @@ def _is_counted(row: Request, effect: int) -> bool:
 
 
 REMEMBERED_CHANGES: Final = 10_000
-"""Newest events whose changed rows are remembered."""
+"""The number of newest events whose changed rows are remembered."""
 
 
 class Requests:
-    """All requests of a session, oldest first, folded from events: ours, and in ``server_requests`` the server's.
+    """All requests of a session, oldest first, made from events: ours, and the server's in ``server_requests``.
 
-    Live and replayed sessions keep one each. ``version`` grows by one with every event applied. ``unfinished`` are the
-    requests that are not over yet, oldest first, so that nobody need look at all rows for them. Finished ones are packed
-    when ``keep`` newer ones have come; ``order`` and :meth:`get` find them all the same. ``internal`` and ``cancelled`` are
-    those of :class:`~mcp_tui.protocol.transitions.RequestIndex`. ``logged_at`` has the times of the log messages, which
-    belong to no request.
+    Live and replayed sessions have one each. ``version`` grows by one with every event. ``unfinished`` has the
+    requests that are not over yet, oldest first, so that no caller has to scan all rows for them. A finished request
+    is packed when ``keep`` newer ones exist; ``order`` and :meth:`get` still find it. ``internal`` and ``cancelled``
+    are those of :class:`~mcp_tui.protocol.transitions.RequestIndex`. ``logged_at`` has the times of the log messages,
+    which belong to no request.
     """
 
     sortable = 20_000
-    """Rows that can be sorted without blocking the screen."""
+    """The number of rows that can be sorted without blocking the screen."""
 
     def __init__(self, *, keep: int = KEEP) -> None:
         self.order: PackedRows[Request] = PackedRows(lambda row: row.state in TERMINAL)
@@ -607,11 +620,13 @@ class Requests:
         return self.order[place]
 
     def is_over(self, place: int) -> bool:
-        """Whether the row at a place is over, found without unpacking it."""
+        """Whether the row at a place is over; does not unpack the row."""
         return self.index.over[place] != NONE
 
     def counts(self) -> tuple[int, int, int]:
-        """Returns the requests in flight, with cancel requested, and answered late, without the client's subscriptions."""
+        """Returns the numbers of requests in flight, with cancel requested, and answered late, without internal
+        subscriptions.
+        """
         listening = sum(self.index.state(place) in OPEN for place in self.index.listening)
         return counts(self._effects.__getitem__, listening)
 
@@ -621,7 +636,7 @@ class Requests:
         return None if parent is None else self.place(parent)
 
     def changed_since(self, version: int) -> set[int] | None:
-        """Returns the places of the rows that changed since a version; ``None`` if that is too long ago."""
+        """Returns the places of the rows that changed since a version; ``None`` if the version is too old."""
         count = self.version - version
         if not 0 <= count <= len(self._changes):
             return None
@@ -631,10 +646,10 @@ class Requests:
         return {place for place in places if place is not None}
 
     def apply(self, event: ev.Event) -> Request | None:
-        """Folds one event and returns its row, if it has one.
+        """Applies one event and returns its row, if it has one.
 
         Raises:
-            IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` of one id.
+            IllegalTransition: as :func:`evolve`, and for a second :class:`~events.Called` with one id.
         """
         if not isinstance(event, ev.RequestEvent):
             self._apply_elsewhere(event)
@@ -662,7 +677,7 @@ class Requests:
         return row
 
     def _apply_elsewhere(self, event: ev.Event) -> None:
-        """Folds an event that is about none of our requests."""
+        """Applies an event that belongs to none of our requests."""
         if isinstance(event, ev.Log):
             self.logged_at.append(event.at)
             return
@@ -673,7 +688,7 @@ class Requests:
             self._changes.append(None)
 
     def _finished(self, id: ev.RequestId) -> Request:
-        """Returns the row of a finished request, to apply an event."""
+        """Returns the row of a finished request, so that an event can be applied to it."""
         place = self._places.find(id)
         if place is None:
             raise IllegalTransition(f"no request {id!r}")
@@ -683,7 +698,7 @@ class Requests:
 
 
 def fold(events: list[ev.Event]) -> Requests:
-    """Folds a list of events into requests."""
+    """Makes requests from a list of events."""
     requests = Requests()
     for event in events:
         requests.apply(event)

@@ -1,12 +1,15 @@
-"""Responses: which request does a frame belong to, what kind is it, and is it a result or evidence?
+"""Handles responses: finds the request of each, its kind, and whether it is a result or evidence.
 
-"Late" is decided here, by :func:`role_of`: a response is the *outcome* of its request only while that is waited for.
-After a cancel it is *late*, evidence that no caller sees (cancellation, every revision: the sender should ignore a
-response that arrives after its cancel); behind another response it is a *duplicate*; and without a request it is unknown.
+:func:`role_of` decides what is late. A response is the *outcome* of its request only while the request waits for it.
+After a cancel it is *late*: evidence that no caller sees (cancellation, every revision: the sender should ignore a
+response that arrives after its cancel). After another response it is a *duplicate*. Without a request it is unknown.
 
-The order for each response: find its request, by its id and by the stream that carried it; refuse what answers nothing
-that was sent; withdraw a cancel whose signal has not begun to leave, because only a request in progress may be cancelled;
-then the outcome, the evidence, or the duplicate.
+Each response goes through these steps:
+
+1. Find its request, by its id and by the stream that carried it.
+2. Reject a response to a request that was not sent.
+3. Withdraw a cancel whose signal has not begun to leave, because only a request in progress may be cancelled.
+4. Record the outcome, the evidence, or the duplicate.
 """
 
 from __future__ import annotations
@@ -35,24 +38,24 @@ from mcp_tui.protocol.states import LISTEN
 from mcp_tui.protocol.tasks import Rounds, Tasks
 
 CROSSING_SECONDS: Final = 1.0
-"""Seconds within which a late response may have crossed the cancel on its way; later ones break a rule in 2026-07-28."""
+"""Seconds after the cancel in which a late response may have crossed it; in 2026-07-28 a later one breaks a rule."""
 
 BETWEEN: Final = "abandoned: nothing to cancel"
-"""The detail of a request that is cancelled between two rounds."""
+"""The detail of a request that was cancelled between two rounds."""
 
 EVENT_TEXT_CHARACTERS: Final = 8192
-"""Maximum characters of a server's text in an event; the frame has the rest."""
+"""The maximum number of characters of a server's text in an event; the frame has the rest."""
 
 METHOD_CHARACTERS: Final = 200
-"""Maximum characters of a method's name in an event."""
+"""The maximum number of characters of a method's name in an event."""
 
 
 PROBING: Final = frozenset({"server/discover"})
 OPENING_METHODS: Final = PROBING | {"initialize"}
-"""Requests that open a connection."""
+"""The methods that open a connection."""
 
 REJECTION_SECONDS: Final = 2.0
-"""Seconds after a signal in which an error without an id is taken as its rejection."""
+"""Seconds after a signal in which an error without an id counts as its rejection."""
 
 
 def answered(row: Request) -> bool:
@@ -69,9 +72,10 @@ class ResponseRole(Enum):
 
 
 def role_of(row: Request, kind: Kind) -> ResponseRole:
-    """Returns the role of a new response of a kind to ``row``; a late one may also be followed by duplicates.
+    """Returns the role of a new response of a kind to ``row``.
 
-    The result behind a late error is late as well: servers answer a cancel with an error at once, and let the tool run.
+    A result after a late error is late too, not a duplicate: some servers answer a cancel with an error at once and
+    let the tool run on.
     """
     if row.state in (State.COMPLETED, State.FAILED) or row.round_answered or row.task_id:
         return ResponseRole.DUPLICATE
@@ -96,7 +100,7 @@ def kind_of(frame: ResponseFrame) -> Kind:
 
 
 class Responses:
-    """The part of a ledger that handles responses: whole, broken, or too large."""
+    """The part of a ledger that handles responses, including broken and oversized ones."""
 
     def __init__(self, core: Core, ledger: Decisions, rounds: Rounds, tasks: Tasks) -> None:
         self._core = core
@@ -104,7 +108,7 @@ class Responses:
         self._rounds = rounds
         self._tasks = tasks
 
-    # -- what comes ------------------------------------------------------------------------------------------
+    # -- incoming responses ----------------------------------------------------------------------------------
 
     def receive(self, frame: ResponseFrame, at: float, seq: int, stream: RequestId | None) -> None:
         """Handles a response."""
@@ -120,7 +124,7 @@ class Responses:
         earlier = bool(row.round_ids) and self._earlier(row, frame.id, stream)
         if row.round_sent_at is None and not earlier and self._is_premature(row, at, seq):
             return
-        # an error to the probe is provoked: an older server names it as it likes ("server-error")
+        # The probe provokes its error, and an older server may use any id for it ("server-error").
         provoked = (
             row.method == "server/discover" and frame.error is not None and core.negotiated.revision is None
         )
@@ -136,9 +140,11 @@ class Responses:
             self.answer(row, frame, at, seq)
 
     def _plain(self, frame: ResponseFrame) -> Request | None:
-        """Returns the request of a response like nearly all: the sound result of one in flight, sent once and not cancelled.
+        """Returns the request of a usual response: a valid result of a request that was sent once, is in flight, and was
+        not cancelled.
 
-        :meth:`receive` would come to the same, and take a twentieth of the time of the whole request for it.
+        Nearly all responses are usual. :meth:`receive` would come to the same, but this takes a twentieth of the
+        request's time.
         """
         core = self._core
         live = core.live.get(frame.id) if messages.is_request_id(frame.id) else None
@@ -149,7 +155,7 @@ class Responses:
         return row if once and row.state is State.IN_FLIGHT and not row.late else None
 
     def malformed(self, frame: MalformedFrame, at: float, seq: int, stream: RequestId | None) -> None:
-        """Handles an invalid message: if it must be a response, its request ends."""
+        """Handles an invalid message. If it can only be a response, its request ends."""
         core, row = self._core, self._request_of_unreadable(frame, stream)
         if row is None:
             named = f"{frame.method[:METHOD_CHARACTERS]}: " if frame.method else ""
@@ -168,13 +174,13 @@ class Responses:
         if row is None:
             self._core.emit(ev.Pollution(at=at, line=frame.line, seq=seq))
             return
-        # one event of a stream may be anything; the response may still follow
+        # One event of a stream may be anything, and the response may still follow.
         self._core.violation("malformed", f"no JSON-RPC message: {shown(frame.line)}", at, seq, row.id)
 
     def too_large(self, message: Oversized, *, at: float, stream: RequestId | None = None) -> None:
         """Handles a message above the cap: its request ends.
 
-        The request is found by the stream, or by the id in the head or the tail of the message.
+        The request is found by the stream, or by an id in the head or the tail of the message.
         """
         size = message.size
         salvaged = messages.salvage(message.head + message.tail, "", whole=bool(message.tail))
@@ -186,9 +192,9 @@ class Responses:
             self._unreadable(row, text, "oversize", size, at, 0)
 
     def unfinished(self, head: bytes, size: int, *, at: float, stream: RequestId | None = None) -> None:
-        """Notes the beginning of a message, of ``size`` bytes, whose rest did not come.
+        """Notes the first ``size`` bytes of a message whose rest did not arrive.
 
-        If it answers a cancelled request, that is evidence: nobody may say then that no reply came.
+        If it answers a cancelled request, it is evidence, so that nothing reports "no reply".
         """
         frame = messages.salvage(head, "", whole=False)
         row = self._request_of_unreadable(frame, stream) if isinstance(frame, MalformedFrame) else None
@@ -198,7 +204,8 @@ class Responses:
             and frame.answers
             and frame.id is messages.MISSING
         ):
-            # Many servers write the id last: then it is clear only where one request alone may still be answered.
+            # Many servers write the id last. Without it, the request is known only if a single one can still be
+            # answered.
             rows = {each.id: each for each in self._ledger.watched()}
             rows |= {each.row.id: each.row for each in self._core.live.values()}
             waiting = [each for each in rows.values() if not answered(each)]
@@ -211,9 +218,9 @@ class Responses:
             self.late(row, Kind.MALFORMED, at, 0, size=size, partial=True)
 
     def to_cancel(self, id: RequestId, frame: Frame | Batch, *, status: int, at: float, seq: int) -> None:
-        """Handles a message in the answer to the cancel of ``id``; its HTTP ``status`` comes with the first one.
+        """Handles a message in the HTTP answer to the cancel of ``id``; ``status`` comes with the first one.
 
-        What names a request of ours answers that one. Only an error that names none is about the cancel, and refuses it.
+        A message that names one of our requests answers that request. An error that names none refuses the cancel.
         """
         core = self._core
         if status and core.negotiated.transport == "http":
@@ -227,14 +234,14 @@ class Responses:
             elif not isinstance(each, PollutionFrame):
                 self._ledger.receive(each, at=at, seq=seq)
 
-    # -- whose it is -----------------------------------------------------------------------------------------
+    # -- the request of a response ---------------------------------------------------------------------------
 
     def _request_of(self, frame: ResponseFrame, stream: RequestId | None) -> tuple[Request | None, str, str]:
         """Returns the request of a response, the rule that the response breaks, and a description.
 
-        The id decides. But a response on the HTTP stream of an open request can only answer that request: C-28, an error
-        without an id belongs to it; C-29, a response with another id makes it fail. On a shared stream a response without
-        an id belongs to the connection, unless the connection is only being opened.
+        The id decides, but a response on the HTTP stream of an open request can only answer that request. C-28: an
+        error without an id belongs to it. C-29: a response with another id makes it fail. On a shared stream, a
+        response without an id belongs to the connection, or to the request that opens it.
         """
         row, flaw = self.find(frame.id)
         own = None if stream is None else self._core.named(stream)
@@ -261,7 +268,7 @@ class Responses:
     def find(self, identity: Any) -> tuple[Request | None, str]:
         """Returns the request with an id, and a description if the id has the wrong type.
 
-        C-27: some servers send the id 7 back as "7" or 7.0, which is accepted if no other request has that id.
+        C-27: some servers send the id 7 back as "7" or 7.0. That is accepted if no other request has that id.
         """
         if messages.is_request_id(identity):
             row = self._core.named(identity)
@@ -272,10 +279,12 @@ class Responses:
         return row, "" if row is None else f"id {shown(identity)} for {row.id!r}"
 
     def _opening(self, methods: frozenset[str]) -> Request | None:
-        """Returns the request that opens the connection, if it is the only one, of these methods, and nothing was cancelled.
+        """Returns the request that opens the connection, if it is the only open one, has one of these methods, and no
+        cancel was sent.
 
-        Only then an error without an id belongs to it: old servers answer ``server/discover`` with one, or with an id of
-        their own. So the probe takes any; ``initialize`` may follow a probe that is answered late.
+        Only then an error without an id belongs to it. Old servers answer ``server/discover`` with such an error or
+        with an id of their own, so the probe accepts any id. ``initialize`` does not: a late answer to the probe may
+        precede its own.
         """
         waiting = [
             live.row
@@ -288,11 +297,12 @@ class Responses:
         return one
 
     def _unknown(self, frame: ResponseFrame, at: float, seq: int) -> None:
-        """Reports a response to no request of ours. Without an id it may reject the last cancel."""
+        """Reports a response to none of our requests. Without an id it may reject the last cancel."""
         identity, error = frame.id, frame.error
         nameless = error is not None and (identity is None or identity is messages.MISSING)
         last = self._ledger.last_signal() if nameless else None
         after = None if last is None or last.signalled_at is None else self._since(last.signalled_at, at)[0]
+        # A server that does not know notifications/cancelled may answer it with an error, which has no id to name.
         rejects = after is not None and after <= REJECTION_SECONDS
         code = None if error is None else error.code
         if last is not None and after is not None and rejects:
@@ -312,12 +322,12 @@ class Responses:
         )
 
     def _stream_owner(self, stream: RequestId | None) -> Request | None:
-        """Returns the open request that owns a stream."""
+        """Returns the open request whose stream this is."""
         row = None if stream is None else self._core.current(stream)
         return row if row is not None and row.id in self._core.live else None
 
     def _request_of_unreadable(self, frame: MalformedFrame, stream: RequestId | None) -> Request | None:
-        """Returns the request of an unreadable response."""
+        """Returns the request of an unreadable response, or ``None``."""
         if frame.method is not None:
             return None
         own = self._stream_owner(stream)
@@ -342,8 +352,8 @@ class Responses:
             and core.negotiated.modern
             and self._ledger.recall(row, at)
         ):
-            # C-16, C-65: a server that asks for input has ended the request on the wire. So nothing is in progress that
-            # a cancel could name, and nobody is asked for what is not wanted any more.
+            # C-16, C-65: a server that asks for input has ended the request on the wire. So a cancel has nothing in
+            # progress to name, and nobody is asked for input that is no longer needed.
             self.late(row, kind, at, seq, size=frame.size)
             self._ledger.settle_unsignalled(row, BETWEEN, at)
             return
@@ -357,12 +367,12 @@ class Responses:
                 code = None if frame.error is None else frame.error.code
                 words = messages.summary(frame)
                 self.late(row, kind, at, seq, code=code, summary=words, size=frame.size)
-                # C-17, C-80: a task runs now that nobody waits for, so it is cancelled as a task.
+                # C-17, C-80: now a task runs without anyone waiting for it, so it is cancelled as a task.
                 if task is None or row.cancel_at is None or self._tasks.created(row, task, at, seq):
                     self._settle_answered(row, at)
 
     def _unreadable(self, row: Request, text: str, rule: str, size: int, at: float, seq: int) -> None:
-        """Handles an unreadable response: it ends its request and the stream, or is evidence after a cancel."""
+        """Handles an unreadable response. It ends its request and the stream, or is evidence after a cancel."""
         core = self._core
         if self._is_premature(row, at, seq):
             return
@@ -373,6 +383,7 @@ class Responses:
                 self._duplicate(row, kind, at, seq)
             case ResponseRole.OUTCOME:
                 self._ledger.fail(row, text, rule, at, size=size, seq=seq)
+                # The stream has had its one response, although nobody could read it; the server need not close it.
                 if core.negotiated.transport == "http":
                     core.do(core.port.release, row.wire_id)
             case ResponseRole.LATE:
@@ -380,7 +391,7 @@ class Responses:
                 self._settle_answered(row, at)
 
     def _is_premature(self, row: Request, at: float, seq: int) -> bool:
-        """Returns whether a response arrived before its request was sent, which is a violation."""
+        """Whether a response arrived before its request was sent; reports that as a violation."""
         if row.round_answered or self._ledger.reached(row, at):
             return False
         text = f"a response to {row.id!r}, which was not sent"
@@ -390,8 +401,8 @@ class Responses:
     def _withdraw_cancel(self, row: Request, at: float, *, task: bool = False) -> None:
         """Withdraws a cancel whose signal has not begun to leave: only a request in progress may be cancelled.
 
-        C-80: the cancel of a task call waits for the task's id, so any other response withdraws it. C-17: a task handle
-        does not withdraw the cancel, which then leaves as ``tasks/cancel``.
+        C-80: the cancel of a task call waits for the task's id, so any other response withdraws it. C-17: a task
+        handle does not withdraw the cancel, which then leaves as ``tasks/cancel``.
         """
         if row.state is State.CANCEL_REQUESTED:
             waits = row.as_task and row.signal is None and not row.task_id
@@ -405,7 +416,7 @@ class Responses:
             self._ledger.settle(row, "" if row.watching_over else "answered late", at)
 
     def _duplicate(self, row: Request, kind: Kind, at: float, seq: int) -> None:
-        # C-58: a subscription may be ended by its result and by a notification, in either order, and both are right.
+        # C-58: a result and a notification may both end a subscription, in either order, and both are correct.
         if not (self._core.negotiated.modern and row.method == LISTEN):
             self._core.emit(ev.Duplicate(at=at, id=row.id, kind=kind, seq=seq))
 
@@ -422,10 +433,10 @@ class Responses:
         progress: float | None = None,
         partial: bool = False,
     ) -> None:
-        """Records a message after the cancel or the loss of a request as evidence.
+        """Records as evidence a message that arrived after its request was cancelled or lost.
 
-        C-13: it may have crossed the cancel. From 2026-07-28 on a server must send nothing further, so a later message is
-        a violation.
+        C-13: it may have crossed the cancel. From 2026-07-28 on a server must send nothing more, so a message that
+        comes later is a violation.
         """
         core = self._core
         since = row.ended_at if row.cancel_at is None else row.signalled_at or row.cancel_at
@@ -438,6 +449,7 @@ class Responses:
             and row.method != LISTEN
         )
         longest = longest_gap(row, at) if kind is Kind.PROGRESS else 0.0
+        # One violation per kind is enough; a tool that runs on would report one per progress message.
         known = overdue and any(e.kind is kind and e.last_after > CROSSING_SECONDS for e in row.late)
         core.emit(
             ev.Late(
@@ -461,7 +473,9 @@ class Responses:
             core.violation("late-response", text, at, seq, row.id)
 
     def _since(self, since: float, at: float) -> tuple[float, float | None]:
-        """Returns the seconds until a message came: the least, and the most if it came while this process was suspended."""
+        """Returns the seconds from ``since`` to a message: the lower bound, and the upper one if this process was
+        suspended.
+        """
         start, end = self._core.suspended_from, self._core.suspended_to
         most = max(0.0, at - since)
         return (max(0.0, start - since), most) if start <= at <= end else (most, None)
@@ -469,7 +483,7 @@ class Responses:
     # -- the outcome -----------------------------------------------------------------------------------------
 
     def _conclude(self, row: Request, frame: ResponseFrame, at: float, seq: int, *, wanted: bool) -> None:
-        """Ends a request by its response; a request that is no longer ``wanted`` is not sent again."""
+        """Ends a request by its response; a request that is not ``wanted`` any more is not sent again."""
         error = frame.error
         if error is not None:
             if wanted and error.code is not None and self._rounds.retry_with_headers(row, error.code, at):
@@ -482,10 +496,10 @@ class Responses:
             self._ledger.complete(row, frame, at, seq)
 
     def _continues(self, row: Request, frame: ResponseFrame, at: float, seq: int) -> bool:
-        """Handles a result that is not the end of its request: input required, a task, or an invalid type.
+        """Handles a result that does not end its request: required input, a task, or an invalid type.
 
-        Returns false for any other result. An unknown ``resultType`` is invalid under 2026-07-28, an absent one is
-        *complete* (basic, "Responses").
+        Returns false for any other result. Under 2026-07-28 an unknown ``resultType`` is invalid, and a missing one
+        means *complete* (basic, "Responses").
         """
         core, modern = self._core, self._core.negotiated.modern
         if not (modern or row.as_task or row.method == "tasks/get"):

@@ -1,8 +1,9 @@
 """The protocol revisions: one table of what each permits and how it cancels.
 
-Two eras: *handshake* (2024-11-05 to 2025-11-25) opens with ``initialize``; *modern* (2026-07-28 on) has no handshake
-and describes every request by its ``_meta``. Closing a request's stream is a cancel over modern HTTP and explicitly
-none before (transports, 2025-11-25, "Sending Messages"; streamable HTTP, 2026-07-28, "Cancellation").
+There are two eras. *Handshake* (2024-11-05 to 2025-11-25) opens with ``initialize``. *Modern* (from 2026-07-28) has
+no handshake, and every request describes itself in its ``_meta``. Over modern HTTP, closing the stream of a request
+cancels it. Before, it does not (transports, 2025-11-25, "Sending Messages"; streamable HTTP, 2026-07-28,
+"Cancellation").
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ META_PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
-"""Members of ``_meta`` that say what a handshake said before (basic, 2026-07-28)."""
+"""The member of ``_meta`` with the server's name; these four replace the handshake (basic, 2026-07-28)."""
 
 
 @fact
@@ -25,11 +26,13 @@ class Revision:
     """One protocol revision.
 
     ``modern``: there is no handshake. ``batches``: the receiver must accept JSON-RPC arrays. ``version_header``:
-    ``MCP-Protocol-Version`` goes on every HTTP request after the handshake. ``method_headers``: ``Mcp-Method`` and
-    ``Mcp-Name`` do. ``resumes``: a broken stream may be resumed by ``Last-Event-ID``. ``server_requests``: the server may
-    send requests. ``elicitation`` are the modes that it has, and ``elicitation_modes`` says whether they are declared one
-    by one. ``core_tasks``: tasks belong to it. ``completions_declared``: a server that completes arguments says so;
-    ``completion_context``: the other arguments are sent along.
+    every HTTP request after the handshake carries ``MCP-Protocol-Version``. ``method_headers``: it carries
+    ``Mcp-Method`` and ``Mcp-Name``. ``resumes``: a broken stream may be resumed by ``Last-Event-ID``.
+    ``server_requests``: the server may send requests.
+
+    ``elicitation`` has the modes of elicitation; with ``elicitation_modes`` they are declared one by one.
+    ``core_tasks``: the revision has tasks without an extension. ``completions_declared``: a server declares that it
+    completes arguments. ``completion_context``: the client sends the other arguments along.
     """
 
     name: str
@@ -78,7 +81,7 @@ _REVISION_TABLE: Final = (
 )
 
 REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in _REVISION_TABLE}
-"""Every revision that mcp-tui speaks, oldest first."""
+"""The revisions that mcp-tui supports, oldest first."""
 
 LATEST: Final = _REVISION_TABLE[-1]
 LATEST_HANDSHAKE: Final = [revision for revision in _REVISION_TABLE if not revision.modern][-1]
@@ -89,22 +92,22 @@ NAMING_PARAMETERS: Final = {
     "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
-"""Methods that want ``Mcp-Name``, and the parameter that it mirrors (streamable HTTP, 2026-07-28; tasks extension)."""
+"""The methods that need ``Mcp-Name``, and the parameter with its value (streamable HTTP, 2026-07-28; tasks extension)."""
 
 UNCANCELLABLE: Final = frozenset({"initialize"})
-"""Methods that no client may cancel (cancellation, 2024-11-05 to 2025-11-25)."""
+"""The methods that a client must not cancel (cancellation, 2024-11-05 to 2025-11-25)."""
 
 
 @frozen
 class Cancellation:
-    """The signal of a cancel. ``why`` is one sentence for the person who is about to give a reason."""
+    """The signal of a cancel. ``why`` tells a person what happens to the reason that they are about to give."""
 
     signal: Signal
     why: str
 
     @property
     def reason_delivered(self) -> bool:
-        """Whether the signal carries a reason, which only a notification does."""
+        """Whether the signal carries a reason. Only a notification does."""
         return self.signal is Signal.NOTIFICATION
 
 
@@ -119,23 +122,28 @@ def cancellation(
 ) -> Cancellation:
     """Returns the signal that cancels ``method`` under ``revision`` over ``transport`` (``stdio``, ``http``, ``sse``).
 
-    ``task``: it is a task, or will be one; ``possible``: the server cancels tasks. ``between``: the server waits for input,
-    and so for nothing that a signal could name.
+    ``task``: the request is a task or will become one. ``possible``: the server cancels tasks. ``between``: the
+    server waits for input, so no request is in progress that a signal could name.
 
-    ``revision`` is ``None`` while it is not negotiated yet: then a probe on stdio is dropped without a word (C-23),
-    and over HTTP its POST is ended.
+    ``revision`` is ``None`` before it is negotiated. C-23: then a probe on stdio is dropped without a signal. Over
+    HTTP its POST is closed.
     """
+    # Cancellation: "The initialize request MUST NOT be cancelled by clients".
     if method in UNCANCELLABLE:
         return Cancellation(Signal.NONE, "initialize cannot be cancelled: disconnect?")
     if between:
         return Cancellation(Signal.NONE, "logged locally only (the server is waiting for input)")
+    # Tasks, "Task Cancellation": a task is cancelled by tasks/cancel, never by a notification.
     if task and possible:
         return Cancellation(Signal.TASKS_CANCEL, "logged locally only (tasks/cancel carries no reason)")
     if task:
         return Cancellation(Signal.NONE, "this server cannot cancel tasks: stop waiting instead?")
+    # A server of an unknown revision might take the notification for an error.
     if revision is None and transport == "stdio":
         unknown = "logged locally only (nothing is sent before the protocol version is known)"
         return Cancellation(Signal.NONE, unknown)
+    # Streamable HTTP, 2026-07-28, "Cancellation": closing the stream is the cancel, and the server expects no
+    # notification.
     if revision is None or (revision.modern and transport == "http"):
         closes = "logged locally only (HTTP 2026-07-28 closes the stream instead)"
         return Cancellation(Signal.STREAM_CLOSED, closes)
@@ -146,10 +154,10 @@ def cancellation(
 class Negotiated:
     """The negotiated properties of a connection that a ledger needs.
 
-    ``transport`` is ``stdio``, ``http`` or ``sse``; ``revision`` is ``None`` before it is settled. ``meta`` goes into
-    ``_meta`` of every request (basic, 2026-07-28, "Per-request protocol fields"). ``cancels_tasks``: the server declared
-    ``tasks.cancel``. ``prompts`` are the methods of the server's that a person answers, ``modes`` the modes of elicitation
-    that were declared.
+    ``transport`` is ``stdio``, ``http``, or ``sse``. ``revision`` is ``None`` before it is negotiated. ``meta`` is
+    merged into the ``_meta`` of every request (basic, 2026-07-28, "Per-request protocol fields"). ``cancels_tasks``:
+    the server declared ``tasks.cancel``. ``prompts`` has the methods of server requests that a person answers,
+    ``modes`` the declared modes of elicitation.
     """
 
     transport: str = "stdio"
@@ -161,5 +169,5 @@ class Negotiated:
 
     @property
     def modern(self) -> bool:
-        """Whether the revision is known to have no handshake."""
+        """Whether the negotiated revision has no handshake."""
         return self.revision is not None and self.revision.modern

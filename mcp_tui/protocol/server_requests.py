@@ -1,8 +1,8 @@
-"""The server's requests: the one fold of their events, live and recorded.
+"""The server's requests, made from their events in one place, for live and recorded sessions.
 
-Their ids are used again and overlap with ours, so each has a number, in the order in which they came. Which requests an
-event is about is decided once, when it happens or is read from a file. A row is then made from two events: the one with
-which it came, and the one that ended it.
+The server reuses ids, and its ids overlap with ours. So each request has a number, in the order of arrival. The
+requests that an event belongs to are decided once, when the event happens or is read from a file. A row is then made
+from two events: the one that added the request, and the one that ended it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from mcp_tui.protocol import events as ev
 from mcp_tui.protocol.packing import KEEP, PACKED_ROWS, PackedRows
 
 NONE: Final = 0xFFFFFFFF
-"""No event, or no request."""
+"""The mark of a missing event or request."""
 
 ENDS: Final = (ev.ServerRequestAnswered, ev.ServerRequestWithdrawn, ev.Disconnected)
-"""Events that end requests of the server's."""
+"""The event classes that end the server's requests."""
 
 PING, ALONE, CHILD = range(3)
-"""Where a request is shown: a ping while it waits, another one alone always, a child below its parent."""
+"""The kind of a request's place on the screen: a ping while it waits, any other alone, or a child below its parent."""
 
 
 @dataclass(slots=True, weakref_slot=True)
 class ServerRequest:
-    """A request of the server's. ``outcome`` is empty while it waits for an answer."""
+    """A request that the server sent. ``outcome`` is empty until it is answered, withdrawn, or lost."""
 
     request_id: ev.RequestId
     method: str
@@ -42,11 +42,11 @@ class ServerRequest:
 
     @classmethod
     def of(cls, event: ev.ServerRequestReceived) -> ServerRequest:
-        """Returns the request of an event."""
+        """Makes the request of an event."""
         return cls(event.request_id, event.method, event.at, event.parent, event.seq)
 
     def end(self, event: ev.Event) -> None:
-        """Folds the event that ends the request."""
+        """Applies the event that ends the request."""
         match event:
             case ev.ServerRequestAnswered(code=code, how=how):
                 answered = "answered" if code is None else f"refused with {code}"
@@ -58,7 +58,7 @@ class ServerRequest:
         self.ended_at, self.response_seq = event.at, event.seq
 
     def elapsed(self, now: float) -> float:
-        """Seconds from its arrival to its end, or to ``now``."""
+        """Returns the seconds from the arrival of the request to its end, or to ``now``."""
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.at)
 
 
@@ -66,12 +66,12 @@ Id = TypeVar("Id", bound=Hashable)
 
 
 class ServerRequestIndex(Generic[Id]):
-    """The course of the server's requests by their numbers, in 17 bytes each, or 21. Moments are numbers of events.
+    """The index of the server's requests by their numbers, in 17 or 21 bytes each. A moment is the number of an event.
 
-    ``came`` and ``over`` are the moments at which a request came and ended, :data:`NONE` while it waits. ``ended`` lists
-    the numbers in the order in which they ended, ``others`` the moments at which all but pings did. ``places`` says how
-    many of our requests had been called before it, ``kinds`` where it is shown. ``children`` has the numbers of those that
-    belong to a request of ours, by its place.
+    ``came`` and ``over`` have the moments at which a request arrived and ended; :data:`NONE` while it waits.
+    ``ended`` lists the numbers in the order in which they ended, ``others`` the moments at which all except pings
+    ended. ``places`` is how many of our requests had been called before, ``kinds`` the place on the screen.
+    ``children`` has the numbers of the requests that belong to a request of ours, by its place.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,9 @@ class ServerRequestIndex(Generic[Id]):
         self._waiting: dict[Id, list[int]] = {}
 
     def receive(self, id: Id, moment: int, *, calls: int, parent: int | None, ping: bool) -> None:
-        """Adds a request; ``calls`` is the number of ours by now, ``parent`` the place of the one that it belongs to."""
+        """Adds a request; ``calls`` is the current number of our requests, ``parent`` the place of the one that it
+        belongs to.
+        """
         number = len(self.came)
         self._waiting.setdefault(id, []).append(number)
         self.came.append(moment)
@@ -96,12 +98,12 @@ class ServerRequestIndex(Generic[Id]):
             self.children.setdefault(parent, array("I")).append(number)
 
     def end(self, id: Id | None, moment: int) -> list[int]:
-        """Ends the request with an id, or all that wait where it is ``None``; returns their numbers."""
+        """Ends the request with an id, or all waiting ones for ``None``; returns their numbers."""
         if id is None:
             ended = sorted(number for numbers in self._waiting.values() for number in numbers)
             self._waiting.clear()
         else:
-            # of two with one id the second is refused at once, the first answered
+            # Of two requests with one id, the second is refused at once, and the first is answered later.
             numbers = self._waiting.pop(id, [])
             ended = [numbers.pop()] if numbers else []
             if numbers:
@@ -115,7 +117,7 @@ class ServerRequestIndex(Generic[Id]):
 
 
 class ServerRequests(Sequence[ServerRequest]):
-    """The server's requests at a moment, oldest first; ``row`` returns the one with a number."""
+    """The server's requests at a moment, oldest first; ``row`` returns the request with a number."""
 
     def __init__(
         self,
@@ -137,28 +139,31 @@ class ServerRequests(Sequence[ServerRequest]):
         return self.table.over[number] < self.moment
 
     def changes(self, moment: int) -> tuple[range, Sequence[int]]:
-        """Returns the numbers of those that came, and of those that ended, between this and another moment."""
+        """Returns the numbers of the requests that arrived, and of those that ended, between the current and another
+        moment.
+        """
         table = self.table
         low, high = sorted((moment, self.moment))
+        # Both arrays are sorted, so a step of a replay costs two searches and not a scan.
         came = range(bisect_left(table.came, low), bisect_left(table.came, high))
         first, last = (bisect_left(table.ended, each, key=table.over.__getitem__) for each in (low, high))
         return came, table.ended[first:last]
 
     @property
     def answered_pings(self) -> int:
-        """The number of answered pings that belong to no request of ours."""
+        """The number of answered pings that belong to none of our requests."""
         table, now = self.table, self.moment
         ended = bisect_left(table.ended, now, key=table.over.__getitem__)
         return ended - bisect_left(table.others, now)
 
     def alone(self, *, pings: bool) -> list[int]:
-        """Returns the numbers of those that belong to no request of ours; ``pings`` includes the answered ones."""
+        """Returns the numbers of the requests that belong to none of ours; ``pings`` includes the answered pings."""
         table, now = self.table, self.moment
         found = enumerate(zip(table.kinds[: len(self)], table.over, strict=False))
         return [number for number, (kind, over) in found if kind != CHILD and (kind or pings or over >= now)]
 
     def children(self, place: int) -> Sequence[int]:
-        """Returns the numbers of those that belong to our request at a place."""
+        """Returns the numbers of the requests that belong to our request at a place."""
         numbers = self.table.children.get(place)
         return () if numbers is None else numbers[: bisect_left(numbers, len(self))]
 
@@ -186,7 +191,7 @@ class LiveServerRequests:
         self.all = ServerRequests(self._index, lambda: self._moment, self._rows.__getitem__)
 
     def apply(self, event: ev.Event, *, calls: int, parent: int | None) -> bool:
-        """Folds an event; returns whether it is about requests of the server's."""
+        """Applies an event; returns whether it is about the server's requests."""
         match event:
             case ev.ServerRequestReceived(request_id=id, method=method):
                 ping = method == "ping"

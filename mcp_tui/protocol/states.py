@@ -1,7 +1,7 @@
-"""The vocabulary of requests: states, causes, signals, kinds of evidence, limits.
+"""The enums and limits of requests: state, cause, signal, kind, origin.
 
-It imports nothing, so that settings and command lines can use it without loading the rest of the protocol. Which event
-may follow in which state is in :data:`mcp_tui.protocol.transitions.TRANSITIONS`.
+This module imports no other part of the protocol but the value classes, so that settings and the command line start
+fast. :data:`mcp_tui.protocol.transitions.TRANSITIONS` says which event may follow in which state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from mcp_tui.protocol.values import fact
 
 RequestId = int | str
-"""A valid id of a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
+"""The id of a JSON-RPC request: an integer or a string, never null (basic, every revision)."""
 
 TypedId = tuple[type, RequestId]
 """The type and the value of an id: ``1`` and ``"1"`` are two ids."""
@@ -35,17 +35,18 @@ class State(Enum):
     FAILED = "failed"
     LOST = "lost"
 
-    __hash__ = object.__hash__  # each is one object, and tables of states are looked into for every event
+    # Enum hashes the name on each call, but each member is one object, and every event looks up tables of states.
+    __hash__ = object.__hash__
 
 
 OPEN: Final = frozenset({State.QUEUED, State.IN_FLIGHT, State.AWAITING_INPUT, State.TASK})
-"""States in which an answer is still waited for."""
+"""The states of a request that still waits for its answer."""
 
 RUNNING: Final = frozenset({State.IN_FLIGHT, State.TASK})
-"""States in which the server is at work on a request, and its clocks run."""
+"""The states in which the server works on a request and its clocks run."""
 
 TERMINAL: Final = frozenset({State.CANCELLED, State.COMPLETED, State.FAILED, State.LOST})
-"""States that never change again."""
+"""The states that never change again."""
 
 
 class Cause(Enum):
@@ -57,7 +58,7 @@ class Cause(Enum):
     SHUTDOWN = "shutdown"
     PARENT = "parent"
     CLIENT = "client"
-    """The client that a tap listens to."""
+    """The client that a tap observes."""
 
 
 class Signal(Enum):
@@ -80,7 +81,7 @@ class Kind(Enum):
     MALFORMED = "malformed"
     """A response that cannot be read as a result or an error."""
     OVERSIZE = "oversize"
-    """A response above the cap for one message, of which nothing else is known."""
+    """A response above the cap for one message. Nothing else is known of it."""
 
 
 KIND_WORDS: Final = {
@@ -94,7 +95,7 @@ KIND_WORDS: Final = {
 
 
 class Origin(Enum):
-    """The side that reports a failure. A local failure never has a JSON-RPC code."""
+    """The side that reports a failure. Only the server's failures have a JSON-RPC code."""
 
     SERVER = "server"
     CLIENT = "client"
@@ -102,11 +103,11 @@ class Origin(Enum):
 
 @fact
 class Limits:
-    """The two clocks of a request, in seconds; ``None`` means no limit.
+    """The timeouts of a request, in seconds; ``None`` means no limit.
 
-    ``timeout`` is re-armed by increasing progress of the request's own token; ``max_timeout`` never is
-    (timeouts, 2025-03-26 and later), and it bounds the wait for being written as well.
-    ``ask`` is the countdown between the idle limit and the cancel while a person is being asked; 0 cancels at once.
+    Progress that increases restarts ``timeout``, if it has the token of the request. Nothing restarts ``max_timeout``
+    (timeouts, 2025-03-26 and later), which also limits the time until the request is written. ``ask`` is the time
+    between the timeout and the cancel in which a person is asked; 0 cancels at once.
     """
 
     timeout: float | None = 60.0
@@ -115,15 +116,15 @@ class Limits:
 
 
 LISTEN: Final = "subscriptions/listen"
-"""The request that a subscription is (2026-07-28)."""
+"""The method that opens a subscription (2026-07-28)."""
 
 UNTOKENED: Final = frozenset({"initialize", "ping"})
-"""Requests that carry no progress token."""
+"""The methods whose requests carry no progress token."""
 
 DEFAULT_LIMITS: Final = Limits()
 
 GRACE: Final = 2.0
-"""Seconds that a cancelled row stays *cancel requested* after its notification left: no acknowledgement exists."""
+"""Seconds for which a row stays *cancel requested* after its signal was written: MCP has no acknowledgement."""
 
 TRANSIT: Final = 0.3
-"""Seconds after the signal's writing within which a message may have crossed it on its way."""
+"""Seconds after the signal was written in which the server may have sent a message without knowing of the cancel."""

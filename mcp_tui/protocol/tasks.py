@@ -1,13 +1,14 @@
-"""Requests that take more than one message: rounds, and tasks.
+"""Requests with more than one message: rounds, and tasks.
 
-A request of 2026-07-28 may be answered by asking for input. That answer ends the request on the wire; the same row goes
-on with a new round under a new id, which brings the input and the server's state along (multi round-trip requests). A round
-also brings other headers, where the server wants them.
+A server of 2026-07-28 may answer a request by asking for input. That answer ends the request on the wire. The same
+row continues with a new round under a new id, which carries the input and the server's state (multi round-trip
+requests). A round also sends other headers if the server requires them.
 
-Tasks come in two flavours: the core of 2025-11-25 and the extension of 2026-07-28. A request that became a task stays
-one row. The ledger polls it at the server's interval, by requests of its own that name the row as their parent; their
-results update the row. Cancelling a task is a request too, ``tasks/cancel``, and what it promises differs: in the core its
-answer says *cancelled* and that must stay so; in the extension it is acknowledged, and the task may finish all the same.
+There are two kinds of tasks: the core tasks of 2025-11-25 and the extension of 2026-07-28. A request that became a
+task stays one row. The ledger polls it at the server's interval, by internal requests that name the row as their
+parent; their results update the row. A task is cancelled by a request too, ``tasks/cancel``. The answer to it
+differs: in the core it says *cancelled*, and that must stay true; in the extension it is only an acknowledgement, and
+the task may still finish.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from mcp_tui.protocol.requests import Request, State
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
 POLL_SECONDS: Final = 1.0
-"""Seconds between two polls where the server names no interval."""
+"""Seconds between two polls if the server names no interval."""
 
 POLLS: Final = (0.1, 60.0)
-"""The shortest and the longest interval, in seconds, whatever the server names."""
+"""The shortest and the longest interval in seconds, regardless of the server's."""
 
 POLLED_AFTER_SECONDS: Final = 10.0
-"""Seconds after a cancel in which a task is still polled, because it may finish anyway."""
+"""Seconds after a cancel in which a task is still polled, because it may finish."""
 
 POLL_LIMITS: Final = Limits(timeout=30.0, max_timeout=60.0)
 
 MISSES: Final = 5
-"""Consecutive failed polls after which a task is lost."""
+"""The number of consecutive failed polls after which a task is lost."""
 
 UNLIMITED: Final = Limits(timeout=None, max_timeout=None)
 
@@ -50,17 +51,17 @@ STATUSES: Final = frozenset({"working", "input_required", "completed", "failed",
 TASK_TEXT_CHARACTERS: Final = 1000
 
 ROUND_METHODS: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-"""Methods for which a server may ask for input (multi round-trip requests, 2026-07-28, "Supported Requests")."""
+"""The methods for which a server may ask for input (multi round-trip requests, 2026-07-28, "Supported Requests")."""
 
 ROUND_CAP: Final = 10
-"""Times that a server may ask for input for one request: one that never stops would go on for ever (C-67)."""
+"""The maximum number of rounds of input for one request: a server might ask endlessly (C-67)."""
 
 POLL_RETRY_SECONDS: Final = 0.1
-"""Seconds before the first retry that nothing but the server's state asks for; twice as long each time."""
+"""Seconds before the first retry that only returns the server's state; each further one waits twice as long."""
 
 
 class Rounds:
-    """The part of a ledger that sends requests again, as further rounds."""
+    """The part of a ledger that sends requests again as further rounds."""
 
     def __init__(self, core: Core, ledger: Decisions) -> None:
         self._core = core
@@ -80,7 +81,7 @@ class Rounds:
         requests = {key: as_object(value) for key, value in as_object(asks).items()}
         named = ", ".join(dict.fromkeys(str(each.get("method"))[:80] for each in requests.values()))
         round_ = row.rounds + 1
-        # nobody's time runs out while a person is asked
+        # Nobody's time may run out while a person is asked.
         core.deadlines.arm(Timer.LIMIT, row.id, None)
         core.emit(
             ev.InputRequired(at=at, id=row.id, round=round_, asks=named[:200], size=frame.size, seq=seq)
@@ -95,9 +96,9 @@ class Rounds:
         return ""
 
     def supply(self, id: RequestId, responses: dict[str, Json], *, at: float) -> bool:
-        """Continues a request with the gathered input; returns false if it no longer waits for input.
+        """Continues a request with the gathered input; returns false if the request no longer waits for input.
 
-        The state is sent back unchanged, and only if there was one (multi round-trip requests, "Client Requirements").
+        The state is sent back unchanged, and only if there is one (multi round-trip requests, "Client Requirements").
         """
         live = self._core.live.get(id)
         if live is None or live.row.state is not State.AWAITING_INPUT:
@@ -121,7 +122,7 @@ class Rounds:
         return True
 
     def give_up(self, id: RequestId, text: str, *, at: float, rule: str = "unsupported") -> bool:
-        """Fails a request that waits between two rounds; returns false if it does not wait."""
+        """Fails a request that waits between two rounds; returns false if the request does not wait."""
         live = self._core.live.get(id)
         if live is None or (live.row.state is not State.AWAITING_INPUT and not live.deferred):
             return False
@@ -130,9 +131,10 @@ class Rounds:
         return True
 
     def retry_with_headers(self, row: Request, code: int, at: float) -> bool:
-        """Sends a request again after a fresh list of tools, if the server wants other headers; else returns false."""
+        """Lists the tools and sends a request again if the server requires other headers; else returns false."""
         core, negotiated = self._core, self._core.negotiated
         wanted = code == HEADER_MISMATCH and negotiated.modern and negotiated.transport == "http"
+        # Once only: a server that rejects the headers of a fresh list would reject them for ever.
         if not wanted or row.method != "tools/call" or row.round_ids:
             return False
         self._ledger.send_round(row, None, "the server requires other headers", at, deferred=True)
@@ -154,14 +156,14 @@ class Tasks:
         self._clocks = clocks
         self._rounds = rounds
         self._followed_by_id: dict[str, Request] = {}
-        """Rows by the ids of tasks that are followed."""
+        """The rows by the ids of their followed tasks."""
         self._misses: dict[RequestId, int] = {}
-        """Consecutive failed polls, by the ids of the followed rows."""
+        """The number of consecutive failed polls, by the id of the followed row."""
 
-    # -- a task comes about ----------------------------------------------------------------------------------
+    # -- a new task ------------------------------------------------------------------------------------------
 
     def handle(self, row: Request, frame: ResponseFrame) -> dict[str, Json] | None:
-        """Returns the task if a result is a task handle."""
+        """Returns the task if a result is a task handle, else ``None``."""
         modern = self._core.negotiated.modern
         if not (modern or row.as_task):
             return None
@@ -182,13 +184,14 @@ class Tasks:
         self._core.emit(ev.TaskCreated(at=at, id=row.id, task_id=task_id, core=old, seq=seq, **said))
         known = self._followed_by_id.get(task_id)
         if known is not None and known.state is not State.TASK:
-            self._unfollow(known)  # of two rows with the same task the later one follows it
+            self._unfollow(known)  # of two rows with the same task, the newer follows it
         self._followed_by_id[task_id] = row
         if row.state is State.TASK:
             self._clocks.arm(row)
             self._schedule_poll(row, at, 0.0 if row.task_status not in ("", "working") else None)
         elif row.task_core and not self._core.negotiated.cancels_tasks:
             self._unfollow(row)
+        # C-80: the request was cancelled before its task id was known; now the cancel can be sent.
         elif row.state is not State.LOST:
             self.cancel(row, at)
         return ""
@@ -204,7 +207,7 @@ class Tasks:
         message = as_text(task.get("statusMessage"))[:TASK_TEXT_CHARACTERS]
         return {"status": status, "message": message, "ttl": ttl, "poll": poll}
 
-    # -- what is heard of it ---------------------------------------------------------------------------------
+    # -- the status of a task --------------------------------------------------------------------------------
 
     def errand_over(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         """Handles the end of ``errand``, a request that was sent for the task of ``row``."""
@@ -223,9 +226,10 @@ class Tasks:
             self._misses.pop(row.id, None)
             asked = errand.sent_at or errand.called_at
             if row.task_core and row.accepted_at is not None and asked < row.accepted_at:
-                return  # asked before the answer to the cancel, it may be older news than that
+                return  # the status may be older than the answer to the cancel
             self._update_status(row, as_object(frame.result), frame.size, at, errand.response_seq)
             return
+        # Tasks, 2025-11-25: a server may delete a task after its ttl, and then answers with -32602.
         if errand.code == UNKNOWN_TASK:
             if row.state is State.TASK:
                 spent = row.task_ttl is not None and at >= row.task_at + row.task_ttl
@@ -270,13 +274,14 @@ class Tasks:
         if row.state is State.TASK:
             self._act_on_status(row, task, size, at, seq)
         elif row.state in (State.CANCEL_REQUESTED, State.CANCELLED):
+            # Tasks, "Task Cancellation": a cancelled task MUST remain cancelled, even if its execution continues.
             if broken:
                 text = f"a task that was cancelled must stay cancelled, and is {shown(status)}"
                 self._core.violation("task-after-cancel", text, at, seq, row.id)
             self._after_cancel(row, task, at, seq)
 
     def _is_about(self, row: Request, task: dict[str, Json], at: float, seq: int) -> bool:
-        """Whether an answer is about the task of a row; if it names another task, that is a violation."""
+        """Whether an answer is about the task of a row. One that names another task is a violation."""
         named = task.get("taskId", row.task_id)
         if named == row.task_id:
             return True
@@ -288,6 +293,7 @@ class Tasks:
         status = row.task_status
         if status == "cancelled":
             self._fail(row, None, row.task_message or "the server cancelled the task", size, at, seq)
+        # Tasks, 2025-11-25: tasks/result brings the result, and also the server's requests while input is required.
         elif row.task_core and status != "working":
             self._fetch(row, at)
             if status == "input_required":
@@ -301,7 +307,7 @@ class Tasks:
             self._schedule_poll(row, at)
 
     def _finished(self, row: Request, task: dict[str, Json], size: int, at: float, seq: int) -> None:
-        """Ends a task of the extension, whose last status has its result or error."""
+        """Ends a task of the extension. Its last status contains the result or the error."""
         if row.task_status == "completed" and isinstance(task.get("result"), dict):
             result = ResponseFrame(id=row.id, outline=task["result"], size=size)
             self._ledger.complete(row, result, at, seq)
@@ -312,14 +318,14 @@ class Tasks:
         self._fail(row, code if type(code) is int else None, text, size, at, seq)
 
     def _fail(self, row: Request, code: int | None, text: str, size: int, at: float, seq: int) -> None:
-        """Ends a task by the server's error."""
+        """Ends a task by an error of the server."""
         text = text[:8192]
         self._ledger.over(row, ev.Failed(at=at, id=row.id, code=code, message=text, size=size, seq=seq))
 
     # -- input -----------------------------------------------------------------------------------------------
 
     def _gather_answers(self, row: Request, task: dict[str, Json]) -> None:
-        """Gathers answers to new questions of a task and withdraws vanished ones (tasks extension, polling)."""
+        """Gathers answers to new questions of a task, and withdraws those that vanished (tasks extension, polling)."""
         asks = {key: as_object(value) for key, value in as_object(task.get("inputRequests")).items()}
         core, known = self._core, self._core.live[row.id].questions
         removed = frozenset(key for key, open_ in known.items() if open_ and key not in asks)
@@ -341,7 +347,7 @@ class Tasks:
         return True
 
     def unanswered(self, id: RequestId, keys: Iterable[str], *, at: float) -> None:
-        """Notes that nobody is answering these questions of a task."""
+        """Notes that nobody answers these questions of a task any more."""
         live = self._core.live.get(id)
         if live is not None and live.row.state is State.TASK:
             live.questions.update(dict.fromkeys(keys, False))
@@ -350,7 +356,7 @@ class Tasks:
     # -- the result of a core task ---------------------------------------------------------------------------
 
     def _fetch(self, row: Request, at: float) -> None:
-        """Requests the result of a core task, which also brings its questions."""
+        """Requests the result of a core task, which also delivers its questions."""
         live = self._core.live[row.id]
         if live.fetch not in self._core.live and not self._core.observes:
             live.fetch = self._ask(row, "tasks/result", UNLIMITED, at)
@@ -358,7 +364,7 @@ class Tasks:
     def _fetched(self, row: Request, errand: Request, frame: ResponseFrame | None, at: float) -> None:
         seq = errand.response_seq
         if row.state is not State.TASK:
-            # an error says how the cancel ended, which the answer to tasks/cancel or the next poll tells
+            # An error only tells how the cancel ended, as the answer to tasks/cancel or the next poll does.
             if frame is not None and frame.error is None and row.signal is Signal.TASKS_CANCEL:
                 self._finished_anyway(row, Kind.RESULT, at, seq)
             return
@@ -372,7 +378,7 @@ class Tasks:
     # -- cancelling ------------------------------------------------------------------------------------------
 
     def leave(self, row: Request, at: float) -> None:
-        """Stops waiting for a task that the server cannot cancel (C-85: it keeps running)."""
+        """Stops waiting for a task that the server cannot cancel (C-85: the task keeps running)."""
         what = "it" if row.task_id else "one that came of this"
         self._ledger.settle_unsignalled(row, f"the server cannot cancel tasks: {what} keeps running", at)
         self._unfollow(row)
@@ -404,13 +410,13 @@ class Tasks:
                 self._core.deadlines.arm(Timer.LIMIT, row.id, None)
                 self._core.emit(ev.Undelivered(at=at, id=row.id, detail=errand.error[:TASK_TEXT_CHARACTERS]))
             self._ledger.send_owed(row.id, at)
-            # an unknown task may be one that is over: only asking tells (tasks, 2025-11-25, "Task Cancellation")
+            # An unknown task may just be over; only a poll tells (tasks, 2025-11-25, "Task Cancellation").
             self._schedule_poll(row, at, 0.0 if errand.code == UNKNOWN_TASK else None)
 
     def _cancel_accepted(self, row: Request, task: dict[str, Json], at: float, seq: int) -> None:
-        """Handles a result of ``tasks/cancel``, and asks what became of the task.
+        """Handles a result of ``tasks/cancel``, and polls the task.
 
-        Only the answer to that settles the task: some servers say that it is cancelled, and let it work on.
+        Only that poll settles the task, because some servers report the task as cancelled and let it run on.
         """
         if not self._is_about(row, task, at, seq):
             self._schedule_poll(row, at, 0.0)
@@ -428,7 +434,7 @@ class Tasks:
         self._schedule_poll(row, at, 0.0)
 
     def _after_cancel(self, row: Request, task: dict[str, Json], at: float, seq: int) -> None:
-        """Handles the status of a cancelled task. A status is no result, unless it brings one (C-88)."""
+        """Handles the status of a cancelled task. A status is not a result unless it contains one (C-88)."""
         status = row.task_status
         if status == "completed" and isinstance(task.get("result"), dict) and not row.task_core:
             self._finished_anyway(row, Kind.RESULT, at, seq)
@@ -439,7 +445,7 @@ class Tasks:
         self._schedule_poll(row, at)
 
     def _finished_anyway(self, row: Request, kind: Kind, at: float, seq: int) -> None:
-        """Records as evidence that a cancelled task has finished anyway (C-88)."""
+        """Records as evidence that a cancelled task finished anyway (C-88)."""
         if any(evidence.kind is kind for evidence in row.late):
             return
         since = at if row.cancel_at is None else row.signalled_at or row.cancel_at
@@ -458,7 +464,7 @@ class Tasks:
             self._ledger.settle(row, "the task finished anyway", at)
 
     def stop_waiting(self, id: RequestId, *, at: float) -> bool:
-        """Stops waiting for a task and lets it run (C-86: that is not a cancel); returns false without a task."""
+        """Stops waiting for a task and lets it run (C-86: that is not a cancel); returns false if there is no task."""
         live = self._core.live.get(id)
         if live is None or live.row.state is not State.TASK:
             return False
@@ -480,7 +486,7 @@ class Tasks:
         return self._followed_by_id.get(task_id) if isinstance(task_id, str) else None
 
     def row_over(self, live: Live) -> None:
-        """Handles the end of a request: withdraws its questions and unfollows its task, unless just cancelled."""
+        """Handles the end of a request: withdraws its questions, and unfollows its task unless it was just cancelled."""
         if any(live.questions.values()):
             self._core.do(self._core.port.gather_over, live.row.id, "the task is over")
         if not self._is_followed(live.row, live.row.ended_at or 0.0):
@@ -501,9 +507,9 @@ class Tasks:
             if row.limits.timeout is not None:
                 after = min(
                     after, row.limits.timeout / 2
-                )  # or the limit would pass before the server is asked
+                )  # poll before the timeout, which only an answer can restart
             if row.state is not State.TASK and row.cancel_at is not None:
-                # the last look before it is unfollowed
+                # One last poll before the task is unfollowed.
                 after = min(after, row.cancel_at + POLLED_AFTER_SECONDS - at)
         self._core.deadlines.arm(Timer.POLL, row.id, at + after)
 

@@ -1,8 +1,8 @@
-"""What may happen to a request in each state: the one table, and the index of requests that is made from it.
+"""The events that each state of a request permits: the one table, and the index of requests that is made from it.
 
-:mod:`~mcp_tui.protocol.requests` folds events into rows by :data:`TRANSITIONS`. Over a million events that is too slow to
-do at every step of a replay, so :class:`RequestIndex` knows of each request only its state and what is counted. A live
-session and a recording keep the same index, of the same events, from the same table.
+:mod:`~mcp_tui.protocol.requests` applies events to rows by :data:`TRANSITIONS`. That is too slow for a million events
+at every step of a replay, so :class:`RequestIndex` has only the state of each request and the counted effects. A live
+session and a recording make the same index from the same events and the same table.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
     State.QUEUED: {
         ev.Sent: State.IN_FLIGHT,
         ev.Repeat: None,
-        # a second round may see the first's duplicate
+        # a second round may receive the duplicate of the first
         ev.Duplicate: None,
         **_BREACHES,
         **_ENDING_EVENTS,
@@ -94,7 +94,8 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
         ev.Sent: None,
         **_NOTED_EVENTS,
         **_BREACHES,
-    },  # sent after all: it could not be taken back in time
+        # C-07: Sent is permitted because the transport may have begun to write before the request could be taken back.
+    },
     State.COMPLETED: {ev.Duplicate: None, ev.Guarded: None},
     State.FAILED: {ev.Duplicate: None, ev.Guarded: None},
     State.LOST: {**_NOTED_EVENTS, **_BREACHES},
@@ -102,21 +103,23 @@ TRANSITIONS: Final[dict[State, dict[type[ev.RequestEvent], State | None]]] = {
 
 
 class IllegalTransition(Exception):
-    """An event that the request's state does not permit, which is a bug in mcp-tui."""
+    """The state of a request does not permit an event, which is a bug in mcp-tui."""
 
 
 KINDS: Final[tuple[type[ev.Event], ...]] = tuple(DESCRIPTIONS)
-"""The classes of events. The code of an event is the index of its class."""
+"""The event classes. The code of an event is the index of its class."""
 
 CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
 
 (
     STAYED, COUNTED, STALLED, LATE_PROGRESS, REPEATED, CALLED, ENDED, REQUESTED, WITHDRAWN, SETTLED, LATE, HANDLE, ILLEGAL,
 ) = range(EFFECTS := 13)  # fmt: skip
-"""The effect of an event on its request. The first five only fold into the row: of a long run of :data:`COUNTED`,
-:data:`STALLED` (progress that did not increase), or :data:`LATE_PROGRESS` (after the cancel) only the number and the last
-ones matter, and :data:`REPEATED` is a further late answer. The others are counted: called, ended, cancel requested, cancel
-withdrawn, settled, first late answer, and the task that such an answer turned out to be. ``ILLEGAL``: no state permits it.
+"""The effect of an event on its request.
+
+The first five only change the row. Of a long run of :data:`COUNTED`, :data:`STALLED` (progress that did not
+increase), or :data:`LATE_PROGRESS` (after the cancel), only the number and the last events matter. :data:`REPEATED`
+is a further late answer. The others change a counter: called, ended, cancel requested, cancel withdrawn, settled,
+first late answer, and the task that a late answer turned out to be. ``ILLEGAL``: no state permits the event.
 """
 
 _COUNTED_EVENTS: Final = frozenset({ev.Progress, ev.Delivered, ev.Duplicate, ev.TaskStatus, ev.Polled})
@@ -129,17 +132,17 @@ ASPECTS: Final[dict[type[ev.Event], tuple[tuple[str, object, int], ...]]] = {
     ev.Progress: (("rearmed", False, 1),),
     ev.Late: (("after_end", True, 1), ("kind", Kind.PROGRESS, 2), ("kind", Kind.TASK, 4)),
 }
-"""What of an event matters beside its class, each a bit: that a field has a value. A recording finds it in the bytes."""
+"""The field values of an event that matter for its effect, one bit each. A recording finds them in the stored bytes."""
 
 _WIDTH: Final = 8
-"""The number of different aspects."""
+"""The number of combinations of aspects."""
 
 _KINDS: Final = len(KINDS)
 _OVER: Final = (ENDED, SETTLED)
 
 
 def aspect_of(event: ev.Event) -> int:
-    """Returns which of the :data:`ASPECTS` of its class an event has."""
+    """Returns the bits of the :data:`ASPECTS` that an event has."""
     found = 0
     for name, value, bit in ASPECTS.get(type(event), ()):
         if getattr(event, name) == value:
@@ -156,7 +159,7 @@ def _effect(before: State, after: State, kind: type[ev.Event], aspect: int) -> i
         return ENDED if before in OPEN else SETTLED
     if kind is ev.TaskCreated:
         return HANDLE
-    if kind is ev.Late and not aspect & 1:  # one after the end of the watching changes nothing
+    if kind is ev.Late and not aspect & 1:  # a message after the end of watching changes nothing
         return LATE_PROGRESS if aspect & 2 else LATE
     if kind is ev.Progress and aspect:
         return STALLED
@@ -168,7 +171,7 @@ _QUEUED_CODE: Final = _ALL_STATES.index(State.QUEUED)
 
 
 def _tables() -> tuple[bytes, bytes]:
-    """The next state for each state and code, and the effect for each aspect of that."""
+    """Makes two tables: the next state for each state and code, and the effect for each of these and each aspect."""
     states, effects = bytearray(), bytearray()
     for state in _ALL_STATES:
         permitted: dict[type[ev.Event], State | None] = {**TRANSITIONS[state]}
@@ -183,10 +186,10 @@ _NEXT, _EFFECTS = _tables()
 
 
 class RequestIndex:
-    """The course of our requests by their places, in six bytes each. Moments are numbers of events.
+    """The index of our requests by their places, in six bytes each. A moment is the number of an event.
 
-    ``over`` is the moment at which a request ended, :data:`~mcp_tui.protocol.server_requests.NONE` before. ``internal``
-    lists the client's own requests, ``listening`` those of them that subscribe to changes, and ``cancelled`` all others
+    ``over`` has the moment at which a request ended, :data:`~mcp_tui.protocol.server_requests.NONE` before that.
+    ``internal`` lists the internal requests, ``listening`` the internal subscriptions, and ``cancelled`` all others
     that were ever cancelled, in the order of their cancels.
     """
 
@@ -218,13 +221,14 @@ class RequestIndex:
         return place
 
     def apply(self, place: int, code: int, aspect: int, moment: int) -> int:
-        """Folds an event; returns its effect. An illegal one changes nothing."""
+        """Applies an event; returns its effect. An illegal event changes nothing."""
         cell = self._states[place] * _KINDS + code
         after = _NEXT[cell]
         if after == ILLEGAL:
             return ILLEGAL
         self._states[place] = after
         effect = _EFFECTS[cell * _WIDTH + aspect]
+        # Nearly all events end here: they only change the row.
         if effect < CALLED:
             return effect
         if effect in _OVER:
@@ -233,7 +237,7 @@ class RequestIndex:
         return self._mark(place, effect, aspect)
 
     def _mark(self, place: int, effect: int, aspect: int) -> int:
-        """Notes what is counted once for a request; returns the effect with that in mind."""
+        """Marks effects that count once per request; returns the effect, which is weaker for one that was counted before."""
         flags = self._flags[place]
         if effect == REQUESTED:
             if aspect:
@@ -250,7 +254,7 @@ class RequestIndex:
         elif flags & (_OWN | _SHUTDOWN | _ANSWERED) or (aspect & 4 and flags & _TASK):
             effect = REPEATED
         else:
-            if flags & _ANSWERED_BY_TASK:  # counted already, and for good where this is no task
+            if flags & _ANSWERED_BY_TASK:  # the handle was counted as the late answer
                 effect = REPEATED
             flags |= _ANSWERED_BY_TASK if aspect & 4 else _ANSWERED
             if flags & _ANSWERED:
@@ -260,9 +264,9 @@ class RequestIndex:
 
 
 def counts(count: Callable[[int], int], listening: int) -> tuple[int, int, int]:
-    """Returns the requests in flight, with cancel requested, and answered late, from how often each effect was there.
+    """Returns the numbers of requests in flight, with cancel requested, and answered late, from the count of each effect.
 
-    ``listening`` is the number of the client's own subscriptions that are open, which are not counted in flight.
+    ``listening`` is the number of open internal subscriptions, which do not count as in flight.
     """
     requested = count(REQUESTED) - count(WITHDRAWN)
     in_flight = count(CALLED) - count(ENDED) - requested - listening

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from typing import Final
 
 OUT_OF_RANGE: Final = "a number out of range"
-"""The words for a number that was read as infinity."""
+"""The words for a number that the parser read as infinity."""
 
 _PAINT: Final = re.compile(r"\x1b\[[0-9;:]*[mK]")
-"""Terminal codes for colours and for clearing a line (ECMA-48, SGR and EL)."""
+"""The terminal codes for colours and for clearing a line (ECMA-48, SGR and EL)."""
 
 
 def limit(seconds: float | None) -> str:
-    """Formats a limit: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` without one."""
+    """Formats a limit in seconds: ``60s``, ``2.5s``, ``90s``, ``10m``, ``2h``; ``none`` for ``None``."""
     if seconds is None:
         return "none"
     if not math.isfinite(seconds):
@@ -29,13 +29,14 @@ def limit(seconds: float | None) -> str:
 
 def span(seconds: float) -> str:
     """Formats a time span: ``2 ms``, ``1.5 s``, ``12 min``."""
+    # 999.5 ms would be shown as "1000 ms".
     if seconds < 0.9995:
         return f"{max(0.0, seconds) * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def moment(after: float, most: float | None) -> str:
-    """Returns a time after the cancel in words: ``at +31 ms``, or where it can only be bounded a range."""
+    """Returns the words for a time after the cancel: ``at +31 ms``, or a range if only its bounds are known."""
     if most is None or span(most) == span(after):
         return f"at +{span(after)}"
     return f"between +{span(after)} and +{span(most)}"
@@ -48,7 +49,7 @@ def rejected_words(code: int | None, after: float) -> str:
 
 
 def rank(values: Iterable[float], share: float) -> float:
-    """Returns a percentile as the nearest rank, which is one of the values: ``share`` 0.5 is the median."""
+    """Returns a percentile by the nearest rank, so that the result is one of the values; ``share`` 0.5 is the median."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
@@ -59,18 +60,19 @@ def size(count: int) -> str:
         return f"{count} B"
     amount, units = count / 1000, iter(("kB", "MB", "GB"))
     unit = next(units)
+    # 999.95 would be rounded to "1000.0".
     while amount >= 999.95 and unit != "GB":
         amount, unit = amount / 1000, next(units)
     return f"{amount:.1f} {unit}"
 
 
 def number(value: float) -> str:
-    """Formats a number of a server: ``17``, ``0.5``, ``1.2e+30``."""
+    """Formats a number that a server sent: ``17``, ``0.5``, ``1.2e+30``."""
     if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.6g}"
 
 
 def unpainted(text: str) -> str:
-    """Returns a line without terminal colour codes; other control characters stay."""
+    """Returns a line without the terminal codes for colours; other control characters stay."""
     return _PAINT.sub("", text) if "\x1b" in text else text
