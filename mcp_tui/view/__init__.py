@@ -1,1 +1,1 @@
-"""The words on the screen, as pure functions of requests and the time. Nothing here imports Textual."""
+"""Texts for the screen, as pure functions of requests and the time. No module here imports Textual."""

@@ -1,4 +1,4 @@
-"""The badges of rows. States are few; "timed out" and "late" follow from a state, a cause, and the evidence."""
+"""The badges of rows. A badge follows from the state of a request, the cause of its cancel, and the evidence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Badge:
-    """A word, a glyph, and the name of a style: each suffices alone."""
+    """A word, a glyph, and the name of a style; each of the three is enough to recognise the badge."""
 
     word: SafeText
     glyph: SafeText
@@ -49,13 +49,13 @@ TOOL_ERROR: Final = Badge(words("tool error"), words("✗"), "failed")
 FAILED: Final = Badge(words("failed"), words("✗"), "failed")
 LOST: Final = Badge(words("lost"), words("∅"), "lost")
 
-_SEEN: Final = {
+_OUTCOME_BADGES: Final = {
     **dict.fromkeys(LATE_OUTCOMES, LATE),
     Outcome.STILL_PROGRESSING: GOING_ON,
     Outcome.PROGRESS_THEN_QUIET: QUIET,
     Outcome.DISCONNECTED: CUT_OFF,
 }
-"""The badges of outcomes that do not look like a cancel that was obeyed."""
+"""The badges of outcomes that show a cancel was not obeyed, or may not have been."""
 
 BADGES: Final = tuple(each for each in tuple(globals().values()) if isinstance(each, Badge))
 """All badges, in the order above."""
@@ -75,7 +75,7 @@ CAUSES: Final = {
 
 
 def badge(row: Request, now: float = FOREVER) -> Badge:
-    """Returns the badge of a row at ``now``, in monotonic seconds; without it, at the end of what was seen."""
+    """Returns the badge of a row at ``now``, in monotonic seconds; by default after its last event."""
     match row.state:
         case State.QUEUED:
             return QUEUED
@@ -87,7 +87,7 @@ def badge(row: Request, now: float = FOREVER) -> Badge:
             return TASK
         case State.CANCEL_REQUESTED | State.CANCELLED:
             if found := _outcome_badges(row, now):
-                # that it went on must not hide behind the end of the connection
+                # The end of the connection must not hide that the request kept running.
                 return GOING_ON_LOST if found[0] is GOING_ON and is_disconnected(row) else found[0]
             if row.cause in TIMEOUTS:
                 return TIMED_OUT
@@ -101,20 +101,20 @@ def badge(row: Request, now: float = FOREVER) -> Badge:
 
 
 def badges(row: Request, now: float = FOREVER) -> list[Badge]:
-    """Returns every badge that fits a row: the one that is shown, and those of outcomes that it hides."""
+    """Returns every badge that fits a row: the one that the row shows first, then those of all its outcomes."""
     hidden = _outcome_badges(row, now) if row.state in {State.CANCEL_REQUESTED, State.CANCELLED} else []
     return [badge(row, now), *hidden]
 
 
 def _outcome_badges(row: Request, now: float) -> list[Badge]:
-    """Returns the badges of the outcomes that do not look like a cancel that was obeyed, the worst first."""
+    """Returns the badges of the outcomes in :data:`_OUTCOME_BADGES`, the worst first."""
     if not (row.late or is_disconnected(row)):
         return []
     came = (each for each in outcomes(row, now) if late_answer(row) or each not in LATE_OUTCOMES)
-    return [_SEEN[each] for each in came if each in _SEEN]
+    return [_OUTCOME_BADGES[each] for each in came if each in _OUTCOME_BADGES]
 
 
-# -- requests of the server's ----------------------------------------------------------------------------------
+# -- requests from the server ----------------------------------------------------------------------------------
 
 FROM_SERVER: Final = words("◂")
 """The glyph of messages from the server."""
@@ -134,7 +134,7 @@ SERVER_BADGES: Final = {
 
 
 def server_request_badge(server_request: ServerRequest) -> Badge:
-    """Returns the badge of a request of the server's; ``asks`` while it waits for an answer."""
+    """Returns the badge of a request from the server; ``asks`` while the request waits for an answer."""
     word = "asks"
     if server_request.ended_at is not None:
         word = server_request.outcome.partition(" ")[0]
@@ -144,6 +144,6 @@ def server_request_badge(server_request: ServerRequest) -> Badge:
 
 
 def outcome_of(server_request: ServerRequest) -> SafeText:
-    """Returns the outcome of a request of the server's."""
+    """Returns the outcome of a request from the server."""
     waits = server_request.ended_at is None
     return words("waits for an answer") if waits else brief(server_request.outcome, 80)

@@ -25,17 +25,17 @@ _TIME_CELLS: Final = len("12:04:31")
 """Cells of a time of day without its thousandths."""
 
 _UPDATED_CANCELLATIONS: Final = 100
-"""The newest cancellations, which are updated each second while something may still arrive."""
+"""The number of newest cancellations that are updated each second while an answer may still arrive."""
 
 FITTED_CANCELLATIONS: Final = 1000
-"""The newest cancellations, which the columns are fitted to when the width changes."""
+"""The number of newest cancellations that determine the widths of the columns."""
 
 _BOTH_CELLS: Final = 120
-"""Cells from which on a line has a column for the signal even if other columns are cut."""
+"""The least width at which a line keeps the column of the signal, even if other columns are cut."""
 
 
 def counted(entries: Iterable[Cancelled], now: float) -> SafeText:
-    """Returns the outcomes of cancels, counted, the most frequent first: ``3 no reply · 1 late result``."""
+    """Returns the number of cancels with each outcome, the most frequent first: ``3 no reply · 1 late result``."""
     rows, others = list[Request](), list[ClientViolation]()
     for each in entries:
         if isinstance(each, Request):
@@ -46,7 +46,7 @@ def counted(entries: Iterable[Cancelled], now: float) -> SafeText:
 
 
 def tally(came: Iterable[evidence.Outcome], others: Collection[ClientViolation] = ()) -> SafeText:
-    """Returns outcomes, counted, the most frequent first; then the repeats, and the rules that clients broke."""
+    """Returns the number of each outcome, the most frequent first; then those of repeats and of client violations."""
     counts = Counter(came)
     order = list(evidence.Outcome)
     found = sorted(counts, key=lambda came: (-counts[came], order.index(came)))
@@ -72,12 +72,12 @@ CANCELLATION_SORTS: Final = (
     Sort("lag", lambda row, _: -max((each.last_after for each in _late(row)), default=-1.0)),
     BY_NAME,
 )
-"""The orders of the cancellations; by lag, the latest answer is first."""
+"""The sort orders of the cancellations. By lag, the answer that took longest is first."""
 
 
 @fact
 class CancellationLine:
-    """One line of the log; ``aftermath`` is empty at first."""
+    """One line of the log. ``aftermath`` is empty until a message arrives after the cancel."""
 
     time: SafeText
     id: SafeText
@@ -104,7 +104,7 @@ def violation(broken: ClientViolation, *, origin: float) -> CancellationLine:
 
 
 def cancellation_line(entry: Cancelled, *, origin: float, until: float) -> CancellationLine | None:
-    """Returns the line of either."""
+    """Returns the line of a cancelled request or of a client violation."""
     if isinstance(entry, ClientViolation):
         return violation(entry, origin=origin)
     return cancellation(entry, origin=origin, until=until)
@@ -113,14 +113,14 @@ def cancellation_line(entry: Cancelled, *, origin: float, until: float) -> Cance
 def cancellation(row: Request, *, origin: float, until: float) -> CancellationLine | None:
     """Returns the line of a request, or ``None`` if it was never cancelled.
 
-    ``origin`` is the epoch, in seconds, at which the monotonic clock of the row's times read 0; ``until`` is the end of
-    watching on that clock.
+    The times of the row are readings of a monotonic clock. ``origin`` is the epoch, in seconds, at which that clock
+    read 0; ``until`` is the end of the observation on that clock.
     """
     asked = evidence.cancel_of(row)
     if asked is None:
         return None
     came = brief(evidence.aftermath_words(row, until))
-    if row.cancel_at is None:  # it was withdrawn
+    if row.cancel_at is None:  # the reply arrived before the cancel was sent
         over = row.state in {State.COMPLETED, State.FAILED}
         came = join((words("reply came first"), badge(row).word if over else NOTHING), ": ")
     return CancellationLine(
@@ -136,7 +136,7 @@ def cancellation(row: Request, *, origin: float, until: float) -> CancellationLi
 
 
 def logged(entry: Logged) -> CancellationLine:
-    """Returns the line of a cancellation, or of a violation, of the index."""
+    """Returns the line of an entry of the index: a cancellation or a client violation."""
     origin = entry.session.wall - entry.session.mono
     if isinstance(entry, ClientViolation):
         return violation(entry, origin=origin)
@@ -146,10 +146,10 @@ def logged(entry: Logged) -> CancellationLine:
 
 
 class CancellationColumns(ColumnWidths[CancellationLine]):
-    """Lays out lines of the log in columns that fit everything :meth:`measure` was given."""
+    """Columns of the log, wide enough for every line that :meth:`measure` has measured."""
 
     def measure(self, entries: Iterable[Cancelled]) -> bool:
-        """Measures more lines; returns whether a column needs more cells than before."""
+        """Measures more lines; returns whether a column became wider."""
         lines = (cancellation_line(each, origin=0.0, until=evidence.FOREVER) for each in entries)
         return self.grow(
             (_TIME, _SHORT_TIME, *_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH, _EITHER),
@@ -157,7 +157,7 @@ class CancellationColumns(ColumnWidths[CancellationLine]):
         )
 
     def line(self, shown: CancellationLine, cells: int, *, key: object = None) -> Line:
-        """Returns a line in columns; a narrow one has the signal only until there is an aftermath."""
+        """Returns a line in columns. A narrow line shows either the aftermath or, while there is none, the signal."""
         layout = self.fit((_TIME, *_CANCELLATION_COLUMNS, _SIGNAL, _AFTERMATH), cells)
         if layout.cut:
             last = (_SIGNAL, _AFTERMATH) if cells >= _BOTH_CELLS else (_EITHER,)
@@ -183,7 +183,7 @@ _EITHER: Final = _column(lambda shown: (shown.aftermath or shown.signal, shown.s
 
 
 class BrokenRules(Protocol):
-    """What a client broke, and when: by the numbers of events, which are in order."""
+    """The cancels and the client violations of a recording, by the numbers of their events, in ascending order."""
 
     @property
     def cancel_events(self) -> Sequence[int]: ...
@@ -195,8 +195,8 @@ class BrokenRules(Protocol):
 class Cancellations:
     """The log as a source of lines, oldest first; the key of a line is the id of its request.
 
-    The columns are fitted to the ``fitted`` newest lines, and to later changes. ``broken`` are the rules that the client
-    broke, where a tap recorded one.
+    The columns fit the ``fitted`` newest lines, and later changes. ``broken`` has the violations of the client, if a
+    tap recorded the session.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class Cancellations:
         return map(self.item, self.numbers[-most:])
 
     def _update(self) -> None:
-        """Takes in changes of the requests, and fits the columns to them."""
+        """Applies changes of the requests, and fits the columns to them."""
         requests = self._requests
         if requests.version == self._seen:
             return
@@ -259,7 +259,7 @@ class Cancellations:
             self._columns.measure(entries)
 
     def _order(self, broken: BrokenRules) -> list[int]:
-        """Returns the lines in the order of their events: the number of a cancel, or the complement of a violation's."""
+        """Returns the lines in the order of their events: ``n`` for cancel ``n``, ``~n`` for violation ``n``."""
         cancels, violations = broken.cancel_events, broken.violation_events
         counts = len(cancels), len(violations)
         if counts != self._merged[0]:
@@ -271,7 +271,7 @@ class Cancellations:
         return self._merged[1]
 
     def item(self, number: int) -> Cancelled:
-        """Returns the request of a line, or the broken rule."""
+        """Returns the cancelled request or the client violation of a line."""
         if self._broken is not None and self._violations:
             number = self._order(self._broken)[number]
             if number < 0:

@@ -34,13 +34,13 @@ VERBS: Final = {"tools": "Call", "resources": "Read", "templates": "Read", "prom
 """The verb for an entry of each list of the catalogue."""
 
 COST_CELLS: Final = 7
-"""Cells of the tokens that a tool costs a model."""
+"""Cells of the column with the tokens of a tool."""
 
 HINTED_ROWS: Final = 100
-"""Rows whose hints are measured: to word the arguments of very many tools takes long."""
+"""The number of rows whose hints are measured: wording the arguments of thousands of tools takes too long."""
 
 HINT_CELLS: Final = 5
-"""Cells below which the arguments of an entry are left out in favour of its name."""
+"""The least room for the arguments of an entry; with less, only its name is shown."""
 
 
 _CLAIMS: Final = (
@@ -56,19 +56,19 @@ _CLAIMS: Final = (
 _PLAIN_SCHEMA: Final = frozenset(
     {"type", "properties", "required", "additionalProperties", "title", "description", "$schema"}
 )
-"""Members of a schema whose arguments are its properties."""
+"""The members of a plain schema. The arguments of such a schema are just its properties."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the catalogue. ``kind`` is a key of :data:`TITLES`, ``raw`` its definition, hostile text."""
+    """An entry of the catalogue. ``kind`` is a key of :data:`TITLES`; ``raw`` is the definition, not sanitised."""
 
     kind: str
     raw: dict[str, Json]
 
     @property
     def name(self) -> str:
-        """Its name, or else its URI. Hostile text."""
+        """The name of the entry, or else its URI; not sanitised."""
         for member in ("name", "uri", "uriTemplate"):
             value = self.raw.get(member)
             if isinstance(value, str) and value:
@@ -77,12 +77,12 @@ class Entry:
 
     @property
     def label(self) -> SafeText:
-        """Its name in one line."""
+        """The name of the entry, sanitised, in one line."""
         return brief(self.name, 200) or words("(no name)")
 
     @property
     def hint(self) -> SafeText:
-        """The names of its arguments; the type or URI of a resource."""
+        """The names of the arguments of a tool or prompt; the MIME type or URI of a resource."""
         if self.kind in ("tools", "prompts"):
             return self.arguments
         said = self.raw.get("mimeType") or self.raw.get("uri") or self.raw.get("uriTemplate")
@@ -97,7 +97,7 @@ class Entry:
 
     @cached_property
     def schema(self) -> dict[str, Json]:
-        """The schema of its arguments, or an empty one; that of a prompt or a template is made here.
+        """The schema of the arguments, or an empty one; for a prompt or a template it is built from the definition.
 
         Raises:
             TemplateError: the URI template is not valid.
@@ -106,30 +106,30 @@ class Entry:
 
     @cached_property
     def needs_arguments(self) -> bool:
-        """Whether it has required arguments."""
+        """Whether the entry has required arguments."""
         return any(each.required for each in variants(Schema(self.schema)))
 
     @cached_property
     def arguments(self) -> SafeText:
-        """The names of its arguments, optional ones in brackets: ``query [limit]``, ``kind address | kind phone``."""
+        """The names of the arguments, optional ones in brackets: ``query [limit]``, ``kind address | kind phone``."""
         try:
             return brief(usage(self.schema), 400)
         except TemplateError:
-            return NOTHING  # a person is told when it is opened
+            return NOTHING  # the error is shown when the entry is opened
 
     @cached_property
     def summary(self) -> SafeText:
-        """The first line of its description."""
+        """The first line of the description."""
         return brief(_description(self.raw).lstrip()[:400].partition("\n")[0].rstrip())
 
     @property
     def annotations(self) -> dict[str, Json]:
-        """Its annotations, or an empty object."""
+        """The annotations of the entry, or an empty object."""
         return as_object(self.raw.get("annotations"))
 
     @cached_property
     def claims(self) -> SafeText:
-        """The claims of its annotations, unverified (tools, 2025-11-25, "Tool annotations")."""
+        """The claims of the annotations, unverified (tools, 2025-11-25, "Tool annotations")."""
         said = self.annotations if self.kind == "tools" else {}
         return join([text for name, value, text in _CLAIMS if said.get(name) is value], ", ")
 
@@ -142,21 +142,21 @@ class Entry:
                 yield text
         schema = as_object(self.raw.get("inputSchema"))
         named = {*schema} <= _PLAIN_SCHEMA if self.kind == "tools" else False
-        # to word the arguments takes most of the time of a search
+        # Wording the arguments takes most of the time of a search, so plain schemas yield the names alone.
         yield " ".join(as_object(schema.get("properties"))) if named else self.arguments
 
     @cached_property
     def folded(self) -> str:
-        """The texts that a word of a filter is searched in, one a line, to be compared in any case."""
+        """The same texts, one per line, casefolded for a search that ignores case."""
         return "\n".join(self.searched).casefold()
 
     @cached_property
     def cost(self) -> int:
-        """The bytes that a tool costs a model's context, 0 for anything else."""
+        """The bytes that a tool takes in the context of a model; 0 for any other entry."""
         return costs.cost(self.raw) if self.kind == "tools" else 0
 
     def described(self) -> list[Line]:
-        """Returns its description and its claims as lines."""
+        """Returns the description and the claims as lines."""
         lines = texts(filter(None, paragraphs(_description(self.raw).strip(), limit=4_000)))
         if self.claims:
             lines.append(line((safe("server claims: {} (unverified)", self.claims), "muted")))
@@ -169,13 +169,13 @@ class Entry:
 
     @property
     def destructive(self) -> bool:
-        """Whether the server marks it as destructive (tools, 2025-03-26, "Tool annotations")."""
+        """Whether the server marks the tool as destructive (tools, 2025-03-26, "Tool annotations")."""
         said = self.annotations if self.kind == "tools" else {}
         return said.get("destructiveHint") is True and said.get("readOnlyHint") is not True
 
     @cached_property
     def definition(self) -> str:
-        """A digest of its whole definition."""
+        """A digest of the whole definition."""
         try:
             text = json.dumps(self.raw, sort_keys=True, default=str)
         except RecursionError:  # nested too deep for json
@@ -193,7 +193,7 @@ def _description(raw: dict[str, Json]) -> str:
 class Catalogue:
     """The catalogue as a :class:`~mcp_tui.view.lines.LineSource`; the keys of its lines are entries.
 
-    A title or an entry keeps its number when lists change, so that the cursor stays on it.
+    A title or an entry keeps its line number when lists change, so that the cursor stays on it.
     """
 
     def __init__(self) -> None:
@@ -203,22 +203,22 @@ class Catalogue:
         self._rows: dict[int, Entry | str] = {}
         self._known: dict[tuple[str, str, int], int] = {}
         self.problems: dict[str, SafeText] = {}
-        """Why a list could not be read, by its kind; empty for one that was read."""
+        """The reason why a list could not be read, by its kind; empty if the list was read."""
         self.longest = 0
-        """Cells of the longest name, 28 at most."""
+        """The cells of the longest name, at most 28."""
         self.widest = 0
-        """Cells of a name and the longest hint, of those that are looked at for it."""
+        """The cells of the longest name, the cost, and the longest hint among the first :data:`HINTED_ROWS` rows."""
         self._passes: Callable[[Entry], bool] | None = None
         self.by_cost = False
-        """Whether the tools that cost a model most come first, in place of the server's order."""
+        """Whether the tools are sorted by cost, highest first, instead of in the server's order."""
 
     def sort(self) -> None:
-        """Orders the tools by what they cost a model, or by the server's order again."""
+        """Switches between the order by cost and the server's order."""
         self.by_cost = not self.by_cost
         self._lay_out()
 
     def filter(self, passes: Callable[[Entry], bool] | None) -> None:
-        """Shows only the entries that pass, with the titles of their lists; all for ``None``."""
+        """Shows only the entries that pass, with the titles of their lists; ``None`` shows all entries."""
         self._passes = passes
         self._lay_out()
 
@@ -239,12 +239,12 @@ class Catalogue:
         return [each for each in entries if each.raw.get("name") and isinstance(each.raw["name"], str)]
 
     def promised(self, name: str) -> Json:
-        """Returns the output schema of a tool; ``None`` if it has none, or is not listed."""
+        """Returns the output schema of a tool; ``None`` if the tool has no output schema or is not listed."""
         named = (entry for entry in self.entries.get("tools", ()) if entry.name == name)
         return next((entry.raw.get("outputSchema") for entry in named), None)
 
     def put(self, kind: str, raw: list[dict[str, Json]], problem: SafeText = NOTHING) -> None:
-        """Replaces the entries of one kind; ``problem`` says why there are none."""
+        """Replaces the entries of one kind; ``problem`` is the reason why the list could not be read."""
         self.entries[kind] = [Entry(kind, each) for each in raw]
         self.problems[kind] = problem
         self._lay_out()
@@ -279,7 +279,10 @@ class Catalogue:
         self.version += 1
 
     def _number(self, kind: str, name: str, again: int) -> int:
-        """Returns the number of the first, second … entry of a name, from 0; of a title for -1."""
+        """Returns the line number of an entry, or of a title if ``again`` is -1.
+
+        ``again`` counts the entries of the same name before it, from 0.
+        """
         return self._known.setdefault((kind, name, again), len(self._known))
 
     def line(self, number: int, space: int) -> Line:
@@ -298,7 +301,7 @@ class Catalogue:
             return line((TITLES[row], "title"), (count, "muted"), (said, "muted"))
         if space - 4 - self.longest < HINT_CELLS:
             return line(words("  "), fit(row.label, max(8, space - 2)), key=row)
-        # a longer one takes the room of its hint
+        # A name that is longer than the column takes the room of its hint.
         name = fit(row.label, max(self.longest, min(width(row.label), space - 2)))
         spent = NOTHING
         if row.kind == "tools" and (self.by_cost or space - 4 - self.longest >= COST_CELLS + 2 * HINT_CELLS):
@@ -307,7 +310,7 @@ class Catalogue:
 
 
 ICONS: Final = 10
-"""Icons of one entry that are shown."""
+"""The most icons of one entry that are shown."""
 
 _FACTS: Final = (
     ("name", "name"),

@@ -1,4 +1,4 @@
-"""What a new start of a server changed, in one line: its lists, their schemas, and an answer."""
+"""One-line summaries of what changed when a server was started again: its lists, their schemas, and an answer."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ ListedEntries = Mapping[str, list[dict[str, Json]]]
 SCHEMAS: Final = "inputSchema", "outputSchema"
 
 NAMED_PLACES: Final = 3
-"""Places that are named, at most; the rest is counted."""
+"""The most changed places that are named; the others are only counted."""
 
 COUNTED_PLACES: Final = 1000
-"""Places that are counted, at most."""
+"""The most changed places that are counted."""
 
 CHANGED_CHARACTERS: Final = 30
-"""Characters of an old and of a new text."""
+"""The most characters shown of the old and of the new text."""
 
 AROUND_CHARACTERS: Final = 10
-"""Characters before and behind them."""
+"""The most characters shown before and after the change."""
 
 
 def list_changes(before: ListedEntries, after: ListedEntries) -> SafeText:
@@ -50,7 +50,7 @@ def _schema_changes(before: list[dict[str, Json]], after: list[dict[str, Json]])
 
 
 def answer_changes(before: Side, after: Side) -> SafeText:
-    """Returns how the answer of a repeated request differs from the one before."""
+    """Returns the difference between the answers of a request and of its repetition."""
     old, new = badge(before.row), badge(after.row)
     if old is not new:
         return safe("{} {} (before: {})", new.glyph, new.word, old.word)

@@ -19,13 +19,13 @@ StyledPiece = tuple[SafeText, str]
 
 @frozen
 class Sort:
-    """An order of rows by ``key``, which is given the row and the time; without a key, rows keep the order they came in."""
+    """A sort order of rows. ``key`` takes a row and the time; without a key, rows stay in order of arrival."""
 
     value: str
     key: Callable[[Any, float], Any] | None = None
 
     def at(self, now: float) -> Callable[[Any], Any] | None:
-        """Returns the key function for sorting rows at a moment, the least first."""
+        """Returns a key function that sorts the rows as they are at ``now``."""
         key = self.key
         return None if key is None else lambda row: key(row, now)
 
@@ -35,7 +35,7 @@ BY_NAME: Final = Sort("name", lambda row, _: (row.name or row.method).casefold()
 
 
 def after(sort: Sort, among: Sequence[Sort]) -> Sort:
-    """Returns the next order among some, the first after the last."""
+    """Returns the order after ``sort``; after the last one, the first."""
     return among[(among.index(sort) + 1) % len(among)]
 
 
@@ -46,18 +46,19 @@ class Column(Generic[Thing]):
     Args:
         cell: returns the text of the column for one thing, and the name of its style.
         title: text above the column.
-        tail: returns text for the end of the cell, which is never cut.
-        weight: share of the room while columns are cut, at least 1.
+        tail: returns text for the end of the cell; this text is never cut.
+        weight: the column's share of the cells while columns are cut, at least 1.
         least: cells that the column keeps while it is cut; 0 for a column that is not cut.
         usual: cells that the column has even if its texts are shorter.
-        step: cells by which it grows beyond them, so that few texts move the columns behind it.
+        step: cells by which the column grows beyond ``usual``; larger steps move the columns after it less often.
         most: cells that the column has at most; 0 for no limit.
         right: aligns the text to the right.
         gap: blank cells before the column.
-        spare: the column gets the cells that no column needs; otherwise the heaviest gets them.
+        spare: the column gets the cells that no column needs. Without such a column, the one with the most weight does.
         live: the text changes with the time alone.
         sort: the order of rows by this column.
-        leaves: the order in which columns leave while a line has no room for the least of each, 1 first; 0 for never.
+        leaves: the order in which columns are left out while a line is too narrow for ``least`` of each, 1 first; 0 for
+            never.
     """
 
     cell: Callable[[Thing], StyledPiece]
@@ -77,7 +78,7 @@ class Column(Generic[Thing]):
 
 
 class ColumnNeed(NamedTuple):
-    """The cells that a column needs: the least that still tell something, those for its longest text, and its weight."""
+    """The cells that a column needs: ``least`` to be useful at all, ``wish`` for its longest text."""
 
     least: int
     wish: int
@@ -92,7 +93,7 @@ Columns = Sequence[Column[Thing]]
 class Layout(Generic[Thing]):
     """Columns with their widths in cells.
 
-    ``cut``: a column is narrower than its longest text. ``squeezed``: there is not even room for the least of each.
+    ``cut``: a column is narrower than its longest text. ``squeezed``: a column is narrower than its least width.
     """
 
     columns: Columns[Thing] = ()
@@ -130,17 +131,17 @@ class Layout(Generic[Thing]):
 
 
 class ColumnWidths(Generic[Thing]):
-    """The widths of columns for everything shown so far: they only grow, until :meth:`reset`."""
+    """The widths of columns that fit every thing measured so far. Widths only grow, until :meth:`reset`."""
 
     def __init__(self) -> None:
         self._longest: dict[Callable[[Thing], StyledPiece], int] = {}
 
     def reset(self) -> None:
-        """Forgets everything shown so far."""
+        """Forgets all measured widths."""
         self._longest.clear()
 
     def grow(self, columns: Columns[Thing], things: Iterable[Thing]) -> bool:
-        """Measures more things; returns whether a column needs more cells than before."""
+        """Measures more things; returns whether a column became wider."""
         before = dict(self._longest)
         for thing in things:
             for cell, tail in ((column.cell, column.tail) for column in columns):
@@ -165,7 +166,7 @@ class ColumnWidths(Generic[Thing]):
         return ColumnNeed(min(column.least or wish, wish), wish, column.weight, column.spare)
 
     def fit(self, columns: Columns[Thing], cells: int) -> Layout[Thing]:
-        """Lays out columns in a line of so many cells: fewer, where there is no room for all."""
+        """Lays out columns in a line of so many cells; leaves out columns if there is no room for all."""
         made = self.layout(columns, cells)
         for column in sorted(columns, key=lambda column: column.leaves):
             if made.squeezed and column.leaves:
@@ -175,9 +176,10 @@ class ColumnWidths(Generic[Thing]):
 
 
 def allot(needs: Sequence[ColumnNeed], space: int) -> list[int]:
-    """Returns the widths of columns in cells, together as wide as ``room`` unless there is no column.
+    """Returns the widths of columns in cells. Their sum is ``space``, unless there is no column.
 
-    If there is no room for the least of each, the widest give way; otherwise what is left is shared by weight.
+    If ``space`` is less than the sum of the least widths, the widest columns get narrower. Otherwise the columns share
+    the remaining cells by weight.
     """
     widths = [need.least for need in needs]
     for _ in range(sum(widths) - max(0, space)):

@@ -1,4 +1,4 @@
-"""What two requests have in common and where they differ: JSON member by member, text line by line and word by word."""
+"""The differences between two requests: JSON member by member, text line by line and word by word."""
 
 from __future__ import annotations
 
@@ -22,42 +22,45 @@ from mcp_tui.view.rows import request
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 DIFFERENCE_LINES: Final = 500
-"""Lines of differences that are shown, and made at all."""
+"""The most lines of differences that are produced."""
 
 ITEMS_MOST: Final = 2000
-"""Items of an array, or lines of a text, that are aligned; longer ones are compared place by place."""
+"""The most items of an array, or lines of a text, that are aligned. A longer array is compared item by item."""
 
 COMPARED_CHARACTERS: Final = 400
-"""Characters of a line that is compared word by word: aligning takes the square of their number."""
+"""The most characters of a line that is compared word by word: the time to align words grows with their square."""
 
 EQUAL_CHARACTERS: Final = 60
-"""Characters before the first difference, and behind the last one, that a long line keeps."""
+"""The characters of a long line that are kept before its first and after its last difference."""
 
 COMPARED_LEVELS: Final = 100
-"""Levels of JSON that are compared member by member."""
+"""The levels of JSON that are compared member by member."""
 
 Difference = tuple[str, Json, Json]
-"""Where two JSON values differ, and the value on each side; :data:`ABSENT` for none."""
+"""The path at which two JSON values differ, and the value on each side; :data:`ABSENT` for a missing one."""
 
 ABSENT: Final = cast("Json", object())
 
 
 @frozen
 class Side:
-    """One of two requests: its row, and its messages as JSON, without secrets."""
+    """One of the two requests: its row, and its messages as JSON, without secrets."""
 
     row: Request
     messages: dict[str, object]
 
     @property
     def arguments(self) -> Json:
-        """Its parameters, without ``_meta``."""
+        """The parameters of the request, without ``_meta``."""
         params = as_object(as_object(self.messages.get("request")).get("params"))
         return {name: value for name, value in params.items() if name != "_meta"}
 
     @property
     def answer(self) -> Json:
-        """Its answer, or else what came late: its only part, a text that is JSON as what it says; else all of it."""
+        """The answer, or else the last late answer; ``None`` without one.
+
+        An answer of one part is the content of that part, parsed if it is JSON. Any other answer is an object.
+        """
         late = cast("list[Json]", self.messages.get("late, ignored") or [None])
         message = cast("Json", self.messages.get("response", late[-1]))
         if message is None:
@@ -77,7 +80,7 @@ class Side:
 
 
 def _content(part: Part) -> Json:
-    """Returns a part as JSON: its value, its text or what that says, or its members."""
+    """Returns a part as JSON: its value, its text (parsed if it is JSON), or its members."""
     if part.sort in (PartKind.STRUCTURED, PartKind.WHOLE):
         return part.value
     if part.sort is PartKind.TEXT and not part.role and not part.uri:
@@ -90,7 +93,7 @@ def _content(part: Part) -> Json:
 
 
 def comparison(before: Side, after: Side, now: float) -> list[Section]:
-    """Returns how two requests differ: their facts side by side, then their arguments, then their answers."""
+    """Returns the differences of two requests: their facts, then their arguments, then their answers."""
     return [
         Section(
             words("Requests"),
@@ -122,7 +125,7 @@ def _timing(before: Side, after: Side, now: float) -> Iterator[Line]:
 
 
 def _unanswered(row: Request, now: float) -> SafeText:
-    """Returns why the time of a request says nothing about its answer."""
+    """Returns the reason why a request has no response time."""
     if row.open:
         return words("still running")
     state = evidence.ended(row).replace("_", " ")
@@ -172,9 +175,9 @@ def _json(value: Json) -> str:
 
 
 def _around(before: str, after: str, most: int = 300) -> tuple[str, str]:
-    """Returns two different lines from a little before their first difference to a little behind their last.
+    """Returns the parts of two different lines from shortly before the first to shortly after the last difference.
 
-    Of what is between, ``most`` characters are kept.
+    At most ``most`` characters between the first and the last difference are kept.
     """
     head, old, new, tail = changed_words(before, after, EQUAL_CHARACTERS)
     old, new = (f"{head}{each[:most]}{'…' if len(each) > most else tail}" for each in (old, new))
@@ -182,9 +185,9 @@ def _around(before: str, after: str, most: int = 300) -> tuple[str, str]:
 
 
 def changed_words(before: str, after: str, around: int) -> tuple[str, str, str, str]:
-    """Returns what is before the first difference of two lines, the words of each that differ, and what is behind the last.
+    """Returns the common start of two lines, the words of each that differ, and the common end.
 
-    Of what is before and behind, ``around`` characters are kept.
+    At most ``around`` characters of the common start and of the common end are kept.
     """
     same = _whole_words(before, _alike(before, after))
     back, back_after = before[same:][::-1], after[same:][::-1]
@@ -199,17 +202,20 @@ def changed_words(before: str, after: str, around: int) -> tuple[str, str, str, 
 
 
 def _whole_words(text: str, end: int) -> int:
-    """Returns the end of the last whole word before ``end``, if it is near."""
+    """Returns the end of the last whole word before ``end``, if it is within :data:`_WORD_CHARACTERS`."""
     space = text.rfind(" ", max(0, end - _WORD_CHARACTERS), end) + 1
     return space or (end if end > _WORD_CHARACTERS else 0)
 
 
 _WORD_CHARACTERS: Final = 20
-"""Characters of a word, about: a longer one is cut."""
+"""The most characters of a word that is kept whole."""
 
 
 def json_differences(before: Json, after: Json, path: str = "", depth: int = 0) -> Iterator[Difference]:
-    """Yields where two JSON values differ, in order: ``rows[0].total``; below :data:`COMPARED_LEVELS` only that they do."""
+    """Yields the differences of two JSON values, in order, with paths such as ``rows[0].total``.
+
+    Below :data:`COMPARED_LEVELS` levels, two different values are one difference.
+    """
     if depth == COMPARED_LEVELS:
         if before != after:
             yield path, before, after
@@ -247,7 +253,7 @@ def _array_differences(
 
 
 def _unequal(before: Sequence[Json], after: Sequence[Json]) -> Iterator[tuple[int, int, int, int]]:
-    """Yields the runs of items that differ: their starts, and their ends."""
+    """Yields the runs of items that differ: the starts on both sides, then the ends."""
     if max(len(before), len(after)) > ITEMS_MOST:
         yield 0, 0, len(before), len(after)
         return
@@ -258,7 +264,7 @@ def _unequal(before: Sequence[Json], after: Sequence[Json]) -> Iterator[tuple[in
 
 
 def text_differences(before: str, after: str) -> Iterator[Line]:
-    """Yields the lines that differ, with the words that do; equal lines are counted."""
+    """Yields the lines that differ, with the different words highlighted; equal lines are only counted."""
     start, old, new, end = changed_lines(before, after)
     yield from _equal(start)
     if max(len(old), len(new)) > ITEMS_MOST:
@@ -280,7 +286,7 @@ def text_differences(before: str, after: str) -> Iterator[Line]:
 
 
 def changed_lines(before: str, after: str) -> tuple[int, list[str], list[str], int]:
-    """Returns the lines of both texts between those that begin and end both, and the numbers of these."""
+    """Returns the number of equal lines at the start, the other lines of both texts, and that of equal lines at the end."""
     if before.endswith("\n") and after.endswith("\n"):
         before, after = before[:-1], after[:-1]
     old, new = before.split("\n"), after.split("\n")
@@ -290,7 +296,7 @@ def changed_lines(before: str, after: str) -> tuple[int, list[str], list[str], i
 
 
 def _alike(before: Sequence[str], after: Sequence[str]) -> int:
-    """Returns the number of characters, or of lines, with which both begin."""
+    """Returns the length of the common start of two texts or lists of lines."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
 
 
@@ -308,7 +314,7 @@ def _added(text: str) -> Line:
 
 
 def _words(before: str, after: str) -> Iterator[Line]:
-    """Yields two lines with the words that differ in a tone of their own."""
+    """Yields a removed and an added line, with the words that differ in color."""
     if max(len(before), len(after)) > COMPARED_CHARACTERS:
         before, after = _around(before, after, most=2000)
     if max(len(before), len(after)) > COMPARED_CHARACTERS:

@@ -1,4 +1,4 @@
-"""A request in the forms in which it is copied: its messages as JSON, and a block of Markdown for an issue."""
+"""Copies of a request: its messages as JSON, the command that repeats it, and a block of Markdown for an issue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COPIES: Final = {
     "raw": words("Result, control characters unchanged"),
     "issue": words("Issue block (Markdown)"),
 }
-"""What can be copied of a request, with its name in the menu."""
+"""The kinds of copies, with their names in the menu."""
 
 MEMBERS: Final = {"request": "Request", "response": "Answer", "late, ignored": "Late, ignored"}
 """The titles of the messages of :func:`exported`."""
@@ -36,7 +36,7 @@ MEMBERS: Final = {"request": "Request", "response": "Answer", "late, ignored": "
 def exported(
     row: Request, read: Callable[[int], bytes | None], secrets: Redactor, *, most: float = math.inf
 ) -> dict[str, object]:
-    """Returns request, answer, and late messages as JSON, without secrets, and without messages of over ``most`` bytes."""
+    """Returns request, answer, and late messages as JSON, without secrets; leaves out messages above ``most`` bytes."""
     found: dict[str, object] = {"id": row.id, "state": row.state.value}
     if row.cause is not None:
         found |= {"cause": row.cause.value, "reason": row.reason}
@@ -54,7 +54,10 @@ def exported(
 
 
 def command(row: Request, found: dict[str, object], target: Target | None, secrets: Redactor) -> str:
-    """Returns the command that does the same as a request, by what :func:`exported` found; empty if it is not known."""
+    """Returns the command that repeats a request, or an empty text if the request or the target is not known.
+
+    ``found`` is the result of :func:`exported`.
+    """
     if target is None or "request" not in found:
         return ""
     params = as_object(as_object(found["request"]).get("params"))
@@ -70,9 +73,10 @@ def issue(
     secrets: Redactor,
     now: float,
 ) -> Iterator[str]:
-    """Yields what an issue needs: versions, the command, request, answer, and the timeline, without secrets.
+    """Yields the text for an issue: versions, the command, request, answer, and the timeline, without secrets.
 
-    ``server`` are facts about the server and the connection, by their names; ``found`` is what :func:`exported` returns.
+    ``server`` has facts about the server and the connection, as names and values; ``found`` is the result of
+    :func:`exported`.
     """
     yield f"### {code(secrets.text(request(row)))}: {badge(row, now).word}"
     yield ""

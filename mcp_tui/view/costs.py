@@ -1,4 +1,4 @@
-"""What the definitions of tools cost the context of a model: bytes, and an estimate of tokens."""
+"""The room that definitions of tools take in the context of a model: bytes, and an estimate of tokens."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mcp_tui.view import durations
 from mcp_tui.view.text import SafeText, pretty, safe
 
 SENT: Final = ("name", "description", "inputSchema")
-"""The members of a definition that clients give to a model."""
+"""The members of a definition that clients send to a model."""
 
 BYTES_PER_TOKEN: Final = 4
-"""What an average token of English and JSON takes. Each model counts differently, so the result is marked (≈)."""
+"""The average bytes of a token of English or JSON. Each model counts differently, so the result is marked (≈)."""
 
 
 def cost(tool: Mapping[str, Json]) -> int:
-    """Returns the bytes of what a model is given of a tool, as compact JSON in UTF-8."""
+    """Returns the bytes of a tool's definition as sent to a model: compact JSON in UTF-8."""
     sent = {name: tool[name] for name in SENT if name in tool}
     try:
         text = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
@@ -28,7 +28,7 @@ def cost(tool: Mapping[str, Json]) -> int:
 
 
 def tokens(count: int) -> int:
-    """Returns the estimated tokens of so many bytes."""
+    """Returns the estimated number of tokens in ``count`` bytes."""
     return -(-count // BYTES_PER_TOKEN)
 
 
@@ -38,5 +38,5 @@ def costs(count: int) -> SafeText:
 
 
 def total(tools: Collection[Mapping[str, Json]]) -> SafeText:
-    """Returns what a list of tools costs: ``3.8 kB, ≈ 953 tokens of a model's context``."""
+    """Returns the cost of a list of tools: ``3.8 kB, ≈ 953 tokens of a model's context``."""
     return safe("{} of a model's context", costs(sum(map(cost, tools))))

@@ -1,4 +1,4 @@
-"""Sections of lines about one request, the server, or the connection; and a request in Markdown."""
+"""Sections of lines about one request, the server, or the connection; and requests as Markdown."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from mcp_tui.view.rows import failure, plural, request, silence
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, compact, join, paragraphs, pretty, safe, words
 
 HISTORY_CHARACTERS: Final = 2000
-"""Characters of a line of the history that are shown."""
+"""The most characters shown of a line of the history."""
 
 _ERROR_TITLE: Final = words("Error")
 
 
 @frozen
 class Section:
-    """A titled block of lines, and below them a page, if there is one; the title may be empty.
+    """A block of lines below a title, which may be empty; after the lines comes a page, if there is one.
 
-    A page keeps what is folded, and is laid out by whoever shows it.
+    A page remembers which of its lines are folded. The widget that shows the page lays it out.
     """
 
     title: SafeText
@@ -60,17 +60,17 @@ def sections(
     server_requests: Iterable[ServerRequest] = (),
     logged: int = 0,
 ) -> list[Section]:
-    """Returns the detail of ``row`` at ``now`` (monotonic seconds): the answer, then the request, then the history.
+    """Returns the detail of ``row`` at ``now``: the outcome, the payloads, facts, the history, and the command.
 
     Args:
         row: the request.
         now: monotonic seconds.
-        payloads: made by :func:`params_sections`, :func:`late_sections`, and :func:`answer_sections`; they are
-            expensive, so make them once.
-        command: made by :func:`mcp_tui.view.shell_command.headless_command`.
+        payloads: the results of :func:`params_sections`, :func:`late_sections`, and :func:`answer_sections`. The caller
+            keeps them, because making them is expensive.
+        command: the result of :func:`mcp_tui.view.shell_command.headless_command`.
         advice: what a person can do about the request.
-        server_requests: the server's requests that belong to it.
-        logged: the number of log messages that came while it ran.
+        server_requests: the server's requests that belong to ``row``.
+        logged: the number of log messages received while the request ran.
     """
     payloads = list(payloads)
     known = [*_outcome(row, now, error=all(each.title != _ERROR_TITLE for each in payloads))]
@@ -96,7 +96,7 @@ def params_sections(params: object) -> list[Section]:
 
 
 def late_sections(sections: Sequence[Section], kind: Kind) -> list[Section]:
-    """Returns the sections of a late message, named for what it is: an answer was not used."""
+    """Returns the sections of a late message; the title says its kind, and that a late answer was not used."""
     progress = kind is Kind.PROGRESS
     title = words("Late progress") if progress else safe("Late {}, not used", KIND_WORDS[kind])
     return [replace(sections[0], title=title), *sections[1:]]
@@ -168,7 +168,7 @@ _VIA: Final = {
 
 
 def _via(row: Request, until: float) -> SafeText:
-    """Returns how the cancel left, whether it was received, and where the reason went."""
+    """Returns how the cancel was sent, whether the server received it, and whether it carried the reason."""
     via = None if row.signal is None else _VIA.get(row.signal)
     told = evidence.delivery_words(row, until)
     if via is None or row.signal is Signal.STREAM_CLOSED:
@@ -180,15 +180,18 @@ def _via(row: Request, until: float) -> SafeText:
 # -- history ---------------------------------------------------------------------------------------------------
 
 _Moment = tuple[float, SafeText, SafeText, str]
-"""The time of an entry of the history, its arrow, its words, and their tone."""
+"""An entry of the history: its time, its arrow, its text, and the style of the text."""
 
 
 def history(row: Request, server_requests: Iterable[ServerRequest] = ()) -> Iterable[Line]:
-    """Returns the history of ``row`` and its ``server_requests``, in seconds from its sending: ``+2.104 ← progress 30%``."""
+    """Returns the history of ``row`` and its ``server_requests``: ``+2.104 ← progress 30%``.
+
+    The times are seconds since ``row`` was sent.
+    """
     start = row.called_at if row.sent_at is None else row.sent_at
     found: list[_Moment] = []
     for event in row.history:
-        # a wait in a queue is an entry of its own if it can be noticed
+        # The call is an entry only if the request then waited in the queue for a noticeable time.
         if isinstance(event, ev.Called) and start - event.at < 0.02 and row.sent_at is not None:
             continue
         known = describe(event)
@@ -215,7 +218,7 @@ def _asked(server_request: ServerRequest) -> Iterable[_Moment]:
 def server_request_sections(
     server_request: ServerRequest, now: float, sent: Iterable[Section] = ()
 ) -> list[Section]:
-    """Returns the detail of a request of the server's; ``sent`` are its parameters, see :func:`params_sections`."""
+    """Returns the detail of a request from the server; ``sent`` has its parameters, see :func:`params_sections`."""
     shown = server_request_badge(server_request)
     parent = server_request.parent
     rows = (
@@ -250,9 +253,9 @@ def server_sections(info: ServerInfo) -> list[Section]:
 def connecting_sections(
     steps: Sequence[ev.Note], stderr: StderrLines, *, now: float, launcher: str
 ) -> list[Section]:
-    """Returns the steps of connecting so far, and how long the last one has taken; ``now`` in monotonic seconds.
+    """Returns the steps of connecting so far, and the duration of the last step; ``now`` is in monotonic seconds.
 
-    ``launcher`` is the program that may still download the server; empty if there is none.
+    ``launcher`` is the program that may still be downloading the server, such as ``npx``; empty if there is none.
     """
     lines = _steps(steps)
     if steps:
@@ -266,7 +269,7 @@ def connecting_sections(
 
 
 def failure_sections(steps: Sequence[ev.Note], stderr: Iterable[str]) -> list[Section]:
-    """Returns the steps up to a failure to connect, and lines of stderr; the table says why it failed, and what to do."""
+    """Returns the steps up to a failure to connect, and lines of stderr. The request table shows the error."""
     sections = [Section(words("Connection steps"), _steps(steps))] if steps else []
     return [*sections, *_last_words(stderr)]
 
@@ -281,11 +284,11 @@ def _last_words(stderr: Iterable[str]) -> list[Section]:
     return [Section(words("Server stderr"), said)] if said else []
 
 
-# -- Markdown: a server's words are put in code, where they are no markup, no mention, and no link ---------------
+# -- Markdown: text from a server is put in code, so that it cannot be markup, a mention, or a link ---------------
 
 
 def fence(lines: Iterable[str], language: str = "") -> Iterator[str]:
-    """Yields lines in a fence that nothing inside can close."""
+    """Yields lines in a fenced code block that no line inside can close."""
     some = [line.rstrip("\n") for line in lines]
     ticks = "`" * max(3, max(map(_longest, some), default=0) + 1)
     yield f"{ticks}{language}"
@@ -304,16 +307,16 @@ def code(text: str) -> str:
 
 
 def _longest(text: str) -> int:
-    """Returns the length of the longest run of backticks."""
+    """Returns the length of the longest run of backticks in a text."""
     return max(map(len, re.findall(r"`+", text)), default=0)
 
 
 JSON_CHARACTERS: Final = 16_000
-"""Characters of one request's JSON."""
+"""The most characters of the JSON of one request."""
 
 
 def document(rows: Sequence[Request], exported: Callable[[Request], object], *, now: float) -> Iterator[str]:
-    """Yields Markdown about requests: the facts, the history, and the JSON that ``exported`` returns for each."""
+    """Yields Markdown about requests: of each the facts, the history, and the JSON that ``exported`` returns."""
     yield f"# {len(rows)} request{'' if len(rows) == 1 else 's'}"
     for row in rows:
         yield from ("", f"## {code(f'{row.id} {request(row)}')}: {badge(row, now).word}", "")
@@ -327,21 +330,21 @@ def document(rows: Sequence[Request], exported: Callable[[Request], object], *, 
 # -- results -------------------------------------------------------------------------------------------------
 
 _LISTED_PARTS: Final = 100
-"""Parts that are listed."""
+"""The most parts that are listed."""
 
 ANSWER_CHARACTERS: Final = 65_536
-"""Characters of all texts of an answer that are shown."""
+"""The most characters shown of all texts of an answer."""
 
 SHOWN_MEMBERS: Final = frozenset(
     {"_meta", "content", "contents", "isError", "messages", "resultType", "structuredContent"}
 )
-"""Members of a result that are shown as parts, or not at all, instead of as JSON."""
+"""Members of a result that are not shown as JSON: they are shown as parts, or not at all."""
 
 
 def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Problem] = ()) -> list[Section]:
     """Returns the sections of a result, or of an error object if ``error``: its parts, then its other members.
 
-    ``broken`` are its violations of the output schema (:func:`mcp_tui.client.results.differences`).
+    ``broken`` has the violations of the output schema (:func:`mcp_tui.client.results.differences`).
     """
     if error:
         members = as_object(response)
@@ -367,9 +370,10 @@ def answer_sections(response: Json, *, error: bool = False, broken: Sequence[Pro
 
 
 def distinct_parts(found: Sequence[Part]) -> list[Part]:
-    """Returns parts without copies: the structured content comes last, and without texts that only repeat it.
+    """Returns parts without duplicates: texts that only repeat the structured content are removed.
 
-    Many servers wrap what they return as ``{"result": …}``: it is shown unwrapped, or as text if it is one.
+    The structured content is moved to the end. Many servers wrap a value as ``{"result": …}``; the value is then shown
+    without the wrapper, or only as text if it is a text.
     """
     structured = next((part for part in found if part.sort is PartKind.STRUCTURED), None)
     if structured is None:
@@ -392,7 +396,7 @@ def distinct_parts(found: Sequence[Part]) -> list[Part]:
 
 
 def _says(text: str, value: Json) -> bool:
-    """Returns whether a text is just a value as JSON."""
+    """Returns whether a text is JSON equal to ``value``."""
     try:
         return read_json(text) == value
     except ValueError:
@@ -400,14 +404,14 @@ def _says(text: str, value: Json) -> bool:
 
 
 def _odd(value: Json) -> bool:
-    """Returns whether a list holds anything but objects: that is not shown as a part."""
+    """Returns whether a value is a list with items that are not objects; such a list cannot be shown as parts."""
     return isinstance(value, list) and not all(isinstance(each, dict) for each in cast("list[Json]", value))
 
 
 def part_sections(found: Sequence[Part]) -> list[Section]:
     """Returns the sections of parts: text in full, JSON and Markdown as pages, others by type and size.
 
-    In a prompt each part is below its role. Structured content and text have titles where there are both.
+    Each part of a prompt is below its role. If there are both structured content and text, each has a title.
     """
     made: list[Section] = []
     lines: list[Line] = []
@@ -449,7 +453,10 @@ def part_sections(found: Sequence[Part]) -> list[Section]:
 
 
 def part_page(part: Part, most: float = ANSWER_CHARACTERS) -> Page | None:
-    """Returns the page of a part that is JSON or Markdown, also as a text of up to ``most`` characters; else ``None``."""
+    """Returns the page of a part, ``None`` for plain text.
+
+    Text is parsed as JSON up to ``most`` characters, and may be Markdown. Any other part is shown as JSON.
+    """
     if part.sort is not PartKind.TEXT:
         return JsonPage(part.value)
     if part.text.lstrip()[:1] in ("{", "[") and len(part.text) <= most:
@@ -473,14 +480,14 @@ def plain(message: Json) -> str:
 
 
 def data_words(part: Part) -> SafeText:
-    """Returns the type, the size, and of an image the pixels: ``image/png, 8.1 kB, 300 × 200 pixels``."""
+    """Returns the type, the size, and the dimensions of an image: ``image/png, 8.1 kB, 300 × 200 pixels``."""
     size = pixels(part.data)
     known = brief(part.mime, 60), durations.size(part.size), safe("{} pixels", size) if size else NOTHING
     return join(known, ", ")
 
 
 def label(part: Part) -> SafeText:
-    """Returns a part in a few words: ``image  image/png, 8.1 kB``, ``link  The b  file:///a/b.txt``."""
+    """Returns the description of a part: ``image  image/png, 8.1 kB``, ``link  The b  file:///a/b.txt``."""
     mime, uri = brief(part.mime, 60), brief(part.uri, 200)
     match part.sort:
         case PartKind.LINK:

@@ -10,7 +10,7 @@ from mcp_tui.view.text import SafeText, clean, safe, words
 
 
 def elapsed(seconds: float) -> SafeText:
-    """Returns a running or finished duration: ``12.4s``, ``2:05``, ``1:02:03``. It never runs ahead of the clock."""
+    """Returns a running or finished duration, rounded down: ``12.4s``, ``2:05``, ``1:02:03``."""
     if not math.isfinite(seconds):
         return safe("{}s", seconds)
     if seconds < 60:
@@ -36,7 +36,7 @@ def moment(at: float, origin: float) -> SafeText:
 
     Args:
         at: monotonic seconds.
-        origin: seconds since the epoch when the monotonic clock read 0; a recording brings its own.
+        origin: seconds since the epoch at which the monotonic clock read 0; each recording has its own.
     """
     return clean(clock.local_time(origin + at)) or words("--:--:--.---")
 

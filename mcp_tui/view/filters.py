@@ -1,7 +1,7 @@
 """The filter language of every list: ``state:late name:slow /regex/ words "a phrase"``, each with a ``-`` to exclude.
 
-All terms must match. A filter with a term that is not understood matches nothing. Regular expressions have Rust's syntax,
-which takes linear time. The filters of the other lists are in :mod:`mcp_tui.view.list_filters`.
+All terms must match. A filter with an invalid term matches nothing. Regular expressions have the syntax of Rust's
+``regex``, which searches in linear time. :mod:`mcp_tui.view.list_filters` has the filters of all lists but the requests.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ Meaning = TypeVar("Meaning", bound=Hashable)
 
 Test = Callable[[Subject], bool]
 FieldTest = Callable[[str], Test[Subject]]
-"""Returns the test of a field for a value.
+"""A function that returns the test of a field for a value.
 
-It raises ``ValueError`` with a sentence for a value that the field cannot have.
+It raises ``ValueError``, with a sentence for the person, for a value that the field does not accept.
 """
 
 
 SEARCHED_CHARACTERS: Final = 20_000
-"""Characters of one text that an expression searches while it is typed."""
+"""The most characters of one text that a regular expression searches while it is typed."""
 
 EXPRESSION_CHARACTERS: Final = 500
-"""Characters of an expression, at most."""
+"""The most characters of a regular expression."""
 
 TERM: Final = late(
     r"""
@@ -72,14 +72,14 @@ TERM: Final = late(
 )
 
 _EXPRESSION: Final = late(r"/.+/", re.DOTALL)
-"""A value that is an expression."""
+"""A value that is a regular expression between slashes."""
 
 
 @dataclass(frozen=True)
 class Terms(Generic[Subject]):
     """A filter as it was typed, and its tests.
 
-    ``problem`` says in a sentence which term is not understood; nothing passes then.
+    ``problem`` is a sentence about an invalid term; the filter then matches nothing.
     """
 
     text: str = ""
@@ -104,16 +104,16 @@ def read(
     elsewhere: Mapping[str, SafeText] = MappingProxyType({}),
     meant: Mapping[str, Test[Subject]] = MappingProxyType({}),
 ) -> Terms[Subject]:
-    """Parses a filter; a term without a field is a word to search for, in any case.
+    """Parses a filter. A term without a field is a word to search for; case is ignored.
 
     Args:
         text: the filter as typed.
         fields: the fields by their names.
-        said: returns every text of a subject that a word or a phrase is searched in.
-        searched: returns those that an expression is searched in; the same by default.
-        typing: whether it is still being typed: a term without a value is no problem yet.
-        elsewhere: the sentences for fields that another list has.
-        meant: the tests of words that are not searched for, unless they are quoted.
+        said: returns every text of a subject in which words and phrases are searched.
+        searched: returns the texts in which regular expressions are searched; by default those of ``said``.
+        typing: whether the filter is still being typed, so that a term without a value is not an error.
+        elsewhere: the errors for fields that only another list has.
+        meant: the tests of words with a meaning of their own; only if quoted are these words searched for.
     """
     tests: list[Test[Subject]] = []
     problem = NOTHING
@@ -155,7 +155,7 @@ def read(
 
 
 def _lacks(term: re.Match[str], fields: Iterable[str]) -> SafeText:
-    """Returns the sentence for a term that is not whole, as an unset variable or a blank makes it; empty for a whole one."""
+    """Returns the error for an incomplete term, such as ``name:`` without a value; empty for a complete one."""
     field, value, word = term["field"], term["value"], term["word"]
     if field is not None and field.lower() in fields and not (value or "").strip('" '):
         return safe("{}: has no value. Write it without a blank: {}:value.", clean(field), clean(field))
@@ -168,7 +168,7 @@ def _lacks(term: re.Match[str], fields: Iterable[str]) -> SafeText:
 
 
 def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
-    """Returns the sentence for a field that a filter does not have."""
+    """Returns the error for an unknown field."""
     *most, last = fields
     choices = join([*(clean(each) for each in most), safe("or {}", clean(last))], ", ")
     said = "Unknown filter '{}'. Use key:value, with {}; quote a text that has a colon."
@@ -177,8 +177,8 @@ def unknown_filter(name: str, fields: Iterable[str]) -> SafeText:
 
 @lru_cache(maxsize=64)
 def expression(pattern: str) -> Callable[[str], bool] | SafeText:
-    """Returns a function that searches a text for an expression in any case, or why the expression is not valid."""
-    # Its types of schemas take time to load (see `stand_ins`).
+    """Returns a function that searches a text and ignores case, or the reason why the expression is invalid."""
+    # pydantic_core takes long to load (see `stand_ins`), so only filters with an expression load it.
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     if len(pattern) > EXPRESSION_CHARACTERS:
@@ -195,7 +195,7 @@ def expression(pattern: str) -> Callable[[str], bool] | SafeText:
 
 
 def _whole(text: str) -> str:
-    """Returns a text without lone surrogates, which expressions do not accept."""
+    """Returns a text without lone surrogates, which Rust's regular expressions do not accept."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -220,12 +220,12 @@ def _nowhere(_value: str) -> Test[object]:
 
 
 def part(of: Callable[[Subject], str]) -> FieldTest[Subject]:
-    """Returns a field whose value is a part of a text, or an expression that finds something in it."""
+    """Returns a field whose value is a part of a text, or a regular expression that matches in the text."""
     return part_of_any(lambda subject: (of(subject),))
 
 
 def part_of_any(of: Callable[[Subject], Iterable[str]]) -> FieldTest[Subject]:
-    """Returns the same of several texts."""
+    """Returns a field like :func:`part` that searches several texts."""
 
     def field(value: str) -> Test[Subject]:
         if not _EXPRESSION.fullmatch(value):
@@ -274,14 +274,14 @@ def one_of(
     choices: Iterable[str] = (),
     alone: bool = True,
 ) -> FieldTest[Subject]:
-    """Returns a field whose value is one of some words, or the start of one; several are separated by commas.
+    """Returns a field whose value is one of some words or phrases, or the start of a word; commas separate several values.
 
     Args:
-        name: the field, for the error.
-        known: what each word or phrase stands for.
-        of: returns what a subject has.
-        choices: the words that the error lists; all by default.
-        alone: whether a whole phrase hides the longer ones that it is in: ``timeout`` is not ``max timeout``.
+        name: the name of the field, for the error.
+        known: the meanings of each word or phrase.
+        of: returns the meanings that apply to a subject.
+        choices: the words that the error lists; by default all.
+        alone: whether a complete phrase means only itself, so that ``timeout`` excludes ``max timeout``.
     """
 
     def field(value: str) -> Test[Subject]:
@@ -320,17 +320,20 @@ def cause(of: Callable[[Subject], Cause | None]) -> FieldTest[Subject]:
 # -- the table -------------------------------------------------------------------------------------------------
 
 Shown = Request | ServerRequest
-"""The subject of a row: a request of ours, or one of the server's."""
+"""The subject of a row: a request from the client or from the server."""
 
 Payload = Callable[[str, Shown], Iterable[str]]
-"""Returns the texts of a row's messages, of a kind: ``args``, ``result``, or ``text``, the strings in the result."""
+"""A function that returns the texts of a row's messages.
+
+The first argument is the kind of text: ``args``, ``result``, or ``text`` (the strings in the result).
+"""
 
 Filter = Terms[Shown]
 """A filter of the table."""
 
 
 MESSAGE_FIELDS: Final = ("violation", "source", "level", "logger")
-"""The fields of what is beside the requests, see :func:`mcp_tui.view.list_filters.log`."""
+"""The fields of events that belong to no request, see :func:`mcp_tui.view.list_filters.log`."""
 
 
 def _id(row: Shown) -> RequestId:
@@ -346,11 +349,16 @@ def request_fields(
 ) -> dict[str, FieldTest[Shown]]:
     """Returns the fields of requests.
 
-    ``state:`` takes the start of any word of a state or a badge, or ``open`` and ``done``; ``outcome:`` and ``cause:``
-    are those of a cancel; ``took:>0.5`` compares seconds, ``size:>1mb`` the bytes of the answer; ``id:`` is the whole
-    id; ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` a part. ``args:``, ``result:``, and ``text:``
-    search whole messages. ``server`` returns the name of the server, or ``server_of`` that of each request where several
-    have some; ``now`` returns the time.
+    ``state:`` takes ``open``, ``done``, or the start of any word of a state or a badge. ``outcome:`` and ``cause:`` are
+    those of a cancel. ``took:>0.5`` compares seconds, ``size:>1mb`` the bytes of the answer. ``id:`` is the whole id;
+    ``name:`` (or ``tool:``), ``method:``, ``reason:``, and ``server:`` take a part. ``args:``, ``result:``, and ``text:``
+    search whole messages.
+
+    Args:
+        server: returns the name of the server.
+        server_of: returns the name of the server of one request, if there are several servers.
+        now: returns the time, in monotonic seconds.
+        payload: returns the texts of whole messages.
     """
     return {
         "state": one_of(
@@ -386,11 +394,11 @@ def parse(
     Args:
         text: the filter.
         server: returns the name of the server.
-        server_of: the same for each request, where several have some.
-        now: returns the time.
+        server_of: returns the name of the server of one request, if there are several servers.
+        now: returns the time, in monotonic seconds.
         payload: returns the texts of whole messages.
-        broken: returns the rules that what is beside the requests breaks for a row. It is given for a filter that is not
-            being typed: that also searches whole messages for words and expressions.
+        broken: returns the rules that events about a row break. Only filters that are not being typed have this argument;
+            their words and expressions also search whole messages.
     """
     fields = request_fields(server=server, server_of=server_of, now=now, payload=payload)
     if broken is None:
@@ -413,18 +421,18 @@ def _is_repeat(row: Shown) -> bool:
 
 
 _MEANT: Final[dict[str, Test[Shown]]] = {"repeat": _is_repeat}
-"""The words of a filter of requests that are no words to search for."""
+"""The words of a filter of requests that have a meaning of their own."""
 
 
 def json_state(row: Shown) -> str:
-    """Returns the state of a row for JSON; a tool that reports an error has failed."""
+    """Returns the state of a row for JSON; a call whose tool reported an error is ``failed``."""
     if isinstance(row, ServerRequest):
         return server_request_badge(row).word
     return "failed" if row.is_error else ended(row)
 
 
 def state_words(row: Shown, now: float) -> list[str]:
-    """Returns every phrase that ``state:`` finds a row by, in lower case: its state, and its badges."""
+    """Returns every phrase by which ``state:`` finds a row, in lower case: its state and its badges."""
     over = "open" if is_open(row) else "done"
     if isinstance(row, ServerRequest):
         return [over, server_request_badge(row).word]
@@ -432,7 +440,7 @@ def state_words(row: Shown, now: float) -> list[str]:
     if row.state is State.CANCEL_REQUESTED:
         said += [row.state.value, CANCEL_REQUESTED.word]
     if row.overdue_until is not None:
-        said.append(OVERDUE.style)  # a mark on a state: its word is that of the state
+        said.append(OVERDUE.style)  # the word of this badge is "in flight"
     if row.round_ids:
         said.append(ROUND.word)
     return [*map(spaced, said)]
@@ -457,13 +465,13 @@ def _outcomes(row: Shown, now: float) -> Iterable[Outcome]:
 
 
 def _took(row: Shown, now: float) -> float | None:
-    """Returns the seconds from sending a request to its end, or to now; ``None`` for one that was not sent."""
+    """Returns the seconds from the sending of a request to its end, or to ``now``; ``None`` if it was not sent."""
     sent = row.at if isinstance(row, ServerRequest) else row.sent_at
     return None if sent is None else row.elapsed(now)
 
 
 def _size(row: Shown) -> float | None:
-    """Returns the bytes of the largest answer to a request, also of a late one; ``None`` without one."""
+    """Returns the bytes of the largest answer to a request, including late answers; ``None`` without an answer."""
     if isinstance(row, ServerRequest):
         return None
     return max((row.response_size, *(each.size for each in row.late))) or None

@@ -1,4 +1,4 @@
-"""The fields of a form in words, and arguments as text."""
+"""Descriptions of the fields of a form, and arguments as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_tui.view.keys import hint
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, width, words
 
 Styled = tuple[SafeText, str]
-"""A piece of text and its style in Textual's notation."""
+"""A piece of text, and its style in Textual's notation."""
 
 _FORMATS: Final = {
     "date": words("date, as 2026-11-21"),
@@ -114,7 +114,7 @@ def value(value_: Json) -> SafeText:
 
 
 def vacant(field: Field, entry: FieldEntry | None) -> list[Styled]:
-    """Returns what to show in a field without text: not set, empty, and null are three things."""
+    """Returns the placeholder of a field without text, which distinguishes not set, empty, and null."""
     if entry is not None and entry.given is Given.NULL:
         return [(words("null"), "italic")]
     if entry is not None and field.kind is not FieldKind.CHOICE:
@@ -126,7 +126,7 @@ def vacant(field: Field, entry: FieldEntry | None) -> list[Styled]:
 
 
 def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
-    """Returns what the schema says of a field: its name, type, default, and description."""
+    """Returns the description of a field by its schema: name, type, default, and description."""
     said = [kind(field)]
     if entry is not None and entry.given is Given.JSON and field.kind is not FieldKind.JSON:
         said = [safe("{} (type JSON here)", said[0])]
@@ -153,14 +153,14 @@ def about(field: Field, entry: FieldEntry | None) -> list[Styled]:
 
 
 EDITABLE_CHARACTERS: Final = 100_000
-"""Characters of arguments that the editor takes."""
+"""The most characters of arguments that the editor accepts."""
 
 
 def editable(arguments: dict[str, Json]) -> str:
-    """Returns ``arguments`` as JSON in which every character can be seen.
+    """Returns ``arguments`` as JSON in which every character is visible.
 
     Raises:
-        ValueError: more than :data:`EDITABLE_CHARACTERS` characters, or not JSON.
+        ValueError: the arguments have more than :data:`EDITABLE_CHARACTERS` characters, or are not JSON.
     """
     text = written(arguments)
     if not text:
@@ -171,16 +171,16 @@ def editable(arguments: dict[str, Json]) -> str:
 
 
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},:]|[^\s"\[\]{},:]+', re.DOTALL)
-"""A token of JSON that may be unfinished or wrong."""
+"""A token of JSON; the JSON may be incomplete or invalid."""
 
 
 def dots(text: str) -> str:
-    """Returns a text of the same width that hides it, line by line."""
+    """Returns dots of the same width as ``text``, line by line."""
     return "".join(each if each == "\n" else "•" * max(1, width(each)) for each in text)
 
 
 def veiled(text: str, is_secret: Callable[[str], bool]) -> str:
-    """Returns JSON, perhaps unfinished, with dots in place of the values of secret members."""
+    """Returns JSON, which may be incomplete, with dots in place of the values of secret members."""
     made: list[str] = []
     at, depth, hidden, name = 0, 0, -1, ""
     for token in _JSON_TOKEN.finditer(text):
@@ -200,7 +200,7 @@ def veiled(text: str, is_secret: Callable[[str], bool]) -> str:
 
 
 def masked_members(value: dict[str, Json], is_secret: Callable[[str], bool]) -> dict[str, Json]:
-    """Returns an object without the values of its secret members."""
+    """Returns an object with a mask in place of the values of its secret members."""
 
     def masked(name: str, part: Json) -> Json:
         if is_secret(name):

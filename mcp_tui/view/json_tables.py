@@ -1,4 +1,4 @@
-"""Arrays of objects as tables: which of them are tables, and their columns."""
+"""Arrays of objects as tables: the choice of arrays, and the columns."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mcp_tui.view.lines import Segments
 from mcp_tui.view.text import SafeText, brief, fit, join, safe, width, words
 
 SAMPLED_ITEMS: Final = 200
-"""Items of an array that decide whether it is a table, and how wide its columns are."""
+"""The items of an array that decide whether it is shown as a table, and how wide the columns are."""
 
 WIDEST_COLUMN_CELLS: Final = 240
-"""Cells of a column, at most."""
+"""The most cells of a column."""
 
 NARROWEST_COLUMN_CELLS: Final = 6
-"""Cells that a column keeps while others have to give way."""
+"""The cells below which a column is not narrowed."""
 
 COLUMNS_MOST: Final = 40
-"""Columns that are considered."""
+"""The most columns of a table."""
 
 GAP: Final[LiteralString] = "  "
 
@@ -56,7 +56,7 @@ class JsonTable:
         self._widths: list[int] = []
 
     def lay_out(self, cells: int) -> None:
-        """Fits the columns into so many cells: wide ones give way first, then the last ones are left out."""
+        """Fits the columns into ``cells``: narrows the widest columns first, then leaves out the last ones."""
         if cells == self._laid_out_for:
             return
         self._laid_out_for = cells
@@ -78,7 +78,7 @@ class JsonTable:
         return len(self._names) - len(widths) + self._dropped
 
     def header(self) -> Segments:
-        """Returns the names of the columns, and how many are left out."""
+        """Returns the names of the columns, and the number of columns that are left out."""
         named = [self._placed(brief(name), at) for at, name in enumerate(self._names[: len(self._widths)])]
         hidden = self._hidden(self._widths)
         return ((join([*named, safe("+{}", hidden) if hidden else words("")], GAP), "header"),)

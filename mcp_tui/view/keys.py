@@ -1,4 +1,4 @@
-"""The table of keys: their names, actions, and texts, the places where they work, and a person's own keys."""
+"""The table of keys: their names, actions, and texts, the scopes in which they work, and the user's own keys."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Key(NamedTuple):
     """One key, or several with the same action.
 
     Attributes:
-        id: its name in the settings. The same id in several scopes is the same key.
-        keys: the default keys by Textual's names, separated by commas; a character may stand for itself.
-        action: Textual's name of the action.
-        label: for the footer and, without a title, for the palette.
-        help: its effect, for a person.
-        title: for the palette, if the label means more than this key.
-        footer: its place in the footer, the least first; 0 for none.
-        wide: leaves the footer first if there is no room.
-        hidden: not in the palette.
-        priority: works before the next key is handled, so that what is typed ahead reaches what it opens.
-        others: ids of keys that the footer shows with this one if it has no room for each.
-        lends: may be a key of the screen around as well; goes before that one, but only while it has a meaning.
-        acts: acts on a server, so it does nothing on a recording.
+        id: the name in the settings. Keys with the same id in several scopes are the same key.
+        keys: Textual's names of the default keys, separated by commas; a character may also stand for itself.
+        action: the action, as Textual writes it.
+        label: the text in the footer and, without a ``title``, in the palette.
+        help: the effect of the key, for the help screen.
+        title: the text in the palette, if the label is too short to be understood there.
+        footer: the position in the footer, the lowest first; 0 for keys that are not in the footer.
+        wide: the key is the first to be left out of a narrow footer.
+        hidden: the key is not in the palette.
+        priority: the action runs before the next key is handled, so that keys typed ahead reach the screen that it opens.
+        others: ids of keys that a narrow footer shows together with this one.
+        lends: the surrounding screen may use the same key. This key takes precedence, but only while it has an effect.
+        acts: the key acts on a server, so it has no effect on a recording.
     """
 
     id: str
@@ -46,12 +46,12 @@ class Key(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the keys in force: a person's own, or else the default keys."""
+        """The names of the keys in force: the user's own keys, or else the default keys."""
         return names_of(_OWN_KEYS.get(self.id, self.keys))
 
     @property
     def shown(self) -> SafeText:
-        """The first of the keys as a footer shows it: ``^p``, ``f1``, ``?``."""
+        """The first of the keys, as the footer shows it: ``^p``, ``f1``, ``?``."""
         return shown_as(self.names[0])
 
 
@@ -59,12 +59,12 @@ class Scope(NamedTuple):
     """Keys that work in one place.
 
     Attributes:
-        name: a name for the code.
-        title: above its keys in the help screen and in the documents.
+        name: the name in the code.
+        title: the heading of the scope in the help screen and in the documentation.
         keys: the keys.
-        within: the names of scopes around it (one at a time), whose keys work in it too.
-        field: whether text is typed in it, so that characters, and keys that edit, belong to the field.
-        taken: names of keys that Textual's own widgets in it use: a list to choose from, a row of buttons.
+        within: the names of the scopes that may surround this one, one at a time; their keys work in this scope too.
+        field: whether text is typed in this scope, so that characters and editing keys belong to the field.
+        taken: names of keys that Textual's own widgets in this scope use, such as a list or a row of buttons.
     """
 
     name: LiteralString
@@ -76,10 +76,10 @@ class Scope(NamedTuple):
 
 
 _OWN_KEYS: Final[dict[str, str]] = {}
-"""A person's own keys by id."""
+"""The user's own keys by id."""
 
 LIST: Final = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "enter"})
-"""The keys of Textual's list of options."""
+"""The keys of Textual's ``OptionList``."""
 
 BUTTONS: Final = frozenset({"enter"})
 """The key of Textual's buttons."""
@@ -94,7 +94,7 @@ _KEY_CHARACTERS: Final = {
     "slash": "/",
     "underscore": "_",
 }
-"""Characters that Textual and Unicode name differently."""
+"""Characters for which Textual has another name than Unicode."""
 
 _NAME_OF_CHARACTER: Final = {each: name for name, each in _KEY_CHARACTERS.items()}
 
@@ -112,7 +112,7 @@ _SHOWN_KEYS: Final = {
 
 
 def character(name: str) -> str:
-    """Returns the character that a key types, by the name of the key; empty for none."""
+    """Returns the character that the key with this name types; empty if the key types none."""
     if len(name) == 1:
         return name
     if "+" in name:
@@ -126,7 +126,7 @@ def character(name: str) -> str:
 
 @cache
 def names_of(keys: str) -> tuple[str, ...]:
-    """Returns Textual's names of keys that are separated by commas; a character may stand for itself."""
+    """Returns Textual's names of keys separated by commas; a character may stand for itself."""
     return tuple(_named(key.strip()) for key in keys.split(","))
 
 
@@ -140,7 +140,7 @@ def _named(key: str) -> str:
 
 @cache
 def shown_as(name: str) -> SafeText:
-    """Returns a key, given by its name, as a person reads it: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
+    """Returns the text for the key with this name: ``^p`` for ``ctrl+p``, ``?`` for ``question_mark``."""
     *modifiers, base = name.split("+") if len(name) > 1 else [name]
     base = _SHOWN_KEYS.get(base) or character(base) or base
     if modifiers == ["ctrl"] and len(base) == 1:
@@ -149,7 +149,7 @@ def shown_as(name: str) -> SafeText:
 
 
 def all_shown(names: Iterable[str]) -> SafeText:
-    """Returns keys, given by their names, as a person reads them."""
+    """Returns the texts for the keys with these names."""
     return clean(" ".join(map(shown_as, names)))
 
 
@@ -238,20 +238,20 @@ RECORDED: Final = (
     Key("replay.find-previous", "up", "find_on(-1)", "Previous match", "while finding: previous match", hidden=True),
 )
 # fmt: on
-"""Keys of recordings only; they come first in the footer."""
+"""The keys that only recordings have; they come first in the footer."""
 
 _OF_RECORDED: Final = frozenset(name for each in RECORDED for name in each.keys.split(","))
 
 STEPPING: Final = frozenset({"view.open", "view.close"})
-"""Ids of keys of the workbench that recordings do not have: their arrows step."""
+"""Ids of keys of the workbench that recordings do not have, because the arrow keys step through the events there."""
 
 
 _REPLACED: Final = {key.id for key in WORKBENCH.keys if _OF_RECORDED.issuperset(key.keys.split(","))}
-"""Ids of keys of the workbench that mean something else there."""
+"""Ids of keys of the workbench that have another meaning on a recording."""
 
 
 def _as_here(key: Key) -> Key:
-    """Returns a key of the workbench as it is on a recording, without the keys that are used otherwise there."""
+    """Returns a key of the workbench for recordings, without the key names that recordings use for something else."""
     here = key._replace(keys=",".join(name for name in key.keys.split(",") if name not in _OF_RECORDED))
     if key.id == "app.back":
         return here._replace(footer=-7)
@@ -266,13 +266,17 @@ RECORDING: Final = Scope(
 )
 
 
-_CANCELLING: Final = ("request.cancel", "request.cancel-now", "request.cancel-all")
+CANCEL_PROMPTS: Final = ("request.cancel", "request.cancel-all")
+"""Ids of the keys that open a prompt to cancel."""
+
+CANCELS: Final = (*CANCEL_PROMPTS, "request.cancel-now")
+"""Ids of the keys that cancel."""
 
 ATTACHED: Final = Scope(
     "attached",
     "A running session of another process",
     (
-        *(each._replace(footer=each.footer - 20) for each in WORKBENCH.keys if each.id in _CANCELLING),
+        *(each._replace(footer=each.footer - 20) for each in WORKBENCH.keys if each.id in CANCELS),
         Key(
             "request.allow",
             "A",
@@ -284,7 +288,7 @@ ATTACHED: Final = Scope(
     ),
     within=("everywhere",),
 )
-"""Those that act there; the others are as on a recording."""
+"""The keys that act on an attached session; the other keys are those of a recording."""
 
 
 # -- panes, and fields and pages in dialogs --------------------------------------------------------------------
@@ -355,7 +359,7 @@ TYPING: Final = (
     Key("app.keys", "f1,ctrl+underscore", "app.help", "Help", "", footer=14),
     Key("app.quit", "ctrl+q", "app.quit", "Quit", "", footer=15),
 )
-"""The footer while a filter, or a text to find, is typed: all other characters belong to the text."""
+"""The footer while a filter or a search text is typed; all other keys belong to the text."""
 
 FORM: Final = Scope("form", "A form", within=("call", "question"), field=True, keys=(
     Key("form.json", "ctrl+t", "json", "JSON", "edit as JSON or as fields"),
@@ -429,7 +433,7 @@ CALL: Final = Scope("call", "A call", within=("dialog",), field=True, keys=(
 ))
 
 QUESTION: Final = Scope("question", "A question of the server's", within=("dialog",), field=True, keys=(
-    # no priority: what is typed ahead of it must have reached its field
+    # No priority: the characters typed before ctrl+s must reach the field first.
     Key("question.send", "ctrl+s", "accept", "Send", "send the answer"),
     Key("question.decline", "ctrl+d", "decline", "Decline", "say no", priority=True),
     Key("question.cancel", "ctrl+x", "cancel_question", "Dismiss", 'dismiss without deciding (MCP "cancel")', priority=True),
@@ -493,33 +497,27 @@ HELP: Final = Scope("help", "This help", within=("dialog",), keys=(
 # -- all of them, and the keys in force ------------------------------------------------------------------------
 
 SCOPES: Final = {each.name: each for each in [*globals().values()] if isinstance(each, Scope)}
-"""All scopes by name, in the order of the documents."""
+"""All scopes by name, in the order of the documentation."""
 
 FIRST_KEYS: Final[dict[str, Key]] = {}
-"""The first key of each id, whose help is the most general."""
+"""The first key with each id; of the keys with one id, its help is the most general."""
 
 for _scope in SCOPES.values():
     for _key in _scope.keys:
         FIRST_KEYS.setdefault(_key.id, _key)
-
-CANCEL_PROMPTS: Final = ("request.cancel", "request.cancel-all")
-"""Ids of the keys that open a prompt to cancel."""
-
-CANCELS: Final = (*CANCEL_PROMPTS, "request.cancel-now")
-"""Ids of the keys that cancel."""
 
 
 _ID: Final = re.compile(r"\{([a-z-]+\.[a-z0-9-]+)\}")
 
 
 def use(own: Mapping[str, str]) -> None:
-    """Shows a person's own keys, by id, from now on; Textual's keymap makes them work."""
+    """Sets the user's own keys, by id, for all texts; Textual's keymap makes the keys work."""
     _OWN_KEYS.clear()
     _OWN_KEYS.update(own)
 
 
 def in_footer(key: Key) -> SafeText:
-    """Returns a key as the footer shows it: ``1-7`` if it stands for several with their default keys."""
+    """Returns a key as the footer shows it; ``1-7`` stands for several keys that have their default names."""
     if not key.others or not _OWN_KEYS.keys().isdisjoint((key.id, *key.others)):
         return key.shown
     last = key_of(key.others[-1])
@@ -527,17 +525,17 @@ def in_footer(key: Key) -> SafeText:
 
 
 def names_in(ids: Iterable[str]) -> frozenset[str]:
-    """Returns Textual's names of the keys in force of several ids."""
+    """Returns Textual's names of the keys in force for several ids."""
     return frozenset(name for id_ in ids for name in FIRST_KEYS[id_].names)
 
 
 def key_of(id_: str) -> SafeText:
-    """Returns the key of an id as a sentence names it: ``r``, ``^p``."""
+    """Returns the key of an id, for a sentence: ``r``, ``^p``."""
     return FIRST_KEYS[id_].shown
 
 
 def hint(text: LiteralString) -> SafeText:
-    """Fills ids in braces with their keys: ``Press {server.menu} to reconnect``."""
+    """Replaces ids in braces by their keys: ``Press {server.menu} to reconnect``."""
     return clean(_ID.sub(lambda found: key_of(found[1]), text))
 
 
@@ -545,7 +543,7 @@ def hint(text: LiteralString) -> SafeText:
 
 
 def keys(*scopes: Scope) -> list[Key]:
-    """Returns the keys of scopes that do something there, each id once."""
+    """Returns the keys that have an effect in some scopes, each id once; by default those of the workbench."""
     found: dict[str, Key] = {}
     for scope in scopes or (WORKBENCH, EVERYWHERE):
         for key in scope.keys:
@@ -555,7 +553,10 @@ def keys(*scopes: Scope) -> list[Key]:
 
 
 def help_texts(scopes: Sequence[Scope]) -> list[tuple[SafeText, list[tuple[SafeText, SafeText]]]]:
-    """Returns the title of each scope, the nearest first, with its keys that no nearer scope has, and their help."""
+    """Returns the title of each scope with its keys and their help.
+
+    ``scopes`` starts with the innermost one. A scope is listed without the keys that a scope before it uses.
+    """
     told: list[tuple[SafeText, list[tuple[SafeText, SafeText]]]] = []
     taken: set[str] = set()
     for scope in scopes:

@@ -16,7 +16,7 @@ Segments = tuple[tuple[SafeText, str], ...]
 
 @frozen
 class Line:
-    """One line; ``key`` is its subject, such as an id or the number of a frame."""
+    """One line. ``key`` identifies the subject of the line, such as a request id or the number of a frame."""
 
     segments: Segments
     key: object = None
@@ -28,7 +28,7 @@ class Line:
 
 
 EMPTY: Final = Line(())
-"""The line of a number that is gone."""
+"""The line for a number that no longer exists."""
 
 
 def line(*pieces: SafeText | tuple[SafeText, str], key: object = None) -> Line:
@@ -46,10 +46,10 @@ DAMAGED: Final = line((words("This record of the recording is damaged"), "warnin
 
 
 class LineSource(Protocol):
-    """Lines by number. A number always means the same line.
+    """A source of lines by number. A number always means the same line.
 
-    ``numbers`` are the present ones, oldest first. ``version`` grows when the text of a line changes; lines added at the end
-    or dropped at the start need not count. Here :class:`Lines` and :class:`FilteredLines` do so, and the catalogue.
+    ``numbers`` has the numbers of the lines that exist, oldest first. ``version`` increases when the text of a line changes;
+    it need not increase when lines are added at the end or removed at the start.
     """
 
     @property
@@ -59,7 +59,7 @@ class LineSource(Protocol):
     def version(self) -> int: ...
 
     def line(self, number: int, width: int, /) -> Line:
-        """Returns a line, laid out in ``width`` cells; :data:`EMPTY` if its number is gone."""
+        """Returns a line, laid out in ``width`` cells; :data:`EMPTY` if the number no longer exists."""
         ...
 
 
@@ -68,22 +68,22 @@ Matter_co = TypeVar("Matter_co", covariant=True)
 
 
 class ItemSource(LineSource, Protocol[Matter_co]):
-    """Lines with one subject each, as :class:`Lines` and the cancellations of a session are.
+    """A source of lines with one subject each, such as :class:`Lines` and the cancellations of a session.
 
-    They are added at the end, and removed at either end.
+    Lines are added at the end, and removed at either end.
     """
 
     @property
     def numbers(self) -> range: ...
 
     def item(self, number: int, /) -> Matter_co:
-        """Returns the subject of the line of one of :attr:`numbers`."""
+        """Returns the subject of a line; ``number`` must be one of :attr:`numbers`."""
         ...
 
 
 @frozen
 class Lines(Generic[Matter]):
-    """A source made of functions: the numbers, the subject and the line of a present number, and the version."""
+    """A source made of functions, which return the numbers, the subject of a number, its line, and the version."""
 
     all: Callable[[], range]
     item: Callable[[int], Matter]
@@ -103,17 +103,16 @@ class Lines(Generic[Matter]):
 
 
 FILTER_SECONDS: Final = 0.03
-"""Seconds that a filter may take in one update of the screen."""
+"""The most seconds that a filter takes in one update of the screen."""
 
 
 class FilteredLines(Generic[Matter]):
-    """The lines of another source that pass a filter, under their own numbers, in an order if one is given.
+    """The lines of another source that pass a filter; they keep their numbers, and may be sorted.
 
-    The other source may grow or shrink at any time. Lines that are new since the filter was set come at the end, in any
-    order.
+    The other source may grow or shrink at any time. Lines added after the filter was set are at the end, in any sort order.
 
     Attributes:
-        waiting: lines that the filter has not looked at, or not since they changed.
+        waiting: the number of lines that the filter has not checked, or not since the source changed.
     """
 
     def __init__(self, base: ItemSource[Matter]) -> None:
@@ -123,8 +122,8 @@ class FilteredLines(Generic[Matter]):
         self.passes: Callable[[Matter], bool] | None = None
         self.order: Callable[[Matter], Any] | None = None
         self._found: list[int] = []
-        self._until = 0
-        self._again = range(0)
+        self._checked_until = 0
+        self._to_recheck = range(0)
         self._base_version = -1
         self._version = 0
 
@@ -147,46 +146,48 @@ class FilteredLines(Generic[Matter]):
     def filter(
         self, passes: Callable[[Matter], bool] | None, order: Callable[[Matter], Any] | None = None
     ) -> None:
-        """Shows what passes, by an order: the least is at the end, like the newest."""
+        """Shows the lines that pass, sorted by ``order`` in descending order, so that the lowest is at the end."""
         self.passes, self.order = passes, order
         self._found, self.waiting = [], 0
         self._version += 1
-        self._until = self.base.numbers.start
-        self._again = range(0)
+        self._checked_until = self.base.numbers.start
+        self._to_recheck = range(0)
         self._base_version = self.base.version
         if not self._all:
-            self._look_on()
+            self._check_new()
             if order is not None:
                 self._found.sort(key=lambda number: order(self.base.item(number)), reverse=True)
 
     def update(self) -> None:
-        """Takes in new lines, and changed ones, each for :data:`FILTER_SECONDS` seconds at most."""
+        """Checks new lines and changed lines, for at most :data:`FILTER_SECONDS` seconds each."""
         if self._all:
             return
         numbers = self.base.numbers
-        self._until = min(self._until, numbers.stop)  # a recording may go to an earlier moment
-        if not self._again and self.base.version != self._base_version:
+        self._checked_until = min(
+            self._checked_until, numbers.stop
+        )  # a recording may go to an earlier moment
+        if not self._to_recheck and self.base.version != self._base_version:
             self._base_version = self.base.version
-            self._again = range(numbers.start, self._until)
+            self._to_recheck = range(numbers.start, self._checked_until)
         if self.order is not None:
             self._replace([number for number in self._found if number in numbers])
         else:
             first, last = (bisect_left(self._found, edge) for edge in (numbers.start, numbers.stop))
             self._replace(self._found[first:last])
-        if self._again:
-            self._look_again()
-        self._look_on()
+        if self._to_recheck:
+            self._check_changed()
+        self._check_new()
 
     def _replace(self, found: list[int]) -> None:
         if found != self._found:
             self._found = found
             self._version += 1
 
-    def _look_again(self) -> None:
-        """Looks at lines that may have changed, the newest first."""
+    def _check_changed(self) -> None:
+        """Checks lines again that may have changed, the newest first."""
         until = time.monotonic() + FILTER_SECONDS
-        start = min(self._again.start, self._until)
-        again = range(max(start, self.base.numbers.start), min(self._again.stop, self._until))
+        start = min(self._to_recheck.start, self._checked_until)
+        again = range(max(start, self.base.numbers.start), min(self._to_recheck.stop, self._checked_until))
         passing = list[int]()
         number = again.stop
         while number > again.start:
@@ -196,23 +197,23 @@ class FilteredLines(Generic[Matter]):
             if not number % 64 and time.monotonic() > until:
                 break
         looked = range(number, again.stop)
-        self._again = range(again.start, number)
+        self._to_recheck = range(again.start, number)
         still = set(passing)
         found = [each for each in self._found if each not in looked or each in still]
         found += sorted(still.difference(found))
         self._replace(found if self.order is not None else sorted(found))
 
-    def _look_on(self) -> None:
+    def _check_new(self) -> None:
         until = time.monotonic() + FILTER_SECONDS
         numbers = self.base.numbers
-        number = max(self._until, numbers.start)
+        number = max(self._checked_until, numbers.start)
         while number < numbers.stop:
             if self._passes(number):
                 self._found.append(number)
             number += 1
             if not number % 64 and time.monotonic() > until:
                 break
-        self._until, self.waiting = number, numbers.stop - number + len(self._again)
+        self._checked_until, self.waiting = number, numbers.stop - number + len(self._to_recheck)
 
     def _passes(self, number: int) -> bool:
         return self.passes is None or self.passes(self.base.item(number))

@@ -1,4 +1,4 @@
-"""The filters of all lists but the requests: their fields, and the texts that words are searched in."""
+"""The filters of all lists but the requests: their fields, and the texts in which words are searched."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ def catalogue(text: str) -> Terms[Entry]:
 
 
 class Search:
-    """The search of entries for a filter, in steps: of a hundred thousand it takes longer than a key may wait.
+    """An incremental search of entries by a filter.
 
-    ``before`` is a finished search of the same entries: what it did not find is not looked at if the filter only grew.
+    A search of 100,000 entries takes longer than a keystroke may block, so it runs in steps. ``before`` is an earlier search
+    of the same entries. If the new filter only adds characters, the search skips the entries that ``before`` did not find.
     """
 
     def __init__(self, among: Sequence[Entry], text: str, before: Search | None = None) -> None:
@@ -68,23 +69,23 @@ class Search:
         grew = before is not None and before.done and before.among is among and before.narrows_to(text)
         self._left = iter(before.passed if before is not None and grew else among)
         self.passed: list[Entry] = []
-        """The entries that pass, in their order."""
+        """The entries that pass the filter, in the order of the catalogue."""
         self._ranks: tuple[list[Entry], list[Entry], list[Entry]] = [], [], []
         self.done = False
         if not self.wanted:
             self.passed, self._ranks, self.done = [*among], ([*among], [], []), True
 
     def narrows_to(self, text: str) -> bool:
-        """Whether every entry that passes a filter passes this one: plain words, of which the last is continued."""
+        """Whether ``text`` finds a subset of this search: it is plain words, and adds characters to this filter."""
         return text.startswith(self.wanted.text) and all(each.isalnum() or each in "_ " for each in text)
 
     @property
     def found(self) -> list[Entry]:
-        """The entries found so far: first those whose name begins with the first word, then those with it in the name."""
+        """The entries found so far: names that begin with the first word, names that contain it, then all others."""
         return [entry for rank in self._ranks for entry in rank]
 
     def step(self, seconds: float, *, until_sure: bool = False) -> bool:
-        """Searches for a time; with ``until_sure`` only until the first of all is found. Returns whether it is done."""
+        """Searches for ``seconds``, or with ``until_sure`` until the first entry is final; returns whether it is done."""
         end = perf_counter() + seconds
         while not self.done and not (until_sure and self._ranks[0]):
             some = [*islice(self._left, 200)]
@@ -107,10 +108,11 @@ def log(
     server: Callable[[], str] = str,
     typing: bool = True,
 ) -> Terms[ev.Event]:
-    """Parses a filter: ``level:warning`` is that level or a more severe one; ``logger:`` and ``source:`` take a part.
+    """Parses a filter of the log.
 
-    ``violation:`` is a part of a broken rule, or the side that broke it. ``fields`` are those of requests, for the one that
-    an event names, which ``request`` returns.
+    ``level:warning`` is that level or a more severe one. ``logger:`` takes a part, ``source:`` the start. ``violation:``
+    takes a part of the name of a broken rule, or the side that broke it. ``fields`` are fields of requests, applied to the
+    request that an event names; ``request`` returns that request.
     """
 
     def of_request(field: FieldTest[Shown]) -> FieldTest[ev.Event]:
@@ -136,13 +138,13 @@ _ORDINARY: Final = (ev.Connected, ev.Note, ev.Suspended, ev.ServerRequestReceive
 
 
 def is_beside(event: ev.Event) -> bool:
-    """Whether ``check`` looks at an event of the log: neither a row of its own, nor what every sound session has."""
+    """Whether ``check`` examines an event of the log: it has no row, and not every healthy session has such events."""
     ended = isinstance(event, ev.Disconnected) and event.expected
     return type(event) in LOGGED and not isinstance(event, _ORDINARY) and not ended
 
 
 def names_messages(text: str) -> tuple[bool, bool]:
-    """Returns whether a filter has a term of messages alone, and whether it has one that may find a message."""
+    """Returns whether a filter has a field of :data:`MESSAGE_FIELDS`, and whether any of its terms may match a message."""
     found = [(term["field"] or "").lower() for term in TERM.finditer(text) if not term["no"]]
     own = any(each in MESSAGE_FIELDS for each in found)
     return own, own or "" in found
@@ -154,7 +156,7 @@ _RULES: Final[dict[type[ev.Event], str]] = {
     ev.Pollution: "pollution",
     ev.Oversize: "oversize",
 }
-"""The rules that a server breaks by events with a name of their own."""
+"""The rules that a server breaks by events that are not a :class:`~mcp_tui.protocol.events.Violation`."""
 
 
 def broken_rules(event: ev.Event) -> Iterable[str]:
@@ -180,7 +182,7 @@ def _level(value: str) -> Test[ev.Event]:
 
 
 def wire(text: str) -> Terms[FrameHead | None]:
-    """Parses a filter: ``dir:in`` or ``dir:out``, a whole ``id:``, a part of a ``method:``; the body is not searched."""
+    """Parses a filter of the wire: ``dir:in`` or ``dir:out``, a whole ``id:``, a part of a ``method:``."""
     return read(
         text,
         {
@@ -204,7 +206,7 @@ def _said_of_frame(head: FrameHead | None) -> Iterable[str]:
 
 
 class _Cancelled(Protocol):
-    """What a cancelled :class:`Request` and a :class:`LoggedCancellation`, one of the index, have in common."""
+    """The common attributes of a cancelled :class:`Request` and of an entry of the index."""
 
     @property
     def id(self) -> RequestId | None: ...
@@ -243,7 +245,7 @@ def _said(each: _Cancelled, came: Iterable[Outcome]) -> Iterable[str]:
 
 
 def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER) -> Terms[Cancelled]:
-    """Parses a filter: ``outcome:`` and ``cause:`` are words, ``name:`` (or ``tool:``) and ``reason:`` take a part."""
+    """Parses a filter of cancellations: ``outcome:`` and ``cause:`` take words, the other fields a part."""
 
     def came(row: Cancelled) -> Iterable[Outcome]:
         return () if isinstance(row, ClientViolation) else evidence.outcomes(row, now())
@@ -259,7 +261,10 @@ def cancellations(text: str, now: Callable[[], float] = lambda: evidence.FOREVER
 
 
 def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged | LoggedCall]]:
-    """Returns the fields of cancellations of all sessions, which are also options of ``log``; ``mark`` precedes these."""
+    """Returns the fields of cancellations of all sessions, which are also options of ``log``.
+
+    ``mark`` precedes the names of options in errors.
+    """
     return {
         "server": part(lambda each: f"{each.server}\n{each.session.target}\n{each.session.name}"),
         **_fields(lambda each: each.outcomes),
@@ -268,7 +273,7 @@ def logged_fields(mark: str = "") -> dict[str, FieldTest[Logged | LoggedCall]]:
 
 
 def logged(text: str) -> Terms[Logged]:
-    """Parses a filter of the cancellations of all sessions, by server and time besides."""
+    """Parses a filter of the cancellations of all sessions, which also has fields for the server and the time."""
 
     def said(each: Logged) -> Iterable[str]:
         words = (each.words,) if isinstance(each, ClientViolation) else ()
@@ -281,7 +286,7 @@ def logged(text: str) -> Terms[Logged]:
 
 
 def recordings(text: str) -> Terms[RecordedSession]:
-    """Parses a filter of recorded sessions: a part of a server's name or target, and times."""
+    """Parses a filter of recorded sessions: ``server:`` takes a part of a name or target; times as in :func:`parse_time`."""
     return read(
         text,
         {
@@ -305,7 +310,7 @@ _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 
 
 
 def _times(mark: str, at: Callable[[_Timed], float]) -> dict[str, FieldTest[_Timed]]:
-    """Returns the fields of a time in seconds since the epoch: not before ``since``, not after ``until``."""
+    """Returns the fields ``since`` and ``until`` for a time in seconds since the epoch; both bounds are inclusive."""
 
     def since(value: str) -> Test[_Timed]:
         first = parse_time(f"{mark}since", value)
@@ -321,10 +326,10 @@ def _times(mark: str, at: Callable[[_Timed], float]) -> dict[str, FieldTest[_Tim
 def parse_time(name: str, text: str, *, end: bool = False) -> float:
     """Parses an age, a date, or a date and time; returns seconds since the epoch.
 
-    A date alone means its beginning, or with ``end`` its end. Without a time zone it is local time.
+    A date alone means the start of the day, or with ``end`` its end. A time without a time zone is local.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: ``text`` is not a time.
     """
     ago = _AGO.fullmatch(text.strip().lower())
     if ago is not None:

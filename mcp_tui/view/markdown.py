@@ -1,4 +1,4 @@
-"""Markdown as lines of styled text, and whether a text is Markdown. HTML, images, and links are text, never more."""
+"""Markdown as lines of styled text, and the test whether a text is Markdown. HTML, images, and links stay plain text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MARKDOWN_CHARACTERS: Final = 16 * 1024
-"""Characters of a text that is drawn as Markdown: the parser takes the square of what a hostile one has of brackets."""
+"""The most characters of a text that is parsed as Markdown: nested brackets take the parser quadratic time."""
 
 _SIGNS: Final = late(
     r"^#{1,6} \S|^(```|~~~)|^\s{0,3}([-*+]|\d{1,3}[.)]) \S.*\n\s{0,3}([-*+]|\d{1,3}[.)]) \S"
     r"|^ {0,3}\|? {0,9}:?-{3,}:? {0,9}\||\*\*\S[^*\n]*\S\*\*|\[[^\[\]\n]+\]\(https?://[^)\s]+\)",
     re.MULTILINE,
 )
-"""A heading, a fence, a list of two items, a table, bold text, or a link. No two parts of it can take the same characters:
-the text is hostile, and the search must not go back over it."""
+"""A heading, a fence, a list of two items, a table, bold text, or a link.
+
+The text may be hostile. Therefore no two repetitions in the pattern match the same characters, so it cannot backtrack.
+"""
 
 
 def is_markdown(text: str, mime: str = "") -> bool:
@@ -37,22 +39,22 @@ def is_markdown(text: str, mime: str = "") -> bool:
 
 @cache
 def _parser() -> MarkdownIt:
-    # Only for Markdown.
+    # markdown_it takes time to load, and few answers are Markdown.
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"html": False}).enable("table").enable("strikethrough")
 
 
 class MarkdownLines:
-    """The lines of a Markdown text in so many cells."""
+    """The lines of a Markdown text, wrapped at ``cells`` cells."""
 
     def __init__(self, text: str, cells: int) -> None:
         self.lines: list[Line] = []
         self._cells = max(8, cells)
         self._lead: list[tuple[SafeText, str]] = []
-        """What stands before each line: the bars of quotes, and the indentation of lists."""
+        """The start of each line: the bars of quotes, and the indentation of lists."""
         self._first: tuple[SafeText, str] | None = None
-        """What stands before the next line only: the mark of a list's item."""
+        """The bullet or number of a list item, at the start of the next line only."""
         self._numbers: list[int | None] = []
         self._blocks(_parser().parse(text))
 
@@ -156,7 +158,7 @@ class MarkdownLines:
 
 
 def narrowed(widths: Sequence[int], space: int) -> list[int]:
-    """Returns widths of columns that fit into ``room`` cells: the widest get narrower, none below four."""
+    """Returns widths of columns that fit into ``space`` cells: the widest columns get narrower, but not below four cells."""
     most = max(widths, default=0)
     if sum(widths) <= space:
         return [*widths]
@@ -173,7 +175,7 @@ def narrowed(widths: Sequence[int], space: int) -> list[int]:
 
 
 def _inline(tokens: Sequence[Token], tone: str) -> list[tuple[SafeText, str]]:
-    """Returns the pieces of a paragraph; a line break is a piece of its own."""
+    """Returns the styled pieces of a paragraph; a line break is a separate piece."""
     pieces: list[tuple[SafeText, str]] = []
     tones = [tone]
     target = ""
@@ -196,7 +198,7 @@ def _inline(tokens: Sequence[Token], tone: str) -> list[tuple[SafeText, str]]:
                 tones.append("accent")
             case "link_close":
                 tones.pop()
-                # a link says where it leads, in full
+                # The whole target of a link is shown, unless it is the text of the link.
                 if target and not any(clean(target) == text for text, _ in pieces[-1:]):
                     pieces.append((safe(" ({})", target), "muted"))
                 target = ""
@@ -210,14 +212,13 @@ def _inline(tokens: Sequence[Token], tone: str) -> list[tuple[SafeText, str]]:
 
 
 def _wrapped(pieces: Sequence[tuple[SafeText, str]], cells: int) -> list[list[tuple[SafeText, str]]]:
-    """Wraps pieces at spaces; the pieces of each line keep their tones."""
+    """Wraps pieces at spaces; the pieces of each line keep their styles."""
     made: list[list[tuple[SafeText, str]]] = []
     run: list[tuple[SafeText, str]] = []
 
     def end() -> None:
         whole = join(text for text, _ in run)
-        starts = [(text, tone) for text, tone in run]
-        at, left = 0, starts
+        at, left = 0, [*run]
         for part in wrap(whole, cells) if whole else [NOTHING]:
             place = whole.find(part, at)
             left = _dropped(left, place - at)
@@ -240,7 +241,7 @@ def _wrapped(pieces: Sequence[tuple[SafeText, str]], cells: int) -> list[list[tu
 def _taken(
     pieces: Sequence[tuple[SafeText, str]], count: int
 ) -> tuple[list[tuple[SafeText, str]], list[tuple[SafeText, str]]]:
-    """Splits pieces after so many characters."""
+    """Splits pieces after ``count`` characters."""
     taken: list[tuple[SafeText, str]] = []
     for number, (text, tone) in enumerate(pieces):
         if len(text) > count:

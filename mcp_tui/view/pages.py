@@ -1,7 +1,7 @@
-"""Results of any size as lines: wrapped text, and JSON as a tree that folds, with tables in it; both are searched.
+"""Results of any size as lines: wrapped text, and JSON as a tree that folds, with tables. Both can be searched.
 
-Only visible lines are laid out: a page of a 64 MB text knows how many lines it has, and one of a JSON value of a million
-items shows ranges of them.
+Only visible lines are laid out. The page of a 64 MB text computes only the number of its lines. The page of a JSON value
+with a million items shows ranges of items that can be unfolded.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from mcp_tui.view.markdown import MarkdownPage
 from mcp_tui.view.text import NOTHING, SafeText, brief, broken, clean, clip, safe, words
 
 TEXT_CHARACTERS: Final = 32 * 1024 * 1024
-"""Characters of a text that are shown; saving it keeps all of them."""
+"""The most characters of a text that are shown; a saved file has all of them."""
 
 KIDS: Final = 500
-"""Members that a container shows at once; if it has more, it shows ranges."""
+"""The most members that a container shows; a container with more members shows ranges."""
 
 UNFOLDED_LINES: Final = 400
-"""Lines of JSON that are unfolded at first."""
+"""The most lines of JSON that are unfolded at first."""
 
 FOUND: Final = 10_000
-"""Matches of a search, at most."""
+"""The most matches of a search."""
 
 MatchPlace = tuple[int, ...]
-"""The place of a match: the number of a line and a column; in JSON the numbers of members, from the root."""
+"""The place of a match. In text it is a line and a column; in JSON, the numbers of members on the way from the root."""
 
 
 class TextPage:
-    """A text. Like every page it has lines, from 0 up to :attr:`count`."""
+    """A text as a page. Like every page, it has lines with the numbers from 0 to :attr:`count` - 1."""
 
     def __init__(self, text: str) -> None:
-        # Line by line: one long search would hold up the loop even from a thread of its own.
+        # Line by line, because one long `str` operation would block the event loop even from another thread.
         lines = text[:TEXT_CHARACTERS].replace("\r\n", "\n").split("\n")
         self._lines = [each if each.isascii() and each.isprintable() else str(clean(each)) for each in lines]
         if len(text) > TEXT_CHARACTERS:
@@ -65,7 +65,7 @@ class TextPage:
             self._ends = list(accumulate(self._rows(each) for each in self._lines))
 
     def _chunk(self, text: str) -> int:
-        """Returns how many characters always fit into a line: the widest take two cells."""
+        """Returns the number of characters that always fit into a line; the widest characters take two cells."""
         return self._cells if text.isascii() else self._cells // 2
 
     def _rows(self, text: str) -> int:
@@ -80,11 +80,11 @@ class TextPage:
         return line(broken(shown) if start + chunk < len(text) else shown)
 
     def toggle(self, number: int) -> bool:
-        """Folds or unfolds below a line; returns whether anything changed."""
+        """Folds or unfolds the lines below a line; returns whether anything changed."""
         return False
 
     def find(self, wanted: str, stop: Callable[[], bool]) -> list[MatchPlace]:
-        """Returns the places of a text, ignoring case, until ``stop``. It changes nothing, and may run in a thread."""
+        """Returns the places of a text, ignoring case, until ``stop`` returns true. May run in a thread."""
         wanted = wanted.casefold()
         found: list[MatchPlace] = []
         for number, text in enumerate(self._lines):
@@ -100,7 +100,7 @@ class TextPage:
         return found
 
     def reveal(self, place: MatchPlace) -> int:
-        """Returns the line of a place, and unfolds what hides it."""
+        """Returns the line of a place, and unfolds the lines that hide it."""
         number, column = place
         before = self._ends[number - 1] if number else 0
         text = self._lines[number]
@@ -119,10 +119,10 @@ class _Node:
     open: bool = False
     kids: list[_Node] = field(default_factory=list["_Node"])
     table: JsonTable | None = None
-    """The table that it is a row of, or whose header it is."""
+    """The table of which this line is a row or the header."""
     header: bool = False
     broken: bool = False
-    """Whether it is a line of a long text that goes on in the next."""
+    """Whether this is a line of a long text that continues on the next line."""
 
     @property
     def ranged(self) -> bool:
@@ -268,7 +268,7 @@ class JsonPage:
         return self._nodes.index(node)
 
     def _opened(self, node: _Node, number: int) -> _Node:
-        """Returns a member of a container by its number, and unfolds down to it."""
+        """Returns a member of a container by its number, and unfolds the ranges that contain it."""
         while True:
             if not node.open:
                 self._unfold(node)
@@ -279,11 +279,11 @@ class JsonPage:
 
 
 Page = TextPage | JsonPage | MarkdownPage
-"""One part of a result."""
+"""A page of one part of a result."""
 
 
 class PartsPage:
-    """Several pages as one, each below its heading if it has one. The last is searched only if no other matches."""
+    """Several pages as one, each below its heading, if any. A search includes the last page only if no other matches."""
 
     def __init__(self, pages: Sequence[tuple[SafeText, Page]]) -> None:
         self._heads = [head for head, _ in pages]
@@ -310,7 +310,7 @@ class PartsPage:
         self._place()
 
     def part_at(self, number: int) -> tuple[int, int]:
-        """Returns the number of the page of a line, and the line's number in it; below 0 for its heading."""
+        """Returns the number of the page of a line, and the number of the line in that page; negative for the heading."""
         part = max(0, bisect_right(self._starts, number) - 1)
         return part, number - self.start_of(part)
 

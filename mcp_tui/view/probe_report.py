@@ -1,4 +1,4 @@
-"""The words of a probe report: a table for the terminal, and Markdown for an issue. All text is sanitised."""
+"""A probe report as text: a table for the terminal, and Markdown for an issue. All text is sanitised."""
 
 from __future__ import annotations
 
@@ -22,25 +22,28 @@ VERDICT_GLYPHS: Final = {
 """The glyph of each verdict and the name of its style."""
 
 _SGR: Final = {"success": "32", "error": "1;31", "warning": "33", "muted": "2"}
-"""Its parameters of SGR for a terminal that has colours."""
+"""The SGR parameters of each style, for a terminal with colors."""
 
 EVIDENCE_CHARACTERS: Final = 200
-"""Characters of a sentence or a frame that are shown."""
+"""The most characters shown of a sentence or a frame."""
 
 
 def word(verdict: Verdict) -> SafeText:
-    """A verdict as it is shown: ``✓ pass``."""
+    """Returns a verdict with its glyph: ``✓ pass``."""
     return safe("{} {}", VERDICT_GLYPHS[verdict][0], verdict.value)
 
 
 def arguments(given: dict[str, Json]) -> SafeText:
-    """Arguments in a line: ``seconds=2 steps=10``."""
+    """Returns arguments in one line: ``seconds=2 steps=10``."""
     made = (f"{name}={value if isinstance(value, str) else text(value)}" for name, value in given.items())
     return brief(" ".join(made))
 
 
 def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
-    """Say what a probe will do with the first of some tools and how long that takes; ``None`` are tools not listed yet."""
+    """Returns sentences about what a probe will do with the first of ``choices``, and how long it takes.
+
+    ``None`` means that the tools are not listed yet.
+    """
     rules, first = len(RULES), choices[0] if choices else None
     if choices is not None and first is None:
         judged = safe(
@@ -77,7 +80,7 @@ def plan(choices: Sequence[Choice] | None) -> list[SafeText]:
 
 
 def headline(report: Report) -> SafeText:
-    """The server and the tool, in a line."""
+    """Returns the server and the tool in one line."""
     parts = [
         report.server_named or f"unnamed {report.party}",
         report.info.transport,
@@ -90,14 +93,14 @@ def headline(report: Report) -> SafeText:
 
 
 def provenance(report: Report) -> SafeText:
-    """The version, date, and command of the run, in a line: ``mcp-tui 0.1.0 · 2026-11-21T11:04:31Z · python server.py``."""
+    """Returns version, date, and command of the run: ``mcp-tui 0.1.0 · 2026-11-21T11:04:31Z · python server.py``."""
     version = f"mcp-tui {report.probe}" if report.probe else ""
     parts = (version, report.date, report.command, f"{report.seconds:.1f} s in all")
     return brief(" · ".join(part for part in parts if part), 2 * EVIDENCE_CHARACTERS)
 
 
 def called(report: Report) -> SafeText:
-    """The tools that were called, with their arguments and the number of calls."""
+    """Returns the tools that were called, with their arguments and the number of calls."""
     if not report.calls:
         return words("No tool was called")
     made = (f"{each.tool} {arguments(each.arguments)}".rstrip() + f" × {each.times}" for each in report.calls)
@@ -105,7 +108,7 @@ def called(report: Report) -> SafeText:
 
 
 def counted(report: Report) -> SafeText:
-    """The number of rules with each verdict: ``14 pass, 2 warning``."""
+    """Returns the number of rules with each verdict: ``14 pass, 2 warning``."""
     counts = [f"{count} {verdict.value}" for verdict, count in report.counts().items() if count]
     if report.not_run:
         way = "mcp-tui probe --time S gives more"
@@ -114,7 +117,7 @@ def counted(report: Report) -> SafeText:
 
 
 def conclusion(report: Report) -> SafeText:
-    """The line that says whether the server stops when told to."""
+    """Returns the answer to the question of the probe: whether the server stops a cancelled call."""
     answer, why = report.stops()
     verb, _, rest = report.asked.partition(" ")
     return brief(f"{verb}s {rest}: {answer} – {why}", 2 * EVIDENCE_CHARACTERS)
@@ -123,19 +126,19 @@ def conclusion(report: Report) -> SafeText:
 def evidence_pieces(
     evidence: EvidenceItem, most: int = EVIDENCE_CHARACTERS
 ) -> tuple[SafeText, SafeText, SafeText]:
-    """The time of a piece of evidence, its words, and its message, of which ``most`` characters are shown."""
+    """Returns the time of a piece of evidence, its text, and its message, cut to ``most`` characters."""
     at = "" if evidence.at is None else f"{evidence.at:+.3f} s"
     frame = safe("  {}", brief(evidence.frame, most)) if evidence.frame else NOTHING
     return safe("{:>10}  ", at), brief(evidence.what, most), frame
 
 
 def evidence_line(evidence: EvidenceItem) -> SafeText:
-    """A piece of evidence in a line, with its time."""
+    """Returns a piece of evidence in one line, with its time."""
     return join(evidence_pieces(evidence))
 
 
 def table(report: Report, *, colour: bool = False) -> list[SafeText]:
-    """The whole report for a terminal: the rules, why some did not pass, and the answer in the last line."""
+    """Returns the whole report for a terminal: the rules, why some did not pass, and the answer in the last line."""
 
     def painted(verdict: Verdict, line: SafeText) -> SafeText:
         return paint(line, _SGR[VERDICT_GLYPHS[verdict][1]]) if colour else line
@@ -170,7 +173,7 @@ def table(report: Report, *, colour: bool = False) -> list[SafeText]:
 
 
 def _reasons(report: Report, verdict: Verdict) -> dict[str, list[str]]:
-    """The reasons for a verdict, each once, with the rules that share it."""
+    """Returns the reasons for a verdict, each once, with the ids of the rules that share it."""
     reasons: dict[str, list[str]] = {}
     for rule, _, finding in report.rows():
         if finding.verdict is verdict:
@@ -179,7 +182,7 @@ def _reasons(report: Report, verdict: Verdict) -> dict[str, list[str]]:
 
 
 def passed_over(report: Report) -> list[SafeText]:
-    """The best candidates where no slow tool was used: the reason of each, and the command that uses it."""
+    """Returns the best candidates if no slow tool was used: why each was not used, and the command that uses it."""
     lines = [words("Best candidates:")] if report.passed_over else []
     for each in report.passed_over:
         lines.append(safe("  {}: {}", brief(each.tool, 40), brief(each.why, 2 * EVIDENCE_CHARACTERS)))
@@ -188,7 +191,7 @@ def passed_over(report: Report) -> list[SafeText]:
 
 
 def rule_list(rules: Iterable[Rule]) -> list[SafeText]:
-    """A list of rules for a terminal."""
+    """Returns a list of rules for a terminal."""
     lines: list[SafeText] = []
     for rule in rules:
         fields = rule.fields()
@@ -210,13 +213,13 @@ _MARKDOWN_ESCAPES: Final = str.maketrans(
 
 
 def _cell(value: str) -> str:
-    """Escapes text for Markdown, also within a table; a comment breaks mentions and links that need no markup."""
+    """Escapes text for Markdown, also in a table. Comments break mentions and URLs, which would work without markup."""
     escaped = brief(value, 2 * EVIDENCE_CHARACTERS).translate(_MARKDOWN_ESCAPES)
     return escaped.replace("@", "@<!-- -->").replace("://", ":<!-- -->//").replace("www.", "www<!-- -->.")
 
 
 def markdown(report: Report) -> str:
-    """The report as Markdown."""
+    """Returns the report as Markdown."""
     answer, why = report.stops()
     lines = [
         f"# Does {_cell(report.server_named or f'the {report.party}')} {report.asked}? {answer}",

@@ -1,4 +1,4 @@
-"""The texts of a request in a row, and of the number of lines of a list."""
+"""The texts of a request in a row, and the texts about the number of lines of a list."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mcp_tui.view.keys import hint, key_of
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, clip, fit, join, safe, words
 
 WARN_AT: Final = 0.8
-"""The share of the nearest limit from which on the elapsed time is a warning."""
+"""The share of the nearest limit above which the elapsed time is shown as a warning."""
 
 SILENCE_SECONDS: Final = 2.0
-"""Seconds of silence from the server after which a row says so."""
+"""The seconds without a message about a request after which its row shows ``quiet``."""
 
 BAR_CELLS: Final = 10
 """Cells of a progress bar."""
@@ -37,8 +37,8 @@ def request(row: Request) -> SafeText:
 
 
 def repetitions(rows: Sequence[Request]) -> SafeText:
-    """Returns the sum of repeated requests that are over: ``5 × tools/call add: median 12 ms, worst 40 ms, …``."""
-    from statistics import median  # loads the random numbers, for every command
+    """Returns a summary of repeated requests that have ended: ``5 × tools/call add: median 12 ms, worst 40 ms, …``."""
+    from statistics import median  # imports `random`, which would slow the start of every command
 
     of = request(rows[0]) if len({(row.method, row.name) for row in rows}) == 1 else words("requests")
     times = [row.answered_after for row in rows if row.answered_after is not None]
@@ -57,7 +57,7 @@ def repetitions(rows: Sequence[Request]) -> SafeText:
 
 
 def near_limit(row: Request, now: float) -> bool:
-    """Returns whether a request has used 80 % of its nearest limit, or is past it."""
+    """Returns whether a request has used :data:`WARN_AT` of its nearest limit, or has exceeded it."""
     if row.overdue_until is not None:
         return row.paused_at is None
     idle, maximum = row.deadlines()
@@ -98,7 +98,7 @@ def limit(row: Request, *, wide: bool = False) -> SafeText:
 
 
 def silence(row: Request, now: float) -> SafeText:
-    """Returns the silence about an open request: ``quiet 8s``; blank at first."""
+    """Returns the time without a message about an open request: ``quiet 8s``; empty for the first seconds."""
     if (
         not row.open
         or row.received_at is None
@@ -114,7 +114,7 @@ def silence(row: Request, now: float) -> SafeText:
 
 
 def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
-    """Returns the progress or the outcome of a request, and first what it repeats."""
+    """Returns the progress or the outcome of a request, after the request that it repeats and the decision of a guard."""
     said = _info(row, now, wide=wide)
     first = NOTHING if row.repeat is None else brief(repeat_words(row.repeat)) if wide else repeats(row)
     guard = brief(guard_words(row.guard)) if row.guard is not None and row.guard.how != "sent" else NOTHING
@@ -122,7 +122,7 @@ def info(row: Request, now: float, *, wide: bool = False) -> SafeText:
 
 
 def repeats(row: Request) -> SafeText:
-    """Returns what a request repeats in two words: ``repeats 2``; blank if nothing."""
+    """Returns the id of the request that a request repeats: ``repeats 2``; empty if it repeats none."""
     return NOTHING if row.repeat is None else safe("repeats {}", brief(str(row.repeat.repeat_of), 40))
 
 
@@ -137,7 +137,7 @@ def _info(row: Request, now: float, *, wide: bool) -> SafeText:
         case State.IN_FLIGHT:
             return _in_flight(row, now, wide=wide)
         case State.CANCEL_REQUESTED | State.CANCELLED:
-            return _given_up(row, now, wide=wide)
+            return _cancelled(row, now, wide=wide)
         case State.COMPLETED:
             return _completed(row, wide=wide)
         case State.FAILED:
@@ -171,7 +171,7 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
     silent = silence(row, now)
     if wide or not silent:
         return progress(row, silent, wide=wide) or silent
-    # A narrow row has no room for the silence beside the bar and the message.
+    # A narrow row has no room for the bar, the message, and the silence, so the bar and the message are left out.
     percent = _percent(row.progress, row.total)
     if percent is not None:
         return safe("{}% {}", percent, silent)
@@ -179,13 +179,16 @@ def _in_flight(row: Request, now: float, *, wide: bool) -> SafeText:
 
 
 def progress(row: Request, silent: SafeText = NOTHING, *, wide: bool = False) -> SafeText:
-    """Returns a bar and per cent if the total is known, otherwise the number; then the silence and the message, if any."""
+    """Returns the progress of a request: a bar and percent if the total is known, otherwise the number.
+
+    The silence and the message, if any, follow.
+    """
     if row.progress is None:
         return NOTHING
     return _progress(row.progress, row.total, silent, row.message or "", wide)
 
 
-@lru_cache(512)  # drawn ten times a second, and told once in a while
+@lru_cache(512)  # rows are drawn ten times a second, and progress changes less often
 def _progress(done: float, total: float | None, silent: SafeText, message: str, wide: bool) -> SafeText:
     percent = _percent(done, total)
     if percent is None:
@@ -197,23 +200,23 @@ def _progress(done: float, total: float | None, silent: SafeText, message: str, 
 def _percent(done: float | None, total: float | None) -> int | None:
     if done is None or total is None or total <= 0 or not (math.isfinite(done) and math.isfinite(total)):
         return None
-    # Never 100 before it is: a server at 99.7 % is not done.
+    # Rounded down, because a server at 99.7 % is not done.
     return int(100 * min(1.0, max(0.0, done / total)))
 
 
 def bar(share: float, cells: int = BAR_CELLS) -> SafeText:
-    """Returns a bar of ``cells`` cells, filled by ``share`` to an eighth of a cell, with a trough for the rest."""
+    """Returns a progress bar of ``cells`` cells, filled by ``share`` to the nearest lower eighth of a cell."""
     eighths = int(min(1.0, max(0.0, share)) * cells * 8)
     full, rest = divmod(eighths, 8)
     return clean(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(cells, "░"))
 
 
 def number(value: float) -> SafeText:
-    """Returns a number of the server's: ``17``, ``0.5``, ``1.2e+30``."""
+    """Returns a number from the server as text: ``17``, ``0.5``, ``1.2e+30``."""
     return clean(units.number(value))
 
 
-def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
+def _cancelled(row: Request, now: float, *, wide: bool) -> SafeText:
     came = brief(evidence.summary_words(row, now) if wide else evidence.short_words(row, now))
     internal = row.cause in evidence.TIMEOUTS or row.reason == evidence.UNSUBSCRIBED
     if not wide or row.state is State.CANCEL_REQUESTED or internal or len(evidence.outcomes(row, now)) > 1:
@@ -222,8 +225,8 @@ def _given_up(row: Request, now: float, *, wide: bool) -> SafeText:
 
 
 def waits_to_cancel(row: Request) -> bool:
-    """Returns whether the cancel of a request is waiting to be written for longer than it should."""
-    late = row.delayed.startswith("not written")  # any other detail says why it never will be
+    """Returns whether the cancel of a request has been waiting too long to be written."""
+    late = row.delayed.startswith("not written")  # other texts say why the cancel is never written
     return late and row.state is State.CANCEL_REQUESTED and row.signal is None
 
 
@@ -237,9 +240,9 @@ def _completed(row: Request, *, wide: bool) -> SafeText:
 
 
 def first_line(text: str) -> SafeText:
-    """Returns the first line of a text that is not blank, with ``…`` if there is more; JSON as one line.
+    """Returns the first line of a text that is not blank, with ``…`` if more lines follow; JSON becomes one line.
 
-    Of prose it is the first sentence: of a line that is long, or Markdown that begins with a heading or with marks.
+    If that line is long, or starts with Markdown, the first sentence of the text is returned.
     """
     lines = [each.strip() for each in text.strip().splitlines()]
     if text.lstrip()[:1] in ("{", "["):
@@ -251,17 +254,17 @@ def first_line(text: str) -> SafeText:
 
 
 _LONG_LINE: Final = 60
-"""Characters of a line above which only its first sentence is shown."""
+"""The most characters of a line that is shown whole; of a longer one, the first sentence is shown."""
 
 _NO_SENTENCE: Final = ("#", "```", "~~~", "---", "|")
-"""What lines of Markdown begin with that hold no sentence."""
+"""The starts of lines of Markdown that contain no sentence."""
 
 _MARKDOWN_MARKS: Final = late(r"^(#{1,6}|>|[-*+])\s+|\*\*|`")
 _SENTENCE_END: Final = late(r"(?<=\w\w\w[.!?])\s+(?=[^a-z])|(?<=[。！？])")
 
 
 def failure(row: Request) -> SafeText:
-    """Returns why a request failed: the code of the server or the rule of the client, and the message."""
+    """Returns the error of a request: the server's code or the client's rule, and the message."""
     kind = row.rule if row.code is None else str(row.code)
     label = NOTHING if kind is None else brief(kind, 40)
     if row.origin is Origin.CLIENT and label:
@@ -271,7 +274,7 @@ def failure(row: Request) -> SafeText:
 
 
 def logged(row: Request, logged_at: Sequence[float], now: float) -> int:
-    """Returns the number of log messages that came while a request ran: a message does not say which request it is of."""
+    """Returns the number of log messages received while a request ran; a log message does not name its request."""
     if row.sent_at is None:
         return 0
     end = now if row.ended_at is None else row.ended_at
@@ -284,7 +287,7 @@ def plural(count: int, what: LiteralString = "request") -> SafeText:
 
 
 def listed(rows: Iterable[Request]) -> list[SafeText]:
-    """Returns the eight newest requests by id and name, and how many more there are."""
+    """Returns the eight newest requests by id and name, and the number of other requests."""
     all_ = list(rows)
     lines = [safe("{}  {}", brief(str(row.id), 40), request(row)) for row in all_[-8:][::-1]]
     if len(all_) > 8:
@@ -308,19 +311,19 @@ _FIRST_STEPS: Final = (
 
 
 def first_steps() -> SafeText:
-    """Returns the text for a session without requests, with the keys to begin with."""
+    """Returns the text for a session without requests, with the first keys to use."""
     steps = [safe("{} {}", fit(key_of(key), 3), does) for key, does in _FIRST_STEPS]
     return join((hint("No requests yet. Press {request.new} to call a tool."), words(" "), *steps), "\n")
 
 
 def empty_state(none: SafeText, *, wanted: SafeText, hidden: int, searching: bool = False) -> SafeText:
-    """Returns the sentence of a list without a line.
+    """Returns the text of an empty list.
 
     Args:
-        none: the sentence if there is nothing at all.
-        wanted: the filter as typed, empty for none.
+        none: the text if there is no filter, or no line without the filter either.
+        wanted: the filter as typed; empty for none.
         hidden: the number of lines that the filter hides.
-        searching: whether there are lines that the filter has not looked at.
+        searching: whether the filter has not checked all lines yet.
     """
     if not wanted or not hidden:
         return none
@@ -332,7 +335,7 @@ def empty_state(none: SafeText, *, wanted: SafeText, hidden: int, searching: boo
 def counted(
     shown: int, total: int, what: LiteralString, *, internal: int = 0, key: SafeText = NOTHING
 ) -> SafeText:
-    """Returns how many lines are shown, each a ``what``, and how many internal ones ``key`` would show."""
+    """Returns the number of lines shown, each a ``what``, and that of hidden internal ones, which ``key`` shows."""
     if internal:
         some = safe("{:,} of {:,}", shown, total) if shown != total else safe("{:,} shown", shown)
         return safe("{}, {:,} internal hidden ({} shows)", some, internal, key)

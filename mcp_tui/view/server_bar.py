@@ -1,4 +1,4 @@
-"""The server bar: the connection, and the numbers of requests."""
+"""The server bar: the connection, and the counts of requests."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Link(Enum):
 
 @frozen
 class Counts:
-    """The numbers of requests in flight, being cancelled, and answered late, and of questions for the person.
+    """The numbers of requests by state, and of questions for the user.
 
-    Internal requests in flight count as well, except subscriptions. ``progressing`` are cancelled requests whose progress
-    goes on, ``lost`` are those whose connection ended before or after a cancel; internal ones count in neither.
+    ``in_flight`` includes internal requests, except subscriptions. ``progressing`` counts cancelled requests that still
+    report progress, ``lost`` requests whose connection ended before or after a cancel; neither includes internal requests.
     """
 
     in_flight: int = 0
@@ -42,7 +42,7 @@ class Counts:
 
 @frozen
 class BarCount:
-    """One count of the bar, with its badge, its word, its meaning, and its number."""
+    """One count of the bar: its badge, its word, its meaning, and a function that returns the number."""
 
     badge: Badge
     word: LiteralString
@@ -71,8 +71,8 @@ COUNTERS: Final = (
 class OtherServers:
     """The other servers of a workbench, if any.
 
-    ``place`` is the number of this server in the list, ``of`` their total, ``whose`` its name there. ``wants`` are notices
-    that another server asks something, was lost, or answered late.
+    ``place`` is the position of this server among ``of`` servers, ``server_name`` its name in that list. ``wants`` has
+    notices about other servers: a question, a lost connection, or a late answer.
     """
 
     place: int = 1
@@ -88,9 +88,9 @@ ALONE: Final = OtherServers()
 class ServerFacts:
     """The contents of the bar. Texts of the server or the configuration are already cleaned.
 
-    ``detail`` replaces the revision until there is one: the current step, or why the connection was lost. ``up`` is in
-    seconds. ``degraded``: all of it works again only after a person reconnects. ``sign_in`` says that a person has to sign
-    in, or is doing so.
+    ``detail`` is shown instead of the revision while there is no connection: the current step, or why the connection was
+    lost. ``up`` is in seconds. ``degraded`` means that some functions only work after the user reconnects. ``sign_in`` is a
+    notice that the user must sign in, or is doing so.
     """
 
     link: Link = Link.CONNECTING
@@ -113,21 +113,21 @@ LINK_GLYPHS: Final = {
     Link.LOST: (words("∅"), "error"),
 }
 
-WANT: Final = 16
-"""The most cells for a notice of another server in a narrow bar."""
+NOTICE_CELLS: Final = 16
+"""The most cells for a notice about another server in a narrow bar."""
 
 SPARE_CELLS: Final = 72
-"""Cells below which there is no room for such a notice."""
+"""The least width of a bar that shows notices about other servers."""
 
 BAR_NAME_CELLS: Final = 24
-"""Cells of the name that take precedence over the process and the revision."""
+"""The first cells of the name, which take precedence over the process and the revision."""
 
 SHORT_BAR_CELLS: Final = 120
-"""Cells below which the bar leaves out what the detail shows as well."""
+"""The width below which the bar leaves out facts that the detail also shows."""
 
 
 def server_bar(facts: ServerFacts, cells: int) -> Segments:
-    """Returns the bar: the server on the left, the counts that are not zero on the right."""
+    """Returns the bar: the server on the left, and on the right the counts that are not zero."""
     wide = cells >= SHORT_BAR_CELLS
     if cells < SPARE_CELLS and facts.around.wants:
         facts = replace(facts, around=replace(facts.around, wants=()))
@@ -139,7 +139,7 @@ def server_bar(facts: ServerFacts, cells: int) -> Segments:
 
 
 def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
-    """Returns the server in so many cells."""
+    """Returns the left part of the bar, in at most ``cells`` cells."""
     glyph, tone = (words("!"), "warning") if facts.degraded else LINK_GLYPHS[facts.link]
     around = facts.around
     name = around.server_name or facts.name or words("no server")
@@ -155,7 +155,8 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     if connected and around.wants:
         state = up = NOTHING
     available = cells - 3 - width(place)
-    # Facts that the detail shows as well go before a name of usual length is cut; the reason of a loss stays.
+    # Facts that the detail also shows are left out before a name of usual length is cut. The reason of a lost
+    # # connection stays.
     for spare in (up, process, transport, state if connected else NOTHING):
         told = (transport, process, state, up)
         if (
@@ -167,7 +168,7 @@ def _server(facts: ServerFacts, cells: int, *, wide: bool) -> Segments:
     state_tone = "error" if facts.link is Link.LOST else "muted"
     told = ((join((transport, process), " "), "muted"), (state, state_tone), (up, "muted"))
     rest = [(clean(gap + text), tone) for text, tone in told if text]
-    # Then the name is cut first: it is the longest, and chosen by the server.
+    # Of the rest, the name is cut first: it is the longest, and chosen by the server.
     available -= sum(width(text) for text, _ in rest)
     shown = clip(name, max(8, available))
     pieces = [(safe(" {} ", glyph), tone), (shown, "title"), *rest]
@@ -193,7 +194,9 @@ def _counts(facts: ServerFacts, *, wide: bool) -> Segments:
     gap = "   " if wide else "  "
     pieces: list[tuple[SafeText, str]] = []
     for said, tone in facts.around.wants[: 2 if wide else 1]:
-        pieces.append((safe("{}{}", clip(said, WANT + WANT // 2 if wide else WANT), gap), tone))
+        pieces.append(
+            (safe("{}{}", clip(said, NOTICE_CELLS + NOTICE_CELLS // 2 if wide else NOTICE_CELLS), gap), tone)
+        )
     if facts.sign_in:
         pieces.append((safe("{}{}", facts.sign_in, gap), "warning"))
     for each in COUNTERS:
@@ -212,7 +215,7 @@ def title(target: Target) -> SafeText:
         return clean(target.name)
     if isinstance(target, StdioTarget):
         return brief(target.command[0].rpartition("/")[2], 80)
-    # Only for a URL: the first frame names most servers without.
+    # Imported only for a URL, because the import delays the first frame.
     from mcp_tui.journal.masks import mask_url
 
     return brief(mask_url(target.url), 80)

@@ -1,4 +1,4 @@
-"""The shell command that does the same as a request of the workbench, without the secrets that the journal masks."""
+"""The shell command that repeats a request of the workbench, without the secrets that the journal masks."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _ESCAPED_MASK: Final = json.dumps(MASK)[1:-1]
 
 
 def recorded_target(text: str) -> Target | None:
-    """Returns the server that a recording names: by its URL, or by its command line. ``None`` for none."""
+    """Returns the server that a recording names, by its URL or its command line; ``None`` for an empty text."""
     if not text:
         return None
     if re.match(r"https?://", text, re.IGNORECASE):
         return HttpTarget(url=text)
     try:
         command = shlex.split(text)
-    except ValueError:  # recorded before words were quoted
+    except ValueError:  # old recordings did not quote the words
         command = text.split(" ")
     return StdioTarget(command=tuple(command))
 
 
 def redactor(target: Target | None, learned: Iterable[str] = (), hidden: Iterable[Member] = ()) -> Redactor:
-    """Returns what masks the secrets of ``target``, and those that were ``learned`` or ``hidden``, as the journal does."""
+    """Returns a redactor for the secrets of ``target``, the ``learned`` secrets, and the ``hidden`` members."""
     known = set[str]() if target is None else known_secrets(target)
     made = Redactor(known.union(learned), tagged=False)
     made.hide(hidden)
@@ -44,8 +44,8 @@ def redactor(target: Target | None, learned: Iterable[str] = (), hidden: Iterabl
 def headless_command(method: str, params: object, target: Target, secrets: Redactor) -> SafeText:
     """Returns a command for a POSIX shell: ``mcp-tui call slow_sql query='…' -- COMMAND``.
 
-    It runs as it is shown: text that would have to be cleaned for the screen is written with JSON escapes. ``_meta`` is
-    left out, since the command makes its own.
+    Text that is not safe to show is written with JSON escapes, so the command works exactly as it is shown. ``_meta`` is
+    left out, because ``mcp-tui call`` creates it.
     """
     given = {name: value for name, value in hidden(params, secrets).items() if name != "_meta"}
     tokens = ["mcp-tui", *_request(method, given), *_target(target, secrets)]
@@ -53,7 +53,7 @@ def headless_command(method: str, params: object, target: Target, secrets: Redac
 
 
 def hidden(params: object, secrets: Redactor) -> dict[str, object]:
-    """Returns params for the screen, without the secrets that the journal masks."""
+    """Returns parameters for the screen, without the secrets that the journal masks."""
     return {**as_object(json.loads(secrets.redact(json.dumps(params).encode())))}
 
 
@@ -74,7 +74,7 @@ def _request(method: str, params: dict[str, object]) -> list[str]:
 
 
 def _json(value: object) -> str:
-    """Returns JSON in ASCII, except for the mask, which people read."""
+    """Returns JSON in ASCII; only the mask stays readable."""
     return json.dumps(value).replace(_ESCAPED_MASK, MASK)
 
 
@@ -84,7 +84,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _quoted(token: str) -> str:
-    """Quotes ``token`` for the shell; ``NAME=`` stays outside the quotes, as people write it."""
+    """Quotes ``token`` for the shell; ``NAME=`` stays outside the quotes, for readability."""
     name, equals, value = token.partition("=")
     if equals and _IDENTIFIER.fullmatch(name):
         return f"{name}={shlex.quote(value) if value else ''}"

@@ -1,4 +1,4 @@
-"""The columns of the request table: a function that returns each cell, and an entry of :func:`columns` for each column."""
+"""The columns of the request table: for each column a function that returns a cell, and an entry of :func:`columns`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mcp_tui.view.outline import Item
 from mcp_tui.view.text import NOTHING, SafeText, brief, clean, join, safe, words
 
 LONG_TEXT_CELLS: Final = 104
-"""Cells from which on a row uses longer texts."""
+"""The least width of a row with longer texts."""
 
 
 class TableLine(NamedTuple):
-    """A line of the table at a moment.
+    """A line of the table at the time ``now``.
 
-    ``wide`` asks for longer texts, ``still`` for none that count down; ``loss`` is why the connection was lost, as the bar
-    says it, ``logged_at`` has the times of all log messages. ``server`` is the name of its server
-    if there are several. The subject of ``item`` is a request, a later round
-    of one (``item.round_``), a child of one (``item.after``), or a request of the server's.
+    ``item`` is a request, a later round of a request (``item.round_``), a child of a request (``item.after``), or a request
+    from the server. ``wide`` selects longer texts; ``still`` leaves out countdowns. ``loss`` is the reason why the
+    connection was lost, as in the server bar. ``logged_at`` has the times of all log messages. ``server`` is the name of
+    the server if there are several.
     """
 
     item: Item
@@ -37,7 +37,7 @@ class TableLine(NamedTuple):
 
     @property
     def row(self) -> Request | None:
-        """The request itself; ``None`` for a round of one, and for a request of the server's."""
+        """The request; ``None`` for a round of a request, and for a request from the server."""
         return None if self.item.round_ is not None else self.item.row
 
     @property
@@ -46,7 +46,7 @@ class TableLine(NamedTuple):
         item = self.item
         if item.server_request is not None:
             return badges.server_request_badge(item.server_request)
-        assert item.row is not None  # it is one or the other
+        assert item.row is not None  # an item without a server request has one
         if item.round_ is None:
             return badges.badge(item.row, self.now)
         return replace(badges.ROUND, style=badges.badge(item.row, self.now).style)
@@ -71,7 +71,7 @@ def _id(line: TableLine) -> StyledPiece:
 
 
 def _request(line: TableLine) -> StyledPiece:
-    """Returns method and name, indented for a child of another row."""
+    """Returns the method and the name, indented for a child."""
     item = line.item
     if item.server_request is not None:
         said = brief(item.server_request.method, 80)
@@ -84,13 +84,13 @@ def _request(line: TableLine) -> StyledPiece:
 
 
 def _children(line: TableLine) -> SafeText:
-    """Returns the number of children, with a minus while they are shown: `` [+3]``."""
+    """Returns the number of children, with a minus sign while they are shown: `` [+3]``."""
     item = line.item
     return safe(" [{}{:,}]", "-" if item.expanded else "+", item.children) if item.children else NOTHING
 
 
 def _name(line: TableLine) -> StyledPiece:
-    """Returns the same without ``tools/call``."""
+    """Returns the cell of :func:`_request` without ``tools/call``."""
     said, tone = _request(line)
     return clean(
         said.replace("tools/call ", "", 1) if said.lstrip().startswith("tools/call ") else said
@@ -98,10 +98,10 @@ def _name(line: TableLine) -> StyledPiece:
 
 
 _MUTED_STYLES: Final = frozenset({"cancelled", "completed", "lost", "queued"})
-"""Styles of badges for which the result is muted."""
+"""The styles of badges with a muted result."""
 
-_TELLING: Final = frozenset({"late", "overdue"})
-"""Styles of badges for which the result has the same style."""
+_KEPT_STYLES: Final = frozenset({"late", "overdue"})
+"""The styles of badges whose result has the style of the badge."""
 
 
 def _info(line: TableLine) -> StyledPiece:
@@ -117,11 +117,13 @@ def _info(line: TableLine) -> StyledPiece:
     else:
         said = rows.info(row, line.now, wide=line.wide)
     since = NOTHING if item.after is None else durations.lag(item.after)
-    return join((since, said), " "), "muted" if style in _MUTED_STYLES else style if style in _TELLING else ""
+    return join(
+        (since, said), " "
+    ), "muted" if style in _MUTED_STYLES else style if style in _KEPT_STYLES else ""
 
 
 def _repeats(loss: str, error: str) -> bool:
-    """Whether a sentence begins with an error, which it may say more about: ``Exited with code 7 (1 s after …)``."""
+    """Whether the reason of a loss begins with an error: ``Exited with code 7 (1 s after …)``."""
     begins, end = loss.casefold().startswith(error.casefold()), loss[len(error) :]
     return bool(error) and begins and not end[:1].isalnum()
 
@@ -148,15 +150,12 @@ def _server(line: TableLine) -> StyledPiece:
 
 _BY_ELAPSED: Final = Sort("elapsed", lambda row, now: -row.elapsed(now))
 _BY_STATE: Final = Sort("state", lambda row, now: badges.BADGES.index(badges.badge(row, now)))
-"""As badges are listed: open requests first."""
+"""The order of :data:`~mcp_tui.view.badges.BADGES`: open requests first."""
 
 
 @lru_cache(8)
 def columns(cells: int, *, servers: bool = False) -> Columns[TableLine]:
-    """Returns the columns of a line of so many cells, with that of the server if there are several.
-
-    Their widths depend on that, and hardly on what they show.
-    """
+    """Returns the columns of a line of ``cells`` cells; ``servers`` adds a column with the name of the server."""
     wide = cells >= LONG_TEXT_CELLS
     server = Column(title=words("Server"), cell=_server, usual=6, most=16, leaves=3)
     return (
@@ -189,7 +188,7 @@ def columns(cells: int, *, servers: bool = False) -> Columns[TableLine]:
 
 
 COLUMNS: Final = columns(LONG_TEXT_CELLS)
-"""Those of a wide line."""
+"""The columns of a wide line."""
 
 SORTS: Final = (NEWEST, *(column.sort for column in reversed(COLUMNS) if column.sort is not None))
-"""The orders of rows, in the order in which a key goes through them."""
+"""The sort orders of rows, in the order in which a key switches between them."""

@@ -1,9 +1,9 @@
-"""The one sanitiser: makes text from a server safe to show.
+"""The only sanitiser: makes text from a server safe to show.
 
-Terminals obey control characters, reorder text at bidi controls, and hide characters of no width, and Textual passes
-all of them through. So widgets take :data:`SafeText` only, which :func:`clean` makes. A character that cannot be shown
-becomes its picture (``␛``) or its code point (``‹202E›``). The raw text stays where it is kept; cleaned text is never
-sent or stored.
+Terminals obey control characters, reorder text at bidi controls, and hide zero-width characters, and Textual passes all
+of them on. Therefore widgets accept only :data:`SafeText`, which :func:`clean` returns. A character that cannot be shown
+becomes a symbol (``␛``) or its code point (``‹202E›``). Only the screen gets sanitised text: mcp-tui sends and stores the
+original.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.units import OUT_OF_RANGE
 
 SafeText = NewType("SafeText", str)
-"""Text that a terminal shows and does not obey. Made by :func:`clean`, and from our own words."""
+"""Text without control characters for a terminal: the result of :func:`clean`, or a literal of mcp-tui."""
 
 NOTHING: Final = SafeText("")
 
 STACKED_MARKS: Final = 4
-"""Combining marks on one character, at most; more would cover the lines above and below."""
+"""The most combining marks on one character; more marks would cover the lines above and below."""
 
 SHOWN_CHARACTERS: Final = 65_536
-"""Characters of one payload that are shown."""
+"""The most characters shown of one payload."""
 
 SHOWN_LEVELS: Final = 48
-"""Levels of a payload that are shown."""
+"""The most levels shown of a payload."""
 
 _C0: Final = "\x00-\x1f\x7f"
 _C0_IN_LINES: Final = "\x00-\x09\x0b-\x1f\x7f"
@@ -46,8 +46,8 @@ _UNSEEN_CHARACTERS: Final = (
     "\U0001f3fb-\U0001f3ff"  # skin tones: no two terminals agree on their width
     "\U000e0000-\U0010ffff"  # tags, more variation selectors, private planes
 )
-# One selector after a symbol only chooses between its text and its emoji form, and terminals disagree on the width
-# of the latter. Two in a row, or one after a letter, carry hidden data.
+# A single variation selector after a symbol selects its text or its emoji form. It is removed, because terminals disagree
+# on the width of the emoji. Two selectors in a row, or one after a letter, carry hidden data, so they are shown.
 _PRESENTATION: Final = (
     "(?<=[#*0-9\xa9\xae\u203c-\u2049\u2122-\u23ff\u2460-\u27ff\u2900-\u2bff\u3030-\u3299\U0001f000-\U0001faff])"
     "[\ufe0e\ufe0f](?![\ufe00-\ufe0f\U000e0100-\U000e01ef])"
@@ -56,17 +56,17 @@ _PRESENTATION: Final = (
 
 @cache
 def _odd(*, newlines: bool, plain: bool) -> re.Pattern[str]:
-    """Returns the pattern of characters that cannot be shown. Compiled on first use: most runs see ordinary text only."""
+    """Returns the pattern of characters that cannot be shown. It is compiled on first use: most runs need none."""
     controls = _C0_IN_LINES if newlines else _C0
     return re.compile(f"[{controls}]" if plain else f"[{controls}{_UNSEEN_CHARACTERS}]")
 
 
 def clean(text: str, *, newlines: bool = False) -> SafeText:
-    """Returns ``text`` normalised (NFC), without anything that a terminal obeys or hides.
+    """Returns ``text`` in NFC, without characters that a terminal obeys or hides.
 
     Args:
-        text: anything, lone surrogates included.
-        newlines: keep line feeds, and CR LF as one; otherwise they become ``␊``.
+        text: any text; it may contain lone surrogates.
+        newlines: whether line feeds stay, and CR LF becomes a line feed; otherwise line feeds become ``␊``.
     """
     if text.isascii() and text.isprintable():
         return SafeText(text)
@@ -82,7 +82,7 @@ def clean(text: str, *, newlines: bool = False) -> SafeText:
     marks = _marks()
     if marks.any.search(text) is not None:
         text = marks.spell_out(text)
-        # Long runs of marks are spelled out by now; to normalise them would take quadratic time.
+        # Long runs of marks are spelled out first, because normalising them takes quadratic time.
     if not unicodedata.is_normalized("NFC", text):
         text = unicodedata.normalize("NFC", text)
     return SafeText(text)
@@ -90,13 +90,13 @@ def clean(text: str, *, newlines: bool = False) -> SafeText:
 
 _LINE_ENDS: Final = late("\r\n?")
 _UNTYPED: Final = late("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
-"""Characters that no key types: controls except tab and line ends, and halves of a surrogate pair."""
+"""Characters that no key types: control characters except tab and line ends, and lone surrogates."""
 
 
 def symbols(text: str, *, line_ends: bool = False) -> str:
-    """Returns a text to copy, or one that was pasted, with control characters (C0, DEL, C1) as symbols.
+    """Returns a text to copy, or a pasted text, with control characters (C0, DEL, C1) as symbols.
 
-    Tabs, LF, and CR LF stay, as does everything that only hides. With ``line_ends`` each CR LF and CR becomes LF.
+    Tabs, LF, CR LF, and invisible characters stay. With ``line_ends``, each CR LF and CR becomes LF.
     """
     if line_ends:
         text = _LINE_ENDS.sub("\n", text)
@@ -104,9 +104,9 @@ def symbols(text: str, *, line_ends: bool = False) -> str:
 
 
 def one_line(text: str) -> str:
-    """Returns text for a field of one line: what can be seen of it, with each white space as one space.
+    """Returns text for a field of one line.
 
-    Control characters become symbols.
+    Control characters become symbols, each white space becomes a space, and invisible characters are removed.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -121,14 +121,14 @@ def brief(text: str, limit: int = 240) -> SafeText:
 
 
 def words(text: LiteralString) -> SafeText:
-    """Returns our own words as they are."""
+    """Returns a literal of mcp-tui unchanged."""
     return SafeText(text)
 
 
 def safe(template: LiteralString, *parts: object) -> SafeText:
-    """Fills a template of our own words, as :meth:`str.format` does, with parts that need not be safe.
+    """Fills a literal template, like :meth:`str.format`, with parts that need not be safe.
 
-    Numbers keep their format (``{:,}``); everything else is cleaned first.
+    Numbers keep their format (``{:,}``); all other parts are sanitised first.
     """
     return SafeText(
         template.format(*[part if isinstance(part, _NUMBERS) else clean(str(part)) for part in parts])
@@ -136,11 +136,11 @@ def safe(template: LiteralString, *parts: object) -> SafeText:
 
 
 _NUMBERS: Final = (int, float)
-"""A tuple: a union of types would be created for each part of each cell."""
+"""A tuple, because the expression ``int | float`` would create an object for each part of each cell."""
 
 
 def paint(text: SafeText, style: str) -> SafeText:
-    """Returns ``text`` in a style, by SGR parameters (``1;31``), for printed output."""
+    """Returns ``text`` in a style, given as SGR parameters (``1;31``), for printed output."""
     return SafeText(f"\x1b[{style}m{text}\x1b[0m")
 
 
@@ -160,14 +160,14 @@ def _picture(character: str) -> str:
 
 
 class _Marks:
-    """Characters of no width, by the table that Rich measures with.
+    """Patterns of zero-width characters, from the table that Rich uses to measure text.
 
-    The patterns match every character outside the basic plane too: with the hundred ranges of marks there a search is
-    twenty times slower. :meth:`_spelled` tells marks from other characters.
+    The patterns also match every character outside the basic plane: listing the hundred ranges of marks there would make a
+    search twenty times slower. :meth:`_spelled` distinguishes marks from other characters.
     """
 
     def __init__(self) -> None:
-        # With the first text that is not ASCII.
+        # Rich takes time to load, so only the first text that is not ASCII loads it.
         from rich._unicode_data import load
         from rich.cells import get_character_cell_size
 
@@ -180,13 +180,13 @@ class _Marks:
 
     @cached_property
     def _runs(self) -> tuple[re.Pattern[str], ...]:
-        """Those on one character, at the beginning, and after a line end: few sessions ever see one."""
+        """The patterns of stacked marks, and of marks at the start of the text or of a line; few sessions need them."""
         mark = self._mark
         forms = (f"{mark}{mark}{{{STACKED_MARKS},}}", f"{mark}+", f"\n{mark}+")
         return tuple(re.compile(form) for form in forms)
 
     def spell_out(self, text: str) -> str:
-        """Writes marks without a base, and those beyond :data:`STACKED_MARKS` on one character, as code points."""
+        """Replaces marks without a base character, and those above :data:`STACKED_MARKS`, by their code points."""
         stacked, leading, after_line_end = self._runs
         text = stacked.sub(lambda run: self._spelled(run[0], STACKED_MARKS), text)
         first = leading.match(text)
@@ -229,7 +229,7 @@ def clip(text: SafeText, cells: int) -> SafeText:
     """Returns ``text`` in at most ``cells`` cells, with ``…`` at the end if it was cut."""
     if cells <= 0:
         return NOTHING
-    # no more characters can fit, with all their marks
+    # More characters cannot fit, even if each has all its marks.
     start = text[: cells * (STACKED_MARKS + 1) + 1]
     if len(start) == len(text) and width(text) <= cells:
         return text
@@ -248,17 +248,17 @@ class _Broken(str):
 
 
 def broken(text: SafeText) -> SafeText:
-    """Returns a line whose last word goes on in the next line, such as a URL that is longer than a line."""
+    """Marks a line whose last word continues on the next line, such as a URL that is longer than a line."""
     return SafeText(_Broken(text))
 
 
 def is_broken(text: str) -> bool:
-    """Returns whether :func:`broken` made a line."""
+    """Returns whether :func:`broken` marked a line."""
     return isinstance(text, _Broken)
 
 
 def wrap(text: SafeText, cells: int) -> list[SafeText]:
-    """Returns ``text`` as lines of at most ``cells`` cells, broken at spaces if possible, else :func:`broken`."""
+    """Returns ``text`` as lines of at most ``cells`` cells, wrapped at spaces; a line cut in a word is :func:`broken`."""
     lines: list[SafeText] = []
     cells = max(2, cells)
     start = 0
@@ -281,10 +281,10 @@ def wrap(text: SafeText, cells: int) -> list[SafeText]:
 
 
 def _head(text: str, cells: int) -> str:
-    """Returns the longest start of ``text`` within ``cells`` cells; a character and its marks stay together."""
+    """Returns the longest start of ``text`` that fits into ``cells`` cells; a character keeps its marks."""
     if text.isascii():
         return text[:cells]
-    # The same.
+    # Imported here for the same reason as in `width`.
     from rich.cells import split_graphemes
 
     taken = 0
@@ -299,7 +299,7 @@ def _head(text: str, cells: int) -> str:
 
 
 def paragraphs(text: str, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
-    """Returns the lines of ``text``; beyond ``limit`` characters it only counts the rest."""
+    """Returns the lines of ``text``, at most ``limit`` characters, and the number of further characters."""
     lines = [SafeText(line) for line in clean(text[:limit], newlines=True).split("\n")]
     if len(text) > limit:
         lines.append(SafeText(f"… {len(text) - limit:,} more characters"))
@@ -309,7 +309,7 @@ def paragraphs(text: str, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
 def pretty(value: object, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
     """Returns a JSON value as indented lines.
 
-    Beyond ``limit`` characters, or :data:`SHOWN_LEVELS` levels, it only counts the rest, so the time is bounded.
+    Members beyond ``limit`` characters or :data:`SHOWN_LEVELS` levels are only counted, which bounds the time.
     """
     page = _Page(limit)
     page.value(value, indent="", label="", tail="")
@@ -317,7 +317,7 @@ def pretty(value: object, *, limit: int = SHOWN_CHARACTERS) -> list[SafeText]:
 
 
 def compact(value: object) -> list[SafeText]:
-    """Returns a JSON value on one line of 72 characters at most, or else as :func:`pretty` does."""
+    """Returns a JSON value on one line of at most 72 characters, or else the lines of :func:`pretty`."""
     lines = pretty(value)
     if len(lines) < 20:
         joined = "".join(text.strip() + (" " if text.endswith((",", ":")) else "") for text in lines)
@@ -327,7 +327,7 @@ def compact(value: object) -> list[SafeText]:
 
 
 class _Page:
-    """The lines of one payload, and how many characters may still be added."""
+    """The lines of one payload, and the number of characters that may still be added."""
 
     def __init__(self, limit: int) -> None:
         self.lines: list[SafeText] = []
@@ -352,7 +352,7 @@ class _Page:
     def block(
         self, kind: str, count: int, parts: Iterable[tuple[str, object]], indent: str, label: str, tail: str
     ) -> None:
-        """Adds labelled parts between brackets; ``kind`` is the brackets with the name of such parts between."""
+        """Adds labelled parts between brackets. ``kind`` has the brackets and the name of the parts: ``{ members }``."""
         opening, what, closing = kind.split()
         if len(indent) >= 2 * SHOWN_LEVELS:
             self.line(f"{indent}{label}{opening} … {count:,} {what} {closing}{tail}")
@@ -383,10 +383,10 @@ class _Page:
 
 _PLAIN_GLYPHS: Final = (
     ("◌▸◔⊘↯↻⇣◷✓✗∅", ".>~-!ovT+x?"),  # states of a request
-    ("◂▪", "<*"),  # what the server asks, and a mark
-    ("›‹…·–×→←↓↑≤≈▼▲", "><~--x><v^<~v^"),  # furniture
-    ("█▉▊▋▌▍▎▏░", "#####----"),  # progress bars: what is less than half a cell is no cell
-    ("━┿┄▁▂▃▄▅▆▇─│", "=+..:-=+*%-|"),  # the timeline: bars, what came while they ran, and a sparkline
+    ("◂▪", "<*"),  # requests from the server, and marks
+    ("›‹…·–×→←↓↑≤≈▼▲", "><~--x><v^<~v^"),  # punctuation and arrows
+    ("█▉▊▋▌▍▎▏░", "#####----"),  # progress bars: less than half a cell is shown as empty
+    ("━┿┄▁▂▃▄▅▆▇─│", "=+..:-=+*%-|"),  # the timeline: bars, messages on them, and a sparkline
     ("".join(map(chr, range(0x2400, 0x2422))), "?" * 0x22),  # pictures of control characters
 )
 
@@ -397,11 +397,11 @@ TO_ASCII: Final = {
 
 
 def markdown_code(value: str, limit: int = 200) -> str:
-    """Returns a code span for Markdown, also within a table: no markup, no mention, and no link."""
+    """Returns a code span for Markdown, also for a table; it cannot contain markup, mentions, or links."""
     shown = brief(value, limit).replace("`", "'").replace("|", "¦")
     return f"`{shown}`"
 
 
 def in_ascii(text: SafeText) -> SafeText:
-    """Returns a text with the ASCII characters for our glyphs."""
+    """Returns a text with ASCII characters in place of mcp-tui's glyphs."""
     return SafeText(text.translate(TO_ASCII))

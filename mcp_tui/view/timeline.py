@@ -1,4 +1,4 @@
-"""The timeline: the window of time, the bars of requests, the axis, the rate of messages, and percentiles."""
+"""The timeline: its window, the bars of requests, the axis, the rate of messages, and percentiles."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ SPANS: Final = (
     *(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 18_000.0, 43_200.0, 86_400.0),
 )
-"""Spans of a window in seconds."""
+"""The spans that a window may have, in seconds."""
 
 _TICKS: Final = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 28_800.0),
 )
-"""Seconds between two labels of the axis."""
+"""The distances between two labels of the axis, in seconds."""
 
 _SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
 @frozen
 class TimeWindow:
-    """The time on the screen: ``cells`` cells of ``step`` seconds each.
+    """The period that the timeline shows: ``cells`` cells of ``step`` seconds each.
 
-    Cells are counted from 0 of the monotonic clock, so that a window which follows the clock moves by whole cells and its
-    bars do not flicker.
+    ``first`` is the number of the first cell since 0 of the monotonic clock. So a window that follows the clock moves by
+    whole cells, and its bars do not flicker.
     """
 
     first: int
@@ -53,7 +53,7 @@ class TimeWindow:
 
     @classmethod
     def ending(cls, at: float, span: float, cells: int) -> TimeWindow:
-        """Returns the window of ``span`` seconds whose last cell contains a moment."""
+        """Returns the window of ``span`` seconds whose last cell contains the time ``at``."""
         cells = max(1, cells)
         step = span / cells
         return cls(math.floor(at / step) - cells + 1, cells, step)
@@ -69,7 +69,7 @@ class TimeWindow:
         return (self.first + self.cells) * self.step
 
     def cell(self, at: float) -> int:
-        """Returns the cell of a moment, counted from the left edge; it may be outside of the window."""
+        """Returns the cell of the time ``at``, counted from the left edge; it may be outside the window."""
         return math.floor(min(1e15, at / self.step)) - self.first
 
 
@@ -86,12 +86,12 @@ class _Track:
         self.fill(cell, cell, glyph, tone)
 
     def fill(self, first: int, last: int, glyph: LiteralString | SafeText, tone: str) -> None:
-        """Fills the cells from the first to the last."""
+        """Fills the cells from ``first`` to ``last``, both included."""
         for cell in range(max(0, first), min(last + 1, len(self._cells))):
             self._cells[cell] = glyph, tone
 
     def say(self, cell: int, text: SafeText, tone: str) -> bool:
-        """Writes a text from a cell on if there is room for it; returns whether there is."""
+        """Writes a text that starts in a cell; returns whether there was room for it."""
         space = text.isascii() and cell >= 0 and cell + len(text) <= len(self._cells)
         if space:
             self._cells[cell : cell + len(text)] = [(each, tone) for each in text]
@@ -103,7 +103,7 @@ class _Track:
             self.say(first - 1 - len(text), text, tone)
 
     def segments(self) -> Segments:
-        """Returns the cells, neighbours of one style as one piece."""
+        """Returns the cells as pieces; adjacent cells of one style are one piece."""
         runs = groupby(self._cells, key=lambda cell: cell[1])
         return tuple((clean("".join(glyph for glyph, _ in run)), tone) for tone, run in runs)
 
@@ -111,8 +111,8 @@ class _Track:
 def bar(row: Request, window: TimeWindow, now: float) -> Segments:
     """Returns the bar of a request in a window.
 
-    It is dotted while the request is queued, then solid up to the outcome, or to ``now`` while the request is open. It has a
-    mark for each progress in the history and one for the cancel, and after that what came late, with the lag.
+    The bar is dotted while the request is queued, then solid until the outcome, or until ``now`` while the request is open.
+    Progress notifications and the cancel are marked, as are late messages after the cancel, with the delay of a late answer.
     """
     track = _Track(window.cells)
     shown = badge(row, now)
@@ -122,7 +122,7 @@ def bar(row: Request, window: TimeWindow, now: float) -> Segments:
     if row.sent_at is not None and row.sent_at <= until:
         running = "in-flight" if row.cause is not None else shown.style
         track.fill(window.cell(row.sent_at), window.cell(until), "━", running)
-        _history(track, row, window, until, running)
+        _draw_history(track, row, window, until, running)
     if row.cancel_at is None and not (row.state is State.LOST and row.late):
         if row.ended_at is not None:
             end = window.cell(row.ended_at)
@@ -131,12 +131,12 @@ def bar(row: Request, window: TimeWindow, now: float) -> Segments:
         else:
             track.put(window.cell(now), shown.glyph, shown.style)
     else:
-        _given_up(track, row, window, now)
+        _draw_aftermath(track, row, window, now)
     return track.segments()
 
 
-def _history(track: _Track, row: Request, window: TimeWindow, until: float, running: str) -> None:
-    """Draws progress, and the time in which a person was asked."""
+def _draw_history(track: _Track, row: Request, window: TimeWindow, until: float, running: str) -> None:
+    """Draws progress notifications, and the periods in which the request waited for the user."""
     paused: float | None = None
     for event in row.history:
         match event:
@@ -153,20 +153,20 @@ def _history(track: _Track, row: Request, window: TimeWindow, until: float, runn
         track.fill(window.cell(paused), window.cell(until), "┄", "awaiting-input")
 
 
-def _given_up(track: _Track, row: Request, window: TimeWindow, now: float) -> None:
-    """Draws the cancel or the loss, and what came after it."""
-    given_up = row.ended_at or row.cancel_at or 0.0
-    at = window.cell(given_up)
-    answer, going_on = late_answer(row), late_progress(row)
-    last = max((each.last_at for each in row.late), default=given_up)
+def _draw_aftermath(track: _Track, row: Request, window: TimeWindow, now: float) -> None:
+    """Draws the cancel or the loss of the connection, and the messages after it."""
+    stopped_at = row.ended_at or row.cancel_at or 0.0
+    at = window.cell(stopped_at)
+    answer, continued = late_answer(row), late_progress(row)
+    last = max((each.last_at for each in row.late), default=stopped_at)
     if answer is None and row.state is State.CANCEL_REQUESTED:
         last = max(last, now)
     elif answer is None and row.settled_at is not None:
         last = max(last, row.settled_at)
     track.fill(at + 1, window.cell(last), "·", "muted")
-    if going_on is not None:
-        first = going_on.last_at - going_on.last_after + going_on.after
-        for came in (first, going_on.last_at):
+    if continued is not None:
+        first = continued.last_at - continued.last_after + continued.after
+        for came in (first, continued.last_at):
             track.put(window.cell(came), "┿", "late")
     if answer is not None:
         cell = window.cell(answer.last_at)
@@ -184,7 +184,7 @@ def _given_up(track: _Track, row: Request, window: TimeWindow, now: float) -> No
 
 
 def label_cells(row: Request) -> int:
-    """Returns the cells that :func:`label` takes if nothing is cut."""
+    """Returns the number of cells of the uncut :func:`label`."""
     return width(_label(row)) + 4
 
 
@@ -193,7 +193,7 @@ def _label(row: Request) -> SafeText:
 
 
 def label(row: Request, cells: int, now: float, *, selected: bool) -> Segments:
-    """Returns the text left of a bar: the mark of the cursor, the badge, the id, and the name."""
+    """Returns the text to the left of a bar: the cursor, the badge, the id, and the name."""
     shown = badge(row, now)
     return (
         (words("›" if selected else " "), "accent"),
@@ -206,7 +206,7 @@ def label(row: Request, cells: int, now: float, *, selected: bool) -> Segments:
 
 
 def axis(window: TimeWindow, *, origin: float, now: float) -> Segments:
-    """Returns the axis with as many times of day as there is room for, and ``now`` if it is in the window."""
+    """Returns the axis, with as many times of day as fit, and ``now`` if it is in the window."""
     fine = next((tick for tick in _TICKS if tick / window.step >= 11), _TICKS[-1])
     tick = fine if fine >= 1 else next((each for each in _TICKS if each / window.step >= 15), 1.0)
     track = _Track(window.cells)
@@ -229,7 +229,7 @@ def axis(window: TimeWindow, *, origin: float, now: float) -> Segments:
 
 
 def sparkline(counts: Sequence[int], most: int) -> SafeText:
-    """Returns counts as blocks of one to eight eighths of ``most``; blank for 0."""
+    """Returns counts as block characters of one to eight eighths of ``most``; 0 becomes a blank."""
     top = max(1, most)
     return clean(
         "".join(_SPARKS[(each * 8 - 1) // top if each < top else 7] if each else " " for each in counts)
@@ -247,7 +247,7 @@ def span_words(seconds: float) -> SafeText:
     return safe("{:.0f}ms", seconds * 1000) if seconds < 1 else durations.limit(seconds)
 
 
-# -- how long answers take -------------------------------------------------------------------------------------
+# -- response times -------------------------------------------------------------------------------------
 
 
 @frozen
@@ -263,7 +263,7 @@ class Latency:
 def latencies(rows: Iterable[Request]) -> list[Latency]:
     """Returns percentiles of the requests that were answered, by method and name, the most frequent first.
 
-    They are nearest ranks, so each is a time that was measured. Cancelled, lost, and refused requests were not answered.
+    Percentiles are nearest ranks, so each is a measured time. Cancelled, lost, and refused requests do not count.
     """
     times: dict[SafeText, list[float]] = {}
     for row in rows:
@@ -277,7 +277,7 @@ def latencies(rows: Iterable[Request]) -> list[Latency]:
 
 
 def latency_line(found: Sequence[Latency], cells: int, *, first: SafeText) -> Segments:
-    """Returns ``p50/p95  tools/call crawl 1.2s/4.0s ×12 …`` in so many cells, beginning with the label ``first``."""
+    """Returns ``p50/p95  tools/call crawl 1.2s/4.0s ×12 …`` in at most ``cells`` cells; the label ``first`` comes first."""
     if not found:
         return ((fit(words(" p50/p95  no responses yet"), cells), "muted"),)
     pieces: list[tuple[SafeText, str]] = [(words(" p50/p95"), "muted")]
@@ -302,14 +302,14 @@ def precise(seconds: float) -> SafeText:
 # -- a window of a session -------------------------------------------------------------------------------------
 
 LOOKED: Final = 2_000
-"""Requests that one frame looks through at most, if most are filtered out."""
+"""The most requests that one frame of the screen checks against the filter."""
 
 MEASURED_REQUESTS: Final = 1_000
-"""The number of newest requests for percentiles."""
+"""The number of newest requests that percentiles are computed from."""
 
 
 def rates(spans: Spans, window: TimeWindow, gutter: int) -> Segments:
-    """Returns the messages of each cell as a sparkline, after their peak in words."""
+    """Returns the peak rate of messages as text, and the messages of each cell as a sparkline."""
     edges = range(window.first, window.first + window.cells + 1)
     before_each = [spans.messages(edge * window.step) for edge in edges]
     counts = [max(0, after - before) for before, after in pairwise(before_each)]
@@ -321,10 +321,10 @@ def rates(spans: Spans, window: TimeWindow, gutter: int) -> Segments:
 # -- requests and messages by their time ---------------------------------------------------------------------
 
 SKIPPED_TOGETHER: Final = 64
-"""Requests that are skipped together if all of them had ended before."""
+"""The size of a block of requests. A block is skipped if all its requests ended before the window."""
 
 _FINAL: Final = frozenset({State.COMPLETED, State.FAILED})
-"""States after which a bar no longer grows; in all others a late response may still come."""
+"""States in which a bar is final. In all others, a late response may still arrive."""
 
 
 def _under_way(
@@ -335,7 +335,10 @@ def _under_way(
     end: float,
     late: Collection[int] = (),
 ) -> Iterator[int]:
-    """Yields the places of requests between two moments and of late ones; ``latest`` returns the last end of a block."""
+    """Yields the places of requests that ran between ``begin`` and ``end``, and those in ``late``, newest first.
+
+    ``begins`` and ``ends`` have the start and end of each request; ``latest`` returns the last end in a block.
+    """
     kept = {each // SKIPPED_TOGETHER for each in late}
     place = bisect_right(begins, end) - 1
     while place >= 0:
@@ -349,9 +352,9 @@ def _under_way(
 
 
 class RequestSpans:
-    """The requests of a session by the time from their call to their outcome, or to a late response.
+    """The requests of a session, found by time. A request lasts from its call to its outcome or last late response.
 
-    Times are monotonic seconds. ``origin`` is the epoch, in seconds, at which that clock read 0.
+    Times are monotonic seconds. ``origin`` is the epoch, in seconds, at which the monotonic clock read 0.
     """
 
     def __init__(self, requests: Requests, frames: Frames, *, origin: float) -> None:
@@ -360,12 +363,12 @@ class RequestSpans:
         self._frames = frames
         self._begins = array("d")
         self._ends = array("d")
-        self._latest: list[float] = []  # of each block of requests, the end that is last
-        self._watched = array("I")  # places that may yet change, sorted
+        self._latest: list[float] = []  # the last end in each block of requests
+        self._watched = array("I")  # places of requests that may still change, sorted
         self._seen = -1
 
     def update(self) -> bool:
-        """Takes in changes; returns whether there were any."""
+        """Applies changes of the requests; returns whether there were any."""
         if self._requests.version == self._seen:
             return False
         changed, self._seen = self._requests.changed_since(self._seen), self._requests.version
@@ -389,21 +392,24 @@ class RequestSpans:
         self._latest[place // SKIPPED_TOGETHER] = max(self._ends[begin : begin + SKIPPED_TOGETHER])
 
     def first(self) -> float | None:
-        """Returns when the first request was called."""
+        """Returns the time of the first call; ``None`` without a request."""
         return self._begins[0] if self._begins else None
 
     def during(self, begin: float, end: float) -> Iterator[Request]:
-        """Returns the requests running between two moments, newest first."""
+        """Returns the requests that ran between ``begin`` and ``end``, newest first."""
         places = _under_way(self._begins, self._ends, self._latest.__getitem__, begin, end)
         return map(self._requests.row, places)
 
     def messages(self, until: float) -> int:
-        """Returns the number of messages in both directions before a moment."""
+        """Returns the number of messages in both directions before ``until``."""
         return self._frames.hidden + self._frames.until(until)
 
 
 class RecordedSpans:
-    """The requests of a recording at a moment, found by the numbers of events, so that only those returned are folded."""
+    """The requests of a recording up to a moment, found by time.
+
+    The search uses only the numbers of events, so that only the requests in the result are built from their events.
+    """
 
     def __init__(self, requests: RecordedRequests, *, origin: float) -> None:
         self.origin = origin
@@ -432,7 +438,7 @@ class RecordedSpans:
         )
 
     def _late(self, since: int, until: int) -> set[int]:
-        """Returns the requests that were answered late between two positions."""
+        """Returns the places of the requests that were answered late between two positions."""
         table, found = self._requests.recording.table, set[int]()
         at = table.effects.find(LATE, since, until)
         while at >= 0:
@@ -441,7 +447,7 @@ class RecordedSpans:
         return found
 
     def _last_over(self, block: int) -> int:
-        """Returns the last event that ended a request of a block; cached for whole blocks, since it only gets earlier."""
+        """Returns the number of the last event that ended a request of a block; cached for complete blocks."""
         over = self._requests.recording.table.requests.over
         while len(self._blocks) <= block and (len(self._blocks) + 1) * SKIPPED_TOGETHER <= len(over):
             begin = len(self._blocks) * SKIPPED_TOGETHER
@@ -454,7 +460,7 @@ class RecordedSpans:
 
 
 def ended(row: Request) -> float:
-    """Returns the time of the last thing to draw of a request, infinity while it is running."""
+    """Returns the right end of the bar of a request; infinity while the request is running."""
     if row.ended_at is None or row.state is State.CANCEL_REQUESTED:
         return math.inf
     return max((row.ended_at, *(each.last_at for each in row.late)))

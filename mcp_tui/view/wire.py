@@ -1,4 +1,4 @@
-"""The lines of the wire and of the log, and the detail of one frame."""
+"""The lines of the panes Wire and Log, and the detail of one frame."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wire_lines(frames: Frames, *, origin: float) -> Lines[FrameHead]:
 
 
 def _stable_lines(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> Lines[Any]:
-    """Returns lines of a store under numbers that stay the same while the oldest are dropped."""
+    """Returns the lines of a store. A line keeps its number when older lines are dropped."""
     return Lines(
         lambda: range(kept.hidden, kept.hidden + len(kept)),
         lambda number: kept[number - kept.hidden],
@@ -48,10 +48,10 @@ def _stable_lines(kept: Frames | EventLog, line: Callable[[Any, int], Line]) -> 
 
 
 _SIZE_CELLS: Final = 8
-"""Cells of the size of a message, which may be ``999.9 kB``: names need the room."""
+"""The cells for the size of a message, enough for ``999.9 kB``."""
 
 _FROM_TAP: Final = words(" (tap)")
-"""After a message that the tap wrote."""
+"""The mark of a message that the tap wrote."""
 
 
 def wire_line(
@@ -64,8 +64,8 @@ def wire_line(
 ) -> Line:
     """Returns the line of a frame: ``→ 12:04:31.887  notifications/cancelled 212    98 B``.
 
-    ``row`` is its request, which names the tool of a call or response, and has the id of a notification. A frame that is
-    ``broken`` has a mark after its arrow. ``None`` is a frame that cannot be read.
+    ``row`` is the request of the frame; it has the name of the tool, and the id for a notification. A frame with schema
+    violations (``broken``) has a mark after its arrow. ``None`` is a frame that cannot be read.
     """
     if frame is None:
         return DAMAGED
@@ -77,7 +77,7 @@ def wire_line(
     if id_ is not None:
         said = join((said, brief(str(id_), 40)), " ")
     if row is not None:
-        name = "" if row.internal else row.name  # what our own requests are about, their methods say
+        name = "" if row.internal else row.name  # the method of an internal request is enough
         said = join((said, brief(name or ("" if frame.method else row.method), 80)), " ")
         if width(said) > cells - len(own):
             said = clean(said.removeprefix("notifications/"))
@@ -94,10 +94,10 @@ def wire_line(
 # -- one frame in the detail ---------------------------------------------------------------------------------
 
 JSON_FRAME_BYTES: Final = 1024 * 1024
-"""The size in bytes above which a frame is not shown as JSON."""
+"""The most bytes of a frame that is shown as JSON."""
 
-RAW: Final = 16_384
-"""The number of raw bytes that are shown."""
+RAW_BYTES: Final = 16_384
+"""The most raw bytes that are shown."""
 
 _BYTES_A_LINE: Final = 16
 
@@ -105,7 +105,7 @@ _BYTES_A_LINE: Final = 16
 def frame_sections(
     head: FrameHead, raw: bytes | None, broken: Sequence[Problem], *, origin: float, revision: str = ""
 ) -> list[Section]:
-    """Returns the detail of a frame: ``broken`` are its schema violations, ``raw`` its bytes, if kept."""
+    """Returns the detail of a frame. ``broken`` has its schema violations; ``raw`` is ``None`` if the bytes are gone."""
     way = words("→ to the server") if head.direction == "out" else words("← from the server")
     if head.own:
         way = (
@@ -139,15 +139,15 @@ def frame_sections(
 
 def raw_lines(raw: bytes) -> list[Line]:
     """Returns raw bytes as text if they are UTF-8, otherwise in hexadecimal."""
-    shown = raw[:RAW]
+    shown = raw[:RAW_BYTES]
     try:
         raw.decode()
     except UnicodeDecodeError:
         lines = [_hex(at, shown[at : at + _BYTES_A_LINE]) for at in range(0, len(shown), _BYTES_A_LINE)]
     else:
         lines = texts(paragraphs(shown.decode(errors="ignore")))  # a character may be cut
-    if len(raw) > RAW:
-        lines.append(line((safe("… and {} more", durations.size(len(raw) - RAW)), "muted")))
+    if len(raw) > RAW_BYTES:
+        lines.append(line((safe("… and {} more", durations.size(len(raw) - RAW_BYTES)), "muted")))
     return lines
 
 
@@ -158,7 +158,7 @@ def _hex(at: int, row: bytes) -> Line:
 
 
 def parsed(raw: bytes | None) -> Json:
-    """Returns the JSON of a frame, its text if it is not JSON, or ``None`` if it is not kept."""
+    """Returns the JSON of a frame, or its text if it is not JSON; ``None`` if the bytes are gone."""
     if raw is None:
         return None
     try:
@@ -176,7 +176,7 @@ def reason(broken: Sequence[Problem]) -> SafeText:
 # -- the log -------------------------------------------------------------------------------------------------
 
 WIRE_LINE_CHARACTERS: Final = 2000
-"""The number of characters shown of one line of the log."""
+"""The most characters shown of one line of the log."""
 
 
 def log_lines(log: EventLog, *, origin: float) -> Lines[ev.Event]:
