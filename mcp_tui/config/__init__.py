@@ -1,1 +1,1 @@
-"""The user's files: themes, settings, keys, and servers. Knows neither Textual nor the wire."""
+"""The user's files: settings, saved calls, and the config files that define servers. No module here imports Textual."""

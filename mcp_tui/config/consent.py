@@ -1,12 +1,11 @@
 """Consent to start servers that a project's file defines, and whether a server can be used.
 
-Whoever can change a project's file could start anything.
-
-A consent is for one server in one file as it is defined now. It is kept as a file of its own in our data folder, named by a
-hash over the path of the file, the name, and the definition. It has a hash of the ``envFile`` that it names, and one of what
-would run: the program that is found, its arguments, its folder, and the variables that decide what a program does. Whatever
-of these changes, there is no consent any more. Without a consent the ``envFile`` is read only to show what would run.
-What another variable of the environment holds is the person's own, and not part of it.
+Somebody who can change a project's file could otherwise start any program. A consent applies to one server in one file as
+defined at that time. It is a file in the data folder, named by a hash of the path of the file, the name of the server, and
+its definition. It stores two more hashes. One is of the ``envFile``. The other is of the launch: the program found, its
+arguments, its folder, and the variables that decide what a program does. If any hash differs, the consent is void. Without
+a consent, the ``envFile`` is only read to show what would run. The values of all other environment variables are the user's
+choice, so no hash includes them.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ from mcp_tui.transport.launching import find_program
 
 
 def is_needed(definition: Definition) -> bool:
-    """Returns whether a person has to agree before the server may be started, or its URL be asked."""
+    """Returns whether the user must agree before the server is started, or its URL is contacted."""
     return definition.project and not is_given(definition)
 
 
 def is_given(definition: Definition) -> bool:
-    """Returns whether a person agreed to this server as it is defined now."""
+    """Returns whether the user agreed to this server with its present definition."""
     stored = _stored(_file(definition))
     now = bool(stored) and (_env_digest(definition), _run_digest(definition))
     return now == (stored.get("env file"), stored.get("runs"))
 
 
 def give(definition: Definition) -> None:
-    """Stores the consent of a person.
+    """Stores the consent of the user.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: the file cannot be written.
     """
     stored = {
         "env file": _env_digest(definition),
@@ -64,7 +63,7 @@ def give(definition: Definition) -> None:
 
 
 def withdraw(definition: Definition) -> bool:
-    """Deletes every consent to a server of this name in this file; false if there was none."""
+    """Deletes every consent to a server of this name in this file; returns whether there was any."""
     found = False
     for file in consents_folder().glob("*.json"):
         stored = _stored(file)
@@ -81,7 +80,8 @@ def _stored(file: Path) -> dict[str, Json]:
     return as_object(read_own(file, 64 * 1024))
 
 
-# By kinds (wrappers, options, proxies, modules), not a list of single names: what is not found here would run unseen.
+# Patterns for kinds of variables (wrappers, options, proxies, modules) instead of single names, because a variable that
+# # is missing here could run a program without consent.
 DECIDING: Final = re.compile(
     r"HOME|SHELL|IFS|ENV|BASH_ENV|BASH_FUNC_.*|(BASH|SHELL)OPTS|PS4|EDITOR|VISUAL|BROWSER|PHPRC|ZDOTDIR"
     r"|(LD|DYLD|GIT|PYTHON|PYENV|PERL5?|RUBY|BUNDLE|NODE|NPM|YARN|PNPM|BUN|DENO|UV|PIP|PIPX|CONDA|DOCKER|DOTNET|COMPLUS"
@@ -91,18 +91,19 @@ DECIDING: Final = re.compile(
     r"|_CONFIG|_CONFIG_FILE|_CA_BUNDLE|_MODULES|_INIT)",
     re.IGNORECASE,
 )
-"""Variables that decide which program or code runs, where a program finds its settings, or whom it talks to."""
+"""Variables that decide which program or code runs, where a program finds its settings, or to which host it connects."""
 
-# By their names (KEY, a function of any name) they were taken for secrets: neither shown, nor part of what is agreed to.
+# Their names look like those of secrets (KEY, any function name). As secrets they would be neither shown nor hashed.
 _TOOL_SETTINGS: Final = re.compile(r"GIT_CONFIG_KEY_\d+|BASH_FUNC_.*", re.DOTALL)
-"""Names of such variables that are those of no secrets, whatever words are in them."""
+"""Names of variables that decide what runs and are not secrets, although they may contain words for secrets."""
 
 
 def consent_details(definition: Definition) -> list[tuple[str, str]]:
-    """Returns what a person agrees to, as labels and texts, nothing cut short: first what would run.
+    """Returns the facts that the user agrees to, as labels and uncut texts; the program that would run comes first.
 
-    Variables that decide what runs have their values, unless their names are those of secrets; of these and of the others
-    only the names are given. A default that the file gives for an input has its value, which may be part of what runs.
+    Variables that decide what runs are shown with their values, unless their names look like secrets. Of all other
+    variables, only the names are shown. Inputs are shown with their default values, because these may be a part of the
+    command.
     """
     launch = definition.launch
     defined = ("defined in", f"{definition.place} ({definition.source.title})")
@@ -121,7 +122,7 @@ def consent_details(definition: Definition) -> list[tuple[str, str]]:
         ]
         said.append(("command", " ".join(_quoted(each) for each in words)))
         said += [("folder", str(cwd)), defined]
-        # Of an envFile only those that decide: it may have many more.
+        # An envFile may have many variables, so only those that decide what runs are shown.
         decide = (name for name in _given(definition) if DECIDING.fullmatch(name))
         said += [("sets", name) for name in dict.fromkeys((*launch.env, *decide)) if name not in told]
         if launch.env_file:
@@ -141,7 +142,7 @@ def _default(asked: AskedInput) -> str:
 
 
 def _launched(definition: Definition) -> StdioTarget | None:
-    """Returns the process that would start; ``None`` for a URL, and for what cannot be used."""
+    """Returns the process that would start; ``None`` for a URL, or for a definition that cannot be used."""
     try:
         return definition.launched()
     except ConfigError:
@@ -149,19 +150,19 @@ def _launched(definition: Definition) -> StdioTarget | None:
 
 
 def _program(definition: Definition, folder: Path) -> str:
-    """Returns the program that would start, and the file that it is a link to."""
+    """Returns the path of the program that would start, and the target of the link if it is one."""
     target = _launched(definition)
     if target is None:
         return "unknown: the definition cannot be used yet"
     try:
-        # The function by which the server is started, with the PATH of its definition: else the
-        # account could name another program than the one that runs.
+        # The transport uses the same function, with the PATH of the definition. Another search could show another
+        # program than the one that runs.
         path = find_program(target)
     except TransportError as error:
         return f"none. {error}"
     real = os.path.realpath(path)
     remark = " (in the project's folder)" if Path(real).is_relative_to(folder.resolve()) else ""
-    # such a letter may look like another
+    # A non-ASCII letter may look like an ASCII one.
     if odd := [f"U+{ord(each):04X}" for each in Path(path).name if not each.isascii()]:
         remark += f" (not ASCII in its name: {', '.join(odd[:8])})"
     return f"{real}{remark}" if real == os.path.normpath(path) else f"{path} → {real}{remark}"
@@ -173,7 +174,7 @@ def _given(definition: Definition) -> Mapping[str, str]:
 
 
 def _deciding(definition: Definition) -> dict[str, str]:
-    """Returns the variables that the server would get and that decide what runs, those of the ``envFile`` among them."""
+    """Returns the variables of the server that decide what runs, including those of the ``envFile``."""
     return {
         name: value
         for name, value in _given(definition).items()
@@ -182,7 +183,7 @@ def _deciding(definition: Definition) -> dict[str, str]:
 
 
 def _run_digest(definition: Definition) -> str:
-    """Returns a hash of what would run; empty for a URL."""
+    """Returns a hash of program, arguments, folder, and deciding variables; empty for a URL."""
     target = _launched(definition)
     if target is None:
         return ""
@@ -195,12 +196,12 @@ _BARE: Final = re.compile(r"[\w@%+=:,./${}\-]+")
 
 
 def _quoted(word: str) -> str:
-    """Quotes a word for a shell; the variables of the file stay readable."""
+    """Quotes a word for a shell; variables such as ``${HOME}`` stay unquoted."""
     return word if _BARE.fullmatch(word) else shlex.quote(word)
 
 
 def _file(definition: Definition) -> Path:
-    """Returns the file of the consent to a server as it is defined now."""
+    """Returns the file of the consent to a server with its present definition."""
     whole = {
         "file": str(_path(definition)),
         "source": definition.source.id,
@@ -213,7 +214,7 @@ def _file(definition: Definition) -> Path:
 
 
 def _env_digest(definition: Definition) -> str:
-    """Returns a hash of the ``envFile``; empty without one."""
+    """Returns a hash of the ``envFile``; empty if the definition names none."""
     if definition.env_path is None:
         return ""
     try:
@@ -223,14 +224,14 @@ def _env_digest(definition: Definition) -> str:
 
 
 def _path(definition: Definition) -> Path:
-    """Returns the file itself, without symbolic links."""
+    """Returns the path of the config file, without symbolic links."""
     with suppress(OSError, RuntimeError):
         return definition.file.resolve()
     return definition.file
 
 
 class Availability(Enum):
-    """Whether a definition can be used; of several reasons against it the first that counts."""
+    """Whether a definition can be used, or the most important reason why it cannot."""
 
     USABLE = "usable"
     ASKS = "asks"
@@ -257,7 +258,7 @@ def availability(definition: Definition) -> tuple[Availability, str]:
 
 
 def twice(definition: Definition) -> str:
-    """Returns a remark without a full stop about a name that its file defines twice; empty for any other."""
+    """Returns a remark, without a full stop, if the file defines the name twice; otherwise an empty text."""
     if definition.again is None:
         return ""
     first, second = at(definition.file, definition.again), definition.line
@@ -265,8 +266,8 @@ def twice(definition: Definition) -> str:
 
 
 def problem(definition: Definition) -> str:
-    """Returns why a definition cannot be used, without a full stop; empty if it can be, once its inputs are given.
+    """Returns why a definition cannot be used, without a full stop; empty if it can be used once its inputs are given.
 
-    The file of variables that a project's server names is read only after consent: it may be anything on this machine.
+    The ``envFile`` of a project's server may be any file of the user, so it is read only after consent.
     """
     return definition.find_problem(reads_env_file=not is_needed(definition))

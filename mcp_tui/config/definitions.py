@@ -1,7 +1,7 @@
-"""One server's definition in a config file, in one form for every tool, and the target that it means.
+"""Definitions of servers in config files, in the same form for every tool, and the targets that they describe.
 
-A definition that cannot be used is kept with the reason, so that a list shows it. Its variables are filled only when it is
-used: a missing value is an error, never empty or literal text. Nothing here starts a server.
+A definition that cannot be used has a reason, so that lists can show it. Variables are replaced only when the definition is
+used; a missing value is an error, never an empty or a literal text. This module starts no server.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _TRANSPORT_WORDS: Final = {
     "streamablehttp": "http",
     "sse": "sse",
 }
-"""The names that tools give to transports, in lower case with hyphens, and ours."""
+"""mcp-tui's name for each name that a tool gives a transport, in lower case with hyphens."""
 
 _ENTRY_MEMBERS: Final = (
     "name", "description", "title", "type", "transport", "transportType", "disabled", "enabled", "gallery", "version",
 )  # fmt: skip
-"""Members that describe a server, but not how to reach it."""
+"""Members of an entry that do not describe how to reach the server."""
 
 
 class Unset(ConfigError):
@@ -65,7 +65,7 @@ class Unset(ConfigError):
 
 @frozen
 class AskedInput:
-    """A value that a file asks for. ``options`` are the choices; empty for any text."""
+    """A value that a config file asks for. ``options`` has the choices; empty means any text."""
 
     id: str
     description: str = ""
@@ -75,7 +75,7 @@ class AskedInput:
 
     @classmethod
     def read(cls, id_: str, said: dict[str, Json]) -> AskedInput:
-        """Reads the description of an input, of an editor's file or of a ``server.json`` (its keys in ``snake_case``)."""
+        """Reads the description of an input, from an editor's file or from a ``server.json`` with keys in ``snake_case``."""
         default = said.get("default")
         options = as_list(said.get("options") or said.get("choices"))
         return cls(
@@ -88,17 +88,17 @@ class AskedInput:
 
     @property
     def variable(self) -> str:
-        """The environment variable that answers it: ``MCP_TUI_INPUT_API_KEY`` for ``api-key``."""
+        """The environment variable that may contain the value: ``MCP_TUI_INPUT_API_KEY`` for ``api-key``."""
         return "MCP_TUI_INPUT_" + re.sub(r"\W", "_", self.id, flags=re.ASCII).upper()
 
 
 @fact
 class ServerLaunch:
-    """The way to reach a server: a ``command`` or a ``url``; the other is empty.
+    """The way to reach a server: either a ``command`` or a ``url``; the other is empty.
 
-    ``transport`` is ``stdio``, ``auto``, ``http`` or ``sse``. ``env_file`` is a file with more variables for the server;
-    ``optional`` are names in ``env`` that are left out if their variables have no value. ``client_cert`` and
-    ``client_key`` are files of a TLS client certificate.
+    ``transport`` is ``stdio``, ``auto``, ``http``, or ``sse``. ``env_file`` is a file with more variables for the server.
+    Names in ``optional`` are left out of ``env`` if their variables have no value. ``client_cert`` and ``client_key`` are
+    the files of a TLS client certificate.
     """
 
     command: Template = ()
@@ -115,7 +115,7 @@ class ServerLaunch:
     optional: frozenset[str] = frozenset()
 
     def names(self, kind: VariableKind) -> list[str]:
-        """Returns the names of the variables of a kind in all texts, each once."""
+        """Returns the names of all variables of a kind in the texts, each once."""
         env, headers = self.env.values(), self.headers.values()
         paths = (self.cwd, self.env_file, self.client_cert, self.client_key)
         texts = (self.command, *self.args, *env, *paths, self.url, *headers)
@@ -128,14 +128,15 @@ class ServerLaunch:
 class Definition:
     """One server as one file defines it.
 
-    ``project`` says that the file belongs to a project and not to the person: what it defines starts only after consent.
-    ``around`` is where it was looked for, ``folder`` where the server starts, and what an editor calls its workspace.
-    ``fields`` is the definition as it stands in the file, ``unread`` the names in it that mcp-tui does not know.
-    ``again`` is the line of an earlier definition of this name in the same file, which this one replaces.
-    ``way`` leads to the definition in the file. ``tap`` is what the file has in front of the server's own command, which
-    ``launch`` is, if it starts it through a tap of mcp-tui.
-    ``launch`` is ``None`` where ``problem``, a sentence without a full stop, says why. ``shadowed`` is the place of a
-    definition of the same tool and name that counts before this one.
+    ``project`` means that the file belongs to a project, so its servers start only after consent. ``around`` describes the
+    machine on which the file was found. ``folder`` is the folder in which the server starts, an editor's workspace folder.
+    ``fields`` is the definition as the file has it, and ``unread`` has its members that mcp-tui does not know. ``again`` is
+    the line of an earlier definition with this name in the same file, which this one replaces. ``way`` is the path to the
+    definition in the file.
+
+    ``launch`` is the server's own command or URL. ``tap`` has the words before it if the file starts the server through a
+    tap of mcp-tui. If ``launch`` is ``None``, ``problem`` is the reason, without a full stop. ``shadowed`` is the place
+    of a definition with the same tool and name that takes precedence over this one.
     """
 
     name: str
@@ -157,37 +158,37 @@ class Definition:
 
     @property
     def tapped(self) -> bool:
-        """Whether the file starts it through a tap of mcp-tui."""
+        """Whether the file starts the server through a tap of mcp-tui."""
         return bool(self.tap)
 
     @property
     def place(self) -> str:
-        """``file:line``."""
+        """The place of the definition: ``file:line``."""
         return at(self.file, self.line)
 
     @property
     def scope(self) -> str:
-        """``user``, ``project``, or ``local``: a project that the person's own file names."""
+        """``user``, ``project``, or ``local`` (for one project, but defined in the user's own file)."""
         return "project" if self.project else "local" if self.way[:1] == ("projects",) else "user"
 
     @property
     def tool(self) -> str:
-        """Its tool, and its scope if the file does not say it."""
+        """The title of the tool, and the scope if it is ``local``."""
         return f"{self.source.title}{', local' * (self.scope == 'local')}"
 
     @property
     def ignored(self) -> list[str]:
-        """The members that its tool does not obey, although others do."""
+        """The members of the entry that its tool ignores, although other tools obey them."""
         return [name for name in self.source.ignores if name in self.fields]
 
     @property
     def call_limit(self) -> float | None:
-        """The tool's own limit of a call in this entry, in seconds."""
+        """The tool's time limit for a call in this entry, in seconds; ``None`` without one."""
         return self._limit(self.source.calls)
 
     @property
     def start_limit(self) -> float | None:
-        """The tool's own limit of a start in this entry, in seconds."""
+        """The tool's time limit for a start in this entry, in seconds; ``None`` without one."""
         return self._limit(self.source.starts)
 
     def _limit(self, members: Limits) -> float | None:
@@ -199,14 +200,14 @@ class Definition:
 
     @property
     def inputs(self) -> tuple[AskedInput, ...]:
-        """The values that it asks for."""
+        """The values that the definition asks for."""
         return () if self.launch is None else self.launch.inputs
 
-    # -- for a person to see ---------------------------------------------------------------------------------
+    # -- texts for the user ---------------------------------------------------------------------------------
 
     @property
     def command_words(self) -> list[str]:
-        """The command line of a stdio server, its variables by name and its secrets masked; empty for a URL."""
+        """The command line of a stdio server, with the names of variables and masked secrets; empty for a URL."""
         launch = self.launch
         if launch is None or launch.transport != "stdio":
             return []
@@ -214,17 +215,19 @@ class Definition:
 
     @property
     def url(self) -> str:
-        """The URL of a server that has one, likewise."""
+        """The URL of an HTTP server, with the names of variables and masked secrets; empty for a command."""
         launch = self.launch
         return "" if launch is None or launch.transport == "stdio" else mask_url(self.shown(launch.url))
 
     @property
     def summary(self) -> str:
-        """The command line or URL, in one line."""
+        """The command line or the URL, in one line."""
         return " ".join(self.command_words) or self.url
 
     def shown(self, template: Template) -> str:
-        """Returns a text with only its places filled: the value of any other variable may be a secret."""
+        """Returns a text in which only folders are replaced by their values, because other variables may have secret
+        values.
+        """
 
         def text_of(variable: ConfigVariable) -> str:
             place = self._value(variable, {}) if variable.kind is VariableKind.PLACE else ""
@@ -232,16 +235,16 @@ class Definition:
 
         return "".join(part if isinstance(part, str) else text_of(part) for part in template)
 
-    # -- its target ------------------------------------------------------------------------------------------
+    # -- the target ------------------------------------------------------------------------------------------
 
     @property
     def questions(self) -> list[AskedInput]:
-        """The inputs that a person has to give: those without a default or a variable in the environment."""
+        """The inputs that the user must give: those without a default and without an environment variable."""
         return [each for each in self.inputs if each.default is None and each.variable not in self.around.env]
 
     @property
     def env_path(self) -> Path | None:
-        """The file with more variables; ``None`` if there is none, or its name has no value yet."""
+        """The file with more variables; ``None`` if there is none, or if a variable in its name has no value."""
         launch = self.launch
         if launch is None or not launch.env_file:
             return None
@@ -254,19 +257,19 @@ class Definition:
         """Returns the server to connect to.
 
         Raises:
-            ConfigError: it cannot be used, and why; one sentence that begins with its place.
+            ConfigError: the definition cannot be used. The text is one sentence with the place and the reason.
         """
         try:
             made = self._target(answers or {})
         except ConfigError as error:
             raise ConfigError(f"Cannot use server {self.name!r} ({self.place}): {error}.") from None
         if self.project and isinstance(made, StdioTarget):
-            # The person approved one file: whatever is found in its place at a start or a restart is not that.
+            # The user approved one program file. A start or restart with another file must fail.
             return replace(made, approved=real_program(made))
         return made
 
     def find_problem(self, *, reads_env_file: bool = True) -> str:
-        """Returns why it cannot be used, without a full stop; empty if it can be, once its inputs are given.
+        """Returns why the definition cannot be used, without a full stop; empty if it can be used once its inputs are given.
 
         ``reads_env_file`` says whether the file of variables may be read.
         """
@@ -279,10 +282,10 @@ class Definition:
         return ""
 
     def launched(self) -> StdioTarget | None:
-        """Returns the process that would start, with each input as the file writes it; ``None`` for a URL.
+        """Returns the process that would start, with each input as ``${input:ID}``; ``None`` for a URL.
 
         Raises:
-            ConfigError: it cannot be used, and why; without a full stop.
+            ConfigError: the definition cannot be used. The text is the reason, without a full stop.
         """
         if self.launch is None or self.launch.transport != "stdio":
             return None
@@ -339,25 +342,25 @@ class Definition:
         return StdioTarget(command=words, env=env, cwd=cwd, name=self.name)
 
     def filled(self, template: Template) -> str:
-        """Returns a text with its variables filled from the environment.
+        """Returns a text with its variables replaced by their values in the environment.
 
         Raises:
-            ConfigError: one has no value.
+            ConfigError: a variable has no value.
         """
         return self._fill(template, {})
 
     def _within(self, path: str) -> Path:
-        """Returns a path of the file, which begins at the project's folder."""
+        """Returns a path from the config file; a relative one starts at the project's folder."""
         return (self.folder or Path()) / Path(path).expanduser()
 
     def _fill(self, template: Template, answers: Mapping[str, str]) -> str:
         return "".join(part if isinstance(part, str) else self._value(part, answers) for part in template)
 
     def _value(self, variable: ConfigVariable, answers: Mapping[str, str]) -> str:
-        """Returns the value of a variable. An empty one counts, unless the variable has a default.
+        """Returns the value of a variable. An empty value counts, unless the variable has a default.
 
         Raises:
-            Unset: it has none.
+            Unset: the variable has no value.
         """
         env, name = self.around.env, variable.name
         match variable.kind:
@@ -385,18 +388,18 @@ class Definition:
 
 
 def real_program(target: StdioTarget) -> str:
-    """Returns the file of the program that would start, without symbolic links; why not, if there is none."""
+    """Returns the file of the program that would start, without symbolic links; if it is not found, the error."""
     try:
         return os.path.realpath(find_program(target))
     except TransportError as error:
         return str(error)
 
 
-# -- reading one -------------------------------------------------------------------------------------------------
+# -- reading a definition -------------------------------------------------------------------------------------------------
 
 
 class DefinitionReader:
-    """Reads one definition; remembers which of its members were looked at."""
+    """Reads the members of one definition, and remembers which ones were read."""
 
     def __init__(self, fields: dict[str, Json], dialect: Dialect) -> None:
         self.fields = fields
@@ -404,21 +407,21 @@ class DefinitionReader:
         self._dialect = dialect
 
     def get(self, name: str) -> Json:
-        """Returns a member as it is; ``None`` if it is missing."""
+        """Returns a member of any type; ``None`` if it is missing."""
         self.seen.add(name)
         return self.fields.get(name)
 
     def text(self, name: str) -> Template:
-        """Returns a text; empty if it is missing."""
+        """Returns a member that is a text; empty if it is missing."""
         value = self._of(name, str, "a string")
         return () if value is None else self._template(value, name)
 
     def words(self, name: str) -> tuple[Template, ...]:
-        """Returns a list of texts; numbers are taken as they are written."""
+        """Returns a member that is a list of texts or numbers; empty if it is missing."""
         return tuple(self._template(each, name) for each in as_list(self._of(name, list, "a list")))
 
     def table(self, name: str) -> dict[str, Template]:
-        """Returns an object of texts; ``null`` leaves a member out."""
+        """Returns a member that is an object of texts, without members that are ``null``."""
         members = as_object(self._of(name, dict, "an object")).items()
         return {key: self._template(each, f"{name} {key}") for key, each in members if each is not None}
 
@@ -441,7 +444,7 @@ class DefinitionReader:
 
 
 def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
-    """Returns a definition with what its ``fields`` say: how the server is reached, or why not."""
+    """Returns a definition with the launch that its ``fields`` describe, or with the reason why there is none."""
     form = form_of(made.source, made.fields)
     reader = DefinitionReader(made.fields, made.source.dialect)
     try:
@@ -450,7 +453,7 @@ def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
     except ConfigError as error:
         return replace(made, problem=str(error))
     words = (launch.command, *launch.args)
-    # A tap is seen through, so that what was approved before it was put there stays approved.
+    # The launch is the command behind a tap, so that installing a tap does not void a consent.
     start = behind_tap(["".join(part for part in each if isinstance(part, str)) for each in words])
     if start:
         launch = replace(launch, command=words[start], args=words[start + 1 :])
@@ -466,7 +469,7 @@ def read(made: Definition, inputs: tuple[AskedInput, ...] = ()) -> Definition:
 
 
 def form_of(source: Source, fields: dict[str, Json]) -> Form:
-    """Returns the form of an entry: that of its tool, or another one that the tool takes as well."""
+    """Returns the form of an entry: that of its tool, or another form that the tool also accepts."""
     if isinstance(fields.get("command"), dict):
         return PROGRAM_IN_OBJECT
     if source in (CLINE, PLAIN_FILE) and isinstance(fields.get("transport"), dict):
@@ -475,7 +478,7 @@ def form_of(source: Source, fields: dict[str, Json]) -> Form:
 
 
 def _plain(fields: dict[str, Json], form: Form, source: Source) -> dict[str, Json]:
-    """Returns an entry with the names of the plain form, without what its tool ignores."""
+    """Returns an entry with the member names of :data:`PLAIN`, without members that its tool ignores."""
     found = {**fields, **as_object(fields.get(form.inner))}
     for name, own in (("command", form.command), ("env", form.env), ("cwd", form.cwd)):
         found[name] = found.get(own)
@@ -489,15 +492,15 @@ def _plain(fields: dict[str, Json], form: Form, source: Source) -> dict[str, Jso
 
 
 TAPS: Final = frozenset({"mcp-tui", "mcp-tui-client", "mcp_tui"})
-"""What mcp-tui is called on a command line."""
+"""The names of mcp-tui's program and package on a command line."""
 
 
 _RUNNERS: Final = frozenset({"uvx", "uv", "pipx"})
-"""Programs that fetch and run another one."""
+"""Programs that download and run another program."""
 
 
 def behind_tap(words: list[str]) -> int:
-    """Returns where the server's own command begins in the command line of a tap; 0 if it is that of no tap."""
+    """Returns the index of the server's own command in the command line of a tap; 0 for any other command line."""
     start = 0
     while (options := start + _tap_words(words[start:])) > start:
         command = options + split(words[options:])[0]
@@ -508,7 +511,7 @@ def behind_tap(words: list[str]) -> int:
 
 
 def _tap_words(words: list[str]) -> int:
-    """Returns the number of words up to ``tap``, however mcp-tui is started; 0 if they start something else."""
+    """Returns the number of words up to and including ``tap``; 0 if the words do not start a tap."""
     runs = [PurePath(each).name for each in words[:1]]
     for index in range(len(words) - 1):
         fits = index == 0 or runs[0] in _RUNNERS or words[index - 1] == "-m"
@@ -528,7 +531,7 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
         if kind == "stdio":
             raise ConfigError("type is stdio, but there is a url and no command")
         if source in (GEMINI, QWEN) and not kind:
-            # They have a member for each transport: url is HTTP+SSE there, httpUrl is streamable HTTP.
+            # These tools have a member for each transport: url means HTTP+SSE, and httpUrl streamable HTTP.
             kind = "http" if "httpUrl" in reader.fields else "sse"
         if source is CLINE and not kind:
             kind = "sse"
@@ -546,7 +549,7 @@ def _launch(reader: DefinitionReader, source: Source) -> ServerLaunch:
 
 
 def _kind(reader: DefinitionReader) -> str:
-    """Returns the transport that it names: ``stdio``, ``http``, ``sse``, or nothing."""
+    """Returns the transport that an entry names: ``stdio``, ``http``, ``sse``, or an empty text."""
     said = reader.get("type") or reader.get("transportType") or reader.get("transport") or ""
     said = as_object(said).get("type", "") if isinstance(said, dict) else said
     word = str(said).lower().replace("_", "-")
@@ -559,7 +562,7 @@ def _process(reader: DefinitionReader, source: Source) -> ServerLaunch:
     env = reader.table("env")
     optional: frozenset[str] = frozenset()
     if source in (CODEX, GOOSE):
-        # goose may also have their values in a keyring
+        # These variables are optional, because goose may also store their values in a keyring.
         named = reader.words("env_vars" if source is CODEX else "env_keys")
         optional = frozenset(str(part) for word in named for part in word)
         env = {name: (_variable(name),) for name in optional} | env
@@ -586,7 +589,7 @@ def _headers(reader: DefinitionReader, source: Source) -> dict[str, Template]:
 
 
 def _variable(name: str) -> ConfigVariable:
-    """Returns a variable that a tool names in a field of its own."""
+    """Returns the environment variable that a member of an entry names."""
     return ConfigVariable(VariableKind.ENV, name, f"${name}")
 
 
@@ -602,10 +605,10 @@ _ENV_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_env(path: Path) -> dict[str, str]:
-    """Returns the variables of a file. Values may be quoted; nothing in them is expanded.
+    """Returns the variables of a file. Values may be quoted; variables in values are not expanded.
 
     Raises:
-        ConfigError: it cannot be read, or a line is not ``NAME=value``.
+        ConfigError: the file cannot be read, or a line is not ``NAME=value``.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(read_text(path, MAX_ENV_BYTES).splitlines(), 1):

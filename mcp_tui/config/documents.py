@@ -1,7 +1,7 @@
-"""Parses config files: TOML, YAML, and JSON with comments and trailing commas. Finds the lines to point at.
+"""Parses config files (TOML, YAML, and JSON with comments and trailing commas), and finds the lines of their members.
 
-Comments of JSON become blanks of the same length, so every line and column that is told is that of the file. The standard
-library's reader of TOML tells where it stumbles, but not where a key stands.
+Comments in JSON are replaced by blanks of the same length, so that reported lines and columns are those of the file. The
+standard library's TOML parser reports the positions of errors, but not those of keys; this module finds the latter.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Language(Enum):
 
 
 LANGUAGES: Final = {".toml": Language.TOML, ".yaml": Language.YAML, ".yml": Language.YAML}
-"""By the ends of file names; the others are JSON."""
+"""The language of each file name suffix; any other file is JSON."""
 
 
 @frozen
 class Document:
-    """A file that was read: its text, without comments if it is JSON, and its value; ``None`` for an empty file.
+    """A parsed file: its text, and its value; ``None`` for an empty file.
 
-    ``places`` has the positions of all members and items of a YAML file.
+    The text of a JSON file is without comments. ``places`` has the positions of all members and items of a YAML file.
     """
 
     text: str
@@ -52,10 +52,10 @@ class Document:
 
     @classmethod
     def read(cls, path: Path) -> Document:
-        """Reads a file.
+        """Reads and parses a file.
 
         Raises:
-            ConfigError: it cannot be read, or is not in its language.
+            ConfigError: the file cannot be read, or is not valid in its language.
         """
         return cls.parse(read_text(path), path)
 
@@ -64,7 +64,7 @@ class Document:
         """Parses the text of a file.
 
         Raises:
-            ConfigError: it is not in its language.
+            ConfigError: the text is not valid in its language.
         """
         language = LANGUAGES.get(path.suffix, Language.JSON)
         if language is Language.TOML:
@@ -77,7 +77,9 @@ class Document:
         return cls(*parse_json(text, path), language)
 
     def member(self, *path: str | int) -> Member | None:
-        """Returns the positions of the member at ``path``, the last of several with its name; ``None`` without one."""
+        """Returns the positions of the member at ``path``; ``None`` if there is none. Of members with one name, the last
+        counts.
+        """
         if self.language is not Language.JSON:
             return self._places().get(path)
         where = 0
@@ -96,7 +98,7 @@ class Document:
         return self.places
 
     def items(self, *path: str | int) -> list[tuple[int, int]]:
-        """Returns the positions of each text or number in a list of nothing else: where it begins, and where it ends."""
+        """Returns the start and end of each item in the list at ``path``, which must contain only texts and numbers."""
         if self.language is Language.YAML:
             inside = (each for way, each in self.places.items() if way[:-1] == path)
             return [(each.value, each.end) for each in inside]
@@ -107,7 +109,7 @@ class Document:
         return [each.span() for each in tokens if each.lastgroup in ("text", "bare")]
 
     def lines(self, *path: str | int) -> dict[str | int, int]:
-        """Returns the line of each member of the object or table at ``path``, in YAML also of each item of a list."""
+        """Returns the line of each member of the object or table at ``path``; in YAML also the lines of list items."""
         if self.language is Language.JSON:
             return dict(member_places(self.text, *path))
         breaks = [found.start() for found in re.finditer("\n", self.text)]
@@ -115,9 +117,9 @@ class Document:
         return {key[-1]: bisect_left(breaks, each.key) + 1 for key, each in found if key[:-1] == path}
 
     def repeated(self, *path: str | int) -> dict[str | int, int]:
-        """Returns the first line of each member of the object at ``path`` that a later one of its name replaces.
+        """Returns the line of each member of the object at ``path`` that a later member with the same name replaces.
 
-        TOML and YAML permit none.
+        The result is empty for TOML and YAML, which do not permit duplicate names.
         """
         first: dict[str | int, int] = {}
         again: dict[str | int, int] = {}
@@ -134,19 +136,19 @@ def is_script(path: Path) -> bool:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Json]:
-    """Returns the table in the text of ``path``.
+    """Returns the table in ``text``, the content of ``path``.
 
     Raises:
-        ConfigError: it is no TOML; the sentence names line and column.
+        ConfigError: the text is not TOML. The error names line and column.
     """
     return _parse(tomllib.loads, text, path, "TOML")
 
 
 def parse_json(text: str, path: Path) -> tuple[str, Json]:
-    """Returns the text of ``path`` without comments, and its value; ``None`` for an empty one.
+    """Returns ``text``, the content of ``path``, without comments, and its value; ``None`` for an empty text.
 
     Raises:
-        ConfigError: it is not JSON; the sentence names line and column.
+        ConfigError: the text is not JSON. The error names line and column.
     """
     with suppress(ValueError, RecursionError):
         return text, json.loads(
@@ -176,7 +178,8 @@ def _parse(read: Callable[[str], Any], text: str, path: Path, form: str) -> Any:
 
 # -- JSON --------------------------------------------------------------------------------------------------------
 
-# What is not closed is taken to its end, and kept: to search on from each character in it would take forever.
+# The patterns match an unclosed string or comment up to its end, because a search from each of its characters would take
+# # quadratic time. Unclosed text is not replaced.
 _TEXT_OR_COMMENT: Final = late(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _COMMA: Final = late(r'"(?:[^"\\\n]|\\.)*+"?|(?<!,),(?=\s*[}\]])', re.DOTALL)
 _BEFORE_KEY: Final = late(r'\s*[{,]\s*(?=")')
@@ -198,10 +201,7 @@ def _without_comment(found: re.Match[str]) -> str:
 
 
 def member_places(text: str, *path: str | int) -> Iterator[tuple[str, int]]:
-    """Yields the name and the line of each member of the object at ``path``, in JSON without comments.
-
-    The decoder skips everything beside that path, at its own speed.
-    """
+    """Yields the name and the line of each member of the object at ``path``, in JSON without comments."""
     where = 0
     for step in path:
         inside = {key: value for key, _, value in _members(text, where)}
@@ -216,7 +216,10 @@ def member_places(text: str, *path: str | int) -> Iterator[tuple[str, int]]:
 
 
 def _members(text: str, where: int) -> Iterator[tuple[str, int, int]]:
-    """Yields the key of each member of the object at ``where``, and the positions of the key and of its value."""
+    """Yields the key of each member of the object at ``where``, and the positions of the key and of its value.
+
+    The JSON decoder skips the values, which is faster than a tokenizer in Python.
+    """
     while found := _BEFORE_KEY.match(text, where):
         key, end = _DECODER.raw_decode(text, found.end())
         colon = _COLONS.match(text, end)
@@ -246,7 +249,7 @@ def toml_lines(text: str) -> dict[tuple[str, ...], int]:
 def toml_members(text: str) -> dict[tuple[str, ...], Member]:
     """Returns the positions of each table and each key, by its path, in a text that :func:`parse_toml` accepts.
 
-    Of a table that has a header the position is that of the header. Of an array of tables the first one counts.
+    The position of a table with a header is that of the header. For an array of tables, the first table counts.
     """
     found: dict[tuple[str, ...], Member] = {}
     tokens = [each for each in _TOML_TOKEN.finditer(text) if each.lastgroup]
@@ -255,7 +258,7 @@ def toml_members(text: str) -> dict[tuple[str, ...], Member]:
         return at < len(tokens) and tokens[at][0] in marks
 
     def read(at: int, table: tuple[str, ...]) -> int:
-        """Notes one key with its value, and returns the number of the token behind it."""
+        """Adds one key with its value to ``found``; returns the number of the next token."""
         start = tokens[at].start()
         while not is_at(at, "="):
             at += 1
@@ -292,7 +295,7 @@ def toml_members(text: str) -> dict[tuple[str, ...], Member]:
 
 
 def _paths(value: Any) -> Iterator[tuple[str, ...]]:
-    if isinstance(value, list):  # of tables: [[name]]
+    if isinstance(value, list):  # an array of tables: [[name]]
         value = next(iter(cast("list[Any]", value)), None)
     if isinstance(value, dict):
         for key, below in cast("dict[str, Any]", value).items():

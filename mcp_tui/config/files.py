@@ -1,6 +1,7 @@
-"""Reads files that others wrote, with care, and writes our own small ones, for their owner only.
+"""Reads files of other programs safely, and reads and writes mcp-tui's own small files.
 
-A file under a well-known name may be anything: a pipe that never ends, a device, a gigabyte. Nothing waits for it.
+A file under a well-known name may be a pipe that never ends, a device, or a gigabyte long. Reading such a file raises an
+error instead of blocking. Only their owner can read mcp-tui's own files.
 """
 
 from __future__ import annotations
@@ -16,41 +17,41 @@ from typing import Any, Final
 from mcp_tui.journal.state_folder import open_without_waiting, replace_file
 
 CONFIG_FILE_BYTES: Final = 32 * 1024 * 1024
-"""A file above this size is not read: some tools keep their history beside their servers, but not more than this."""
+"""The most bytes of a config file. Some tools store their history in the same file as their servers."""
 
 
 class ConfigError(Exception):
-    """A file cannot be used, or lacks what is looked for. The text is one sentence without a full stop, its place first."""
+    """A file cannot be used, or has no such entry. The text is one sentence without a full stop, with the place first."""
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """Returns the closest of the known words; empty if none is close."""
-    # Only for the words about a mistake.
+    """Returns the known word that is most similar to ``word``; empty if none is similar."""
+    # Imported here, because only error messages need it.
     import difflib
 
     return next(iter(difflib.get_close_matches(word, known, 1)), "")
 
 
 def guess(word: str, known: Iterable[str]) -> str:
-    """Returns ``Did you mean 'x'?`` after a blank, with the closest of the known words; empty if none is close."""
+    """Returns ``Did you mean 'x'?`` after a blank, with the most similar known word; empty if none is similar."""
     close = closest(word, known)
     return f" Did you mean {close!r}?" if close else ""
 
 
 def at(path: Path, line: int | None, column: int | None = None) -> str:
-    """Returns a place in a file as editors and compilers write it: ``path:line:column``."""
+    """Returns a place in a file in the notation of compilers: ``path:line:column``."""
     return ":".join(str(part) for part in (path, line, column) if part is not None)
 
 
 def read_bytes(path: Path, most: int = CONFIG_FILE_BYTES) -> bytes:
-    """Returns the bytes of a regular file, also through a symbolic link.
+    """Returns the bytes of a regular file or of a link to one.
 
     Raises:
-        ConfigError: it cannot be read, is not a regular file, or has more than ``most`` bytes.
+        ConfigError: the file cannot be read, is not a regular file, or has more than ``most`` bytes.
     """
     try:
         with open(path, "rb", opener=open_without_waiting) as stream:
-            # Looked at once it is open: what a name means may change between a look and the opening.
+            # Checked after the file is open, because the path may lead to another file between a check and the opening.
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise ConfigError(f"{path}: not a regular file")
             raw = stream.read(most + 1)
@@ -62,10 +63,10 @@ def read_bytes(path: Path, most: int = CONFIG_FILE_BYTES) -> bytes:
 
 
 def read_text(path: Path, most: int = CONFIG_FILE_BYTES) -> str:
-    """Returns the text of a file without a byte order mark, as :func:`read_bytes`.
+    """Returns the text of a file, without a byte order mark; see :func:`read_bytes`.
 
     Raises:
-        ConfigError: also when it is not UTF-8.
+        ConfigError: as for :func:`read_bytes`, or the text is not UTF-8.
     """
     raw = read_bytes(path, most)
     try:
@@ -80,25 +81,25 @@ def _size(count: int) -> str:
 
 
 def why(error: Exception) -> str:
-    """Returns the system's words for a failure."""
+    """Returns the operating system's message for an error, or else the text of the error."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-# -- ours ------------------------------------------------------------------------------------------------------
+# -- files of mcp-tui ------------------------------------------------------------------------------------------------------
 
 
 def read_own(path: Path, most: int) -> Any:
-    """Returns the JSON in a file of ours with at most ``most`` bytes; ``None`` if there is none that can be read."""
+    """Returns the JSON in a file of mcp-tui with at most ``most`` bytes; ``None`` if it is missing or invalid."""
     with suppress(ConfigError, ValueError, RecursionError):
         return json.loads(read_text(path, most))
     return None
 
 
 def write_own(path: Path, value: object) -> None:
-    """Replaces a file of ours with a value as JSON, as :func:`~mcp_tui.journal.state_folder.replace_file` does.
+    """Replaces the content of a file of mcp-tui by JSON; see :func:`~mcp_tui.journal.state_folder.replace_file`.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: the file cannot be written.
     """
     try:
         replace_file(path, json.dumps(value, indent=2) + "\n")
@@ -108,7 +109,7 @@ def write_own(path: Path, value: object) -> None:
 
 def config_folder() -> Path:
     """Returns the folder of settings, themes, and saved calls (``$XDG_CONFIG_HOME/mcp-tui``)."""
-    # The environment names the folders in most tests, and for the recorder of a tap.
+    # Imported here, because the recorder of a tap imports this module and needs no folders.
     from platformdirs import user_config_path
 
     return user_config_path("mcp-tui", appauthor=False)
@@ -116,7 +117,7 @@ def config_folder() -> Path:
 
 def data_folder() -> Path:
     """Returns the folder of consents and recent servers (``$XDG_DATA_HOME/mcp-tui``)."""
-    # The same.
+    # Imported here for the same reason as in `config_folder`.
     from platformdirs import user_data_path
 
     return user_data_path("mcp-tui", appauthor=False)
@@ -134,17 +135,17 @@ def themes_folder() -> Path:
 
 
 def shipped_folder() -> Path:
-    """Returns the folder of the themes that ship with mcp-tui: inside an installed package, or the checkout's."""
+    """Returns the folder of the themes that ship with mcp-tui, in the installed package or in the checkout."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "themes"
     return installed if installed.is_dir() else package.parent / "themes"
 
 
 def consents_folder() -> Path:
-    """Returns the folder of consents, a file each."""
+    """Returns the folder of consents, which has a file for each consent."""
     return data_folder() / "consents"
 
 
 def recent_file() -> Path:
-    """Returns the file with the servers that were opened last."""
+    """Returns the file with the recently opened servers."""
     return data_folder() / "recent.json"

@@ -1,4 +1,4 @@
-"""The program of mcp-tui in other programs' config files: whether it stays where it is, and whether it is still there."""
+"""mcp-tui's own program in other programs' config files: whether it exists, and whether its folder is permanent."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _UV_PART: Final = re.compile(r"(archive|builds|environments)-v\d+")
 
 
 def vanishing(program: Path, around: Surroundings | None = None) -> str:
-    """Returns what a program is in that will be deleted, such as ``uv's cache``; empty if it stays.
+    """Returns the temporary place of a program, such as ``uv's cache``; empty if the place is permanent.
 
-    Looks at the path as it is written, at the file that it is a link to, and at what a script needs.
+    Checks the path as it is written, the target of a link, and the files that a script needs.
     """
     around = around or Surroundings.now()
     paths = (Path(os.path.abspath(program)), program.resolve(), *_needs(program))  # noqa: PTH100 - as it is written
@@ -42,7 +42,7 @@ def _vanishing(program: Path, around: Surroundings) -> str:
     cache, in_project = "a cache", False
     for folder in program.parents:
         if (folder / "pyvenv.cfg").exists():
-            # An environment for a tool, or the one of a project: people keep these, wherever they are.
+            # Users keep the environment of a tool or of a project, even below a temporary folder.
             if (folder / "uv-receipt.toml").exists():
                 return ""
             if (folder / "pipx_metadata.json").exists():
@@ -50,7 +50,7 @@ def _vanishing(program: Path, around: Surroundings) -> str:
                     return ""
                 cache = "the cache of pipx run"
             in_project = any((folder.parent / name).exists() for name in ("pyproject.toml", ".git"))
-        # uv and pipx tag their caches, wherever these are, and uv its environments too
+        # uv and pipx tag their caches; uv also tags its environments, which the branch above handles.
         elif (folder / "CACHEDIR.TAG").exists() or folder.name in (".cache", "_npx") or folder in caches:
             return "uv's cache" if any(map(_UV_PART.fullmatch, program.parts)) else cache
         if folder in temporary and not in_project and not any(each.is_relative_to(folder) for each in home):
@@ -63,16 +63,16 @@ def _with_real(path: Path) -> tuple[Path, Path]:
 
 
 def tap_problem(server: Definition) -> str:
-    """Returns why the tap in front of a server cannot start, or soon cannot, without a full stop; empty if it can.
+    """Returns why the tap in front of a server cannot start, or soon will not; without a full stop, and empty if it can.
 
-    A client may have another ``PATH``: of a program without a folder only its name is looked up here.
+    A client may have another ``PATH``, so for a program without a folder the place found here is not judged.
     """
     target: StdioTarget | None = None
     with suppress(ConfigError):
         target = server.launched()
     try:
         words = tuple(map(server.filled, server.tap[:1]))
-    except ConfigError:  # its variable is set for the client alone
+    except ConfigError:  # the variable in its name is only set for the client
         words = ()
     if not words:
         return ""
@@ -90,9 +90,9 @@ def tap_problem(server: Definition) -> str:
 
 
 def tap_version(server: Definition) -> str | None:
-    """Returns the version of the mcp-tui in front of a server, as it is installed; ``None`` if nothing says so.
+    """Returns the installed version of the mcp-tui in front of a server; ``None`` if it is not found.
 
-    It is not asked: a config file could name any program.
+    The program is not run to ask for its version, because a config file could name any program.
     """
     with suppress(ConfigError, TransportError, IndexError):
         words = (server.filled(server.tap[0]),)
@@ -103,7 +103,7 @@ def tap_version(server: Definition) -> str | None:
 
 
 def _needs(program: Path) -> list[Path]:
-    """Returns the files without which a script cannot start: its interpreter, and what ``launcher/mcp-tui`` starts."""
+    """Returns the files that a script needs to start: its interpreter, and the program that ``launcher/mcp-tui`` starts."""
     try:
         with program.open("rb") as stream:
             first, second = stream.readline(4096), stream.readline(4096)
@@ -112,7 +112,7 @@ def _needs(program: Path) -> list[Path]:
     beside = program.resolve().with_name
     if second.startswith(b"# Starts mcp-tui"):
         return [beside("mcp-tui-client"), *_needs(beside("mcp-tui-client"))]
-    if second.startswith(b"'''exec'"):  # the path of an environment's interpreter is long or has blanks
+    if second.startswith(b"'''exec'"):  # pip's form for an interpreter with a long path, or with blanks in it
         return [beside("python")]
     words = first[2:].split() if first.startswith(b"#!") else []
     return [Path(os.fsdecode(each)) for each in words[:1]]

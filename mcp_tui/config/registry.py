@@ -1,7 +1,7 @@
-"""Reads ``server.json`` of the MCP Registry: the command of each package, the URL of each remote.
+"""Reads ``server.json`` files of the MCP Registry: the command of each package, and the URL of each remote.
 
-Keys come as ``camelCase`` and as ``snake_case``, and the whole may stand inside ``{"server": …}``. Values that the person
-has to give become inputs, so that they are asked for like those of an editor.
+Keys are in ``camelCase`` or ``snake_case``, and the description may be wrapped in ``{"server": …}``. Values that the user
+must give become inputs, like those in an editor's file.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mcp_tui.protocol.messages import Json, as_list, as_object, objects_in
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _RUNNERS: Final = {"npm": ("npx", "@"), "pypi": ("uvx", "=="), "oci": ("docker", ":"), "nuget": ("dnx", "@")}
-"""For each type of packages the command that starts one, and what stands between its name and its version."""
+"""The command that starts each type of package, and the separator between the name and the version of the package."""
 
 
 def unwrapped(whole: dict[str, Json]) -> dict[str, Json] | None:
-    """Returns the description of the server in a file, its keys in ``snake_case``; ``None`` if there is none."""
+    """Returns the description of a server, with keys in ``snake_case``; ``None`` if the file is not a ``server.json``."""
     inner = as_object(whole.get("server")) or whole
     found = as_object(_snake(inner))
     named = isinstance(found.get("name"), str)
@@ -48,7 +48,7 @@ def _snake(value: Json) -> Json:
 def ways(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
     """Yields the name and the description of each way to reach the server.
 
-    The first one is called as the server is, the others with what they are behind it.
+    The first way has the name of the server. The others have their type after it: ``name (npm)``.
     """
     name = str(server.get("name"))
     found = (*objects_in(server.get("packages")), *objects_in(server.get("remotes")))
@@ -59,7 +59,7 @@ def ways(server: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
 
 
 def read(made: Definition) -> Definition:
-    """Returns a definition with what its ``fields``, one of the ways, say: how the server is reached, or why not."""
+    """Returns a definition with the launch that its ``fields`` (one of the ways) describe, or with the reason for none."""
     inputs = _Inputs()
     try:
         launch = (_remote if "url" in made.fields else _package)(made.fields, inputs)
@@ -69,18 +69,18 @@ def read(made: Definition) -> Definition:
 
 
 class _Inputs:
-    """Collects the inputs of one way."""
+    """The inputs of one way to reach a server."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, AskedInput] = {}
 
     def ask(self, id_: str, said: dict[str, Json]) -> ConfigVariable:
-        """Adds an input, and returns its variable."""
+        """Adds an input; returns the variable for it."""
         self.by_id[id_] = AskedInput.read(id_, said)
         return ConfigVariable(VariableKind.INPUT, id_, f"{{{id_}}}")
 
     def value(self, said: dict[str, Json], id_: str) -> Template | None:
-        """Returns the value of an argument, variable, or header; ``None`` if it is optional and has none."""
+        """Returns the value of an argument, variable, or header; ``None`` if it is optional and has no value."""
         value = said.get("value")
         if isinstance(value, str):
             return self.parts(value, as_object(said.get("variables")))
@@ -162,11 +162,11 @@ def _arguments(given: list[dict[str, Json]], inputs: _Inputs) -> Iterator[Templa
 
 
 _VALUED: Final = ("default", "value_hint", "placeholder", "choices", "variables", "is_secret", "format")
-"""Fields of a named argument that only one with a value has."""
+"""The fields that only named arguments with a value have."""
 
 
 def _takes_value(said: dict[str, Json]) -> bool:
-    """Whether a named argument has a value, given or asked for; else it is a flag, which is passed alone."""
+    """Whether a named argument takes a value; otherwise it is a flag."""
     if said.get("value"):
         return True
     valued = any(

@@ -1,9 +1,9 @@
-"""Saved calls: a tool with its arguments and its server, under a name; and recent servers.
+"""Saved calls, which are a tool with its arguments and its server under a name; and recent servers.
 
-Each server has a file that only its owner may read (0600). A saved call has to run as it is, so its arguments are kept as
-they are; if the journal would redact some of them, saving needs a confirmation. Of the server no secret is kept: only the
-names of variables and headers, a hash of the values that are no secrets, and no command line or URL with a secret in it.
-Then the server has to be named when the call is run.
+Each server has a file that only its owner may read (0600). Arguments are saved unchanged, because the call must work again;
+if the journal would redact some of them, saving needs a confirmation. No secret of the server is saved. The file has the
+names of its variables and headers, and a hash of those values that are not secrets. A command line or URL with a secret is
+not saved; such a server must be given when the call is run.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from mcp_tui.protocol.values import fact
 
 SAVED_FORMAT: Final = 1
 SAVED_NAME_CHARACTERS: Final = 64
-"""Characters of a name, at most."""
+"""The most characters of a name."""
 
 SAVED_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
 class SecretArguments(ConfigError):
-    """The arguments in ``names`` hold what the journal would redact."""
+    """The arguments in ``names`` contain text that the journal would redact."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"{', '.join(names)} looks like a secret. It is saved unencrypted.")
@@ -45,8 +45,9 @@ class SecretArguments(ConfigError):
 class SavedServer:
     """A server by its name in config files (or ``demo``), its command, or its URL.
 
-    ``env`` and ``headers`` are names whose values were not kept; ``values`` is a hash of those that are no secrets, empty
-    without any: another API host makes another server, another token does not. Of a client certificate the paths are kept.
+    ``env`` and ``headers`` have names without values. ``values`` is a hash of the values that are not secrets; empty if
+    there are none. So another API host makes another server, but another token does not. The paths of a client
+    certificate are saved, not its content.
     """
 
     name: str = ""
@@ -62,18 +63,18 @@ class SavedServer:
 
     @property
     def found(self) -> bool:
-        """Whether enough was kept to find it."""
+        """Whether the server can be found again."""
         return bool(self.name or self.command or self.url)
 
     @property
     def title(self) -> str:
-        """A name for people."""
+        """The name of the server for the user."""
         return self.name or self.url or " ".join(self.command) or "a server that was not saved"
 
 
 @fact
 class SavedCall:
-    """A call of a tool under a name."""
+    """A call of a tool, saved under a name."""
 
     name: str
     tool: str
@@ -82,7 +83,7 @@ class SavedCall:
 
 
 def server_of(target: Target) -> SavedServer:
-    """Returns what is kept of a server. A named one is looked up in the config files again: they may have changed."""
+    """Returns the saved form of a server. A server from a config file is saved by name, so that later changes apply."""
     if target.name:
         return SavedServer(name=target.name)
     if isinstance(target, HttpTarget):
@@ -118,11 +119,16 @@ def _digest(value: object) -> str:
 
 
 def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
-    """Saves a call, in place of one with the same name and server; returns the file. ``secrets`` confirms secrets.
+    """Saves a call, and replaces one with the same name and server; returns the file.
+
+    Args:
+        folder: the folder of saved calls.
+        call: the call.
+        secrets: whether the user confirmed that secrets are saved.
 
     Raises:
-        SecretArguments: there are secrets, not confirmed.
-        ConfigError: the name is not valid, or the file cannot be written, or cannot be read.
+        SecretArguments: there are secrets that the user did not confirm.
+        ConfigError: the name is not valid, or the file cannot be read or written.
     """
     if not call.name.strip() or len(call.name) > SAVED_NAME_CHARACTERS or not call.name.isprintable():
         raise ConfigError(f"The name must have 1 to {SAVED_NAME_CHARACTERS} printable characters.")
@@ -144,7 +150,7 @@ def save(folder: Path, call: SavedCall, *, secrets: bool = False) -> Path:
 
 
 def load(folder: Path) -> tuple[list[SavedCall], list[str]]:
-    """Returns every saved call, by name, and a sentence for each file that cannot be read."""
+    """Returns all saved calls, sorted by name, and an error for each file that cannot be read."""
     calls: list[SavedCall] = []
     problems: list[str] = []
     for file in sorted(folder.glob("*.json")):
@@ -156,10 +162,10 @@ def load(folder: Path) -> tuple[list[SavedCall], list[str]]:
 
 
 def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCall:
-    """Returns the saved call of a name; if several servers have one, that of ``server``.
+    """Returns the saved call with a name; if several servers have such a call, that of ``server``.
 
     Raises:
-        ConfigError: there is none, or there are several.
+        ConfigError: there is no such call, or there are several.
     """
     calls, problems = load(folder)
     named = [each for each in calls if each.name == name]
@@ -180,7 +186,7 @@ def find(folder: Path, name: str, server: SavedServer | None = None) -> SavedCal
 
 
 def _word(server: SavedServer) -> str:
-    """Returns a file name for a server: words to recognise it by, and a hash."""
+    """Returns a file name for a server, without suffix: a readable part and a hash."""
     start = server.command[-1] if server.command else server.url.partition("://")[2]
     title = server.name or start or "other"
     whole = [server.name, server.command, server.cwd, server.url, *filter(None, [server.values])]
@@ -214,21 +220,21 @@ def _read(file: Path) -> list[SavedCall]:
     return calls
 
 
-# -- the servers that were opened last -----------------------------------------------------------------------------
+# -- recent servers -----------------------------------------------------------------------------
 #
-# By their name in config files, or as they were typed. A server with a secret in its line, or with variables, headers, or
-# a client certificate, is not remembered: it could not be opened again.
+# A server is remembered by its name in config files, or by the line that was typed. A server with a secret in its line, or
+# with variables, headers, or a client certificate, is not remembered, because it could not be opened again.
 
 RECENT_SERVERS: Final = 12
-"""Servers that are remembered."""
+"""The most servers that are remembered."""
 
 SAVED_LINE_CHARACTERS: Final = 4_000
-"""Characters of a line that is remembered."""
+"""The most characters of a line that is remembered."""
 
 
 @fact
 class Recent:
-    """The name of a ``server``, or the ``line`` that was typed, and the ``folder`` in which it started a process."""
+    """A recent server: the name of the ``server``, or the ``line`` that was typed and the working ``folder``."""
 
     server: str = ""
     line: str = ""
@@ -236,7 +242,7 @@ class Recent:
 
 
 def load_recent() -> list[Recent]:
-    """Returns the servers that are remembered; none if the file cannot be read."""
+    """Returns the remembered servers, the latest first; none if the file cannot be read."""
     entries = objects_in(read_own(recent_file(), 256 * 1024))
     names = [each.name for each in fields(Recent)]
     found = [Recent(**{name: as_text(each.get(name)) for name in names}) for each in entries]
@@ -246,7 +252,7 @@ def load_recent() -> list[Recent]:
 
 
 def remember(target: Target) -> None:
-    """Puts a target first. A file that cannot be written is not an error."""
+    """Puts a target first among the remembered servers. Ignores a file that cannot be written."""
     server = server_of(target)
     if server.env or server.headers or server.client_cert or not server.found:
         return

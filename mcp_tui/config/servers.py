@@ -1,8 +1,8 @@
-"""Finds the servers that config files define. Nothing is started here, and no file is written.
+"""Finds the servers that config files define. This module starts no server, and writes no file.
 
-Precedence: a file that is named with ``--config`` is the only one looked at. Otherwise every known place is
-(:func:`mcp_tui.config.sources.places`). Two definitions of one name in files of one tool: the first in that tool's own
-order counts. In files of two tools, where they differ: nobody guesses, and the sentence lists both.
+If ``--config`` names a file, only that file is read; otherwise all known places are
+(:func:`mcp_tui.config.sources.places`). If files of one tool define a name twice, the first in the tool's own order counts.
+If files of different tools define a name differently, using the name is an error that lists the places.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _SOURCE_BY_MEMBER: Final = {
     "mcp": OPENCODE,
     "extensions": GOOSE,
 }
-"""Keys that give away whose file it is."""
+"""The tools that are recognised by a key in a file with an unknown name."""
 
 _PARTS_OF_GOOSE: Final = ("builtin", "platform", "frontend", "inline_python")
-"""The types of extensions of goose that are no servers."""
+"""The types of extensions of goose that are not servers."""
 
 
 @frozen
 class FoundServers:
-    """The servers in the files, in the order of the tools, and a sentence for each file that cannot be read."""
+    """The servers in the files, in the order of the tools, and an error for each file that cannot be read."""
 
     servers: list[Definition] = field(default_factory=list[Definition])
     problems: list[str] = field(default_factory=list[str])
@@ -65,14 +65,14 @@ class FoundServers:
 def discover(
     around: Surroundings | None = None, config: Path | None = None, *, all_projects: bool = False
 ) -> FoundServers:
-    """Returns every server of ``config`` or, without one, of all known places.
+    """Returns every server of ``config`` or, without it, of all known places.
 
-    ``all_projects``: also what the person's own file of a tool defines for other projects.
+    ``all_projects`` includes servers that the user's own file of a tool defines for other projects.
     """
     around = around or Surroundings.now()
     found = FoundServers()
     first: dict[tuple[str, str], Definition] = {}
-    read = cache(Document.read)  # one file may be several places
+    read = cache(Document.read)  # several places may be parts of one file
     for place in places(around) if config is None else [place_of(config, around)]:
         if config is None and not os.path.lexists(place.path):
             continue
@@ -88,7 +88,7 @@ def discover(
             if str(error) not in found.problems:
                 found.problems.append(str(error))
             continue
-        # Copilot reads one of a project's two files.
+        # Copilot reads a project's .github/mcp.json only if there is no .mcp.json.
         instead = place.folder and place.source is COPILOT and place.folder / ".mcp.json"
         for each in defined:
             before = first.setdefault((each.source.id, each.name), each)
@@ -101,7 +101,7 @@ def find(name: str, config: Path | None = None, around: Surroundings | None = No
     """Returns the server called ``name``.
 
     Raises:
-        ConfigError: there is none, there are several, or the file that is named cannot be read.
+        ConfigError: there is no such server, there are several, or ``config`` cannot be read.
     """
     found = discover(around, config)
     if config is not None and found.problems:
@@ -114,7 +114,7 @@ def find(name: str, config: Path | None = None, around: Surroundings | None = No
     if any(other.launch != chosen[0].launch or other.problem for other in chosen[1:]):
         listed = ", ".join(f"{each.place} ({each.source.title})" for each in chosen)
         raise ConfigError(f"Server {name!r} differs between {listed}. Choose one with --config FILE.")
-    # of equal ones, one that needs no consent
+    # Of equal definitions, one that needs no consent.
     return min(chosen, key=lambda each: each.project)
 
 
@@ -139,12 +139,18 @@ def read_place(
     off: Set[str] = frozenset(),
     all_projects: bool = False,
 ) -> Iterator[Definition]:
-    """Yields the servers of one file. ``surely`` says that the file was named, so it must define some.
+    """Yields the servers of one file.
 
-    ``off`` are the servers that another file disables.
+    Args:
+        place: the place of the file.
+        around: the machine on which the file was found.
+        document: the content of the file.
+        surely: whether the user named the file, so that a file without servers is an error.
+        off: the names of the servers that another file disables.
+        all_projects: whether to include servers for other projects.
 
     Raises:
-        ConfigError: what it holds is of no form that is known, or, ``surely``, holds no servers.
+        ConfigError: the file has an unknown form or, with ``surely``, no servers.
     """
     whole = document.whole
     if whole is None:
@@ -206,9 +212,9 @@ def _inside(fields: dict[str, Json], path: tuple[str, ...]) -> Json:
 def _tables(
     place: Place, fields: dict[str, Json], projects: Set[str] | None
 ) -> Iterator[tuple[Source, tuple[str, ...], Path | None]]:
-    """Yields the tool of each table of servers, its path, and the project's folder if a person's own file names it.
+    """Yields each table of servers in a file: its tool, its path, and the project's folder if the user's file names one.
 
-    ``projects`` are the folders that count, ``None`` for all.
+    ``projects`` has the folders of the projects to include; ``None`` includes all.
     """
     if place.source is CLAUDE_CODE and place.part != "user":
         known = as_object(fields.get("projects"))
@@ -264,7 +270,7 @@ def _defined(
 
 
 def _off_elsewhere(place: Place, around: Surroundings, read: Callable[[Path], Document]) -> set[str]:
-    """Returns the servers of a file that other files of Claude Code (in the working directory) or Copilot disable."""
+    """Returns the names of servers that other files of Claude Code or Copilot disable."""
     found: set[str] = set()
     if place.source is COPILOT:
         with suppress(ConfigError):

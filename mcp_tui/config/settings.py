@@ -1,7 +1,6 @@
-"""The settings of mcp-tui, as plain values with their defaults. Times in seconds.
+"""The settings of mcp-tui, as plain values with their defaults, and the reader of their TOML file. Times are in seconds.
 
-Read from one TOML file (:mod:`mcp_tui.config.settings`); what each is for stands in ``example.toml`` beside this module,
-which parses to exactly these defaults.
+``example.toml``, next to this module, explains each setting, and parses to exactly these defaults.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class NumberBounds:
-    """Bounds of a number (``ge``, ``gt``, ``le``) as pydantic asks an annotation for them.
+    """Bounds of a number (``ge``, ``gt``, ``le``) as an annotation that pydantic reads.
 
-    Its own constraints would have to be loaded at every start, also where no file is there to be checked.
+    pydantic's own constraints would be imported at every start, even without a file to check.
     """
 
     def __init__(self, **bounds: float) -> None:
@@ -40,7 +39,7 @@ class NumberBounds:
 
 
 class LoopbackOnly:
-    """Has pydantic refuse a redirect URI that is not on this machine."""
+    """An annotation that makes pydantic reject a redirect URI that is not on this machine."""
 
     def __get_pydantic_core_schema__(self, source: Any, schema: Callable[[Any], dict[str, Any]]) -> Any:
         check = {"type": "no-info", "function": self._check}
@@ -48,7 +47,7 @@ class LoopbackOnly:
 
     @staticmethod
     def _check(uri: str) -> str:
-        from mcp_tui.client.auth.sign_in import LOCAL, is_local  # which loads an HTTP library
+        from mcp_tui.client.auth.sign_in import LOCAL, is_local  # loads an HTTP library
 
         if uri and not is_local(uri):
             raise ValueError(LOCAL)
@@ -56,7 +55,7 @@ class LoopbackOnly:
 
 
 Seconds = Annotated[float, NumberBounds(ge=0, le=1e8)]
-"""From 0 up; 0 means none."""
+"""A limit in seconds; 0 means no limit."""
 
 OnTimeout = Literal["ask", "cancel"]
 Timers = Literal["live", "slow", "off"]
@@ -69,7 +68,7 @@ def _dashed(name: str) -> str:
 
 
 class SettingsTable:
-    """A table of the file. It allows no other keys, and converts no value. Names have dashes there, as options do."""
+    """A table of the settings file. Unknown keys and values of another type are errors; names have dashes, like options."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "strict": True, "alias_generator": _dashed}
 
@@ -87,7 +86,7 @@ class RequestLimits(SettingsTable):
 
 @fact
 class Overrides(SettingsTable):
-    """The settings that differ for one tool; ``None`` for others."""
+    """The settings that one tool overrides; ``None`` for those that it does not."""
 
     timeout: Seconds | None = None
     max_timeout: Seconds | None = None
@@ -96,14 +95,14 @@ class Overrides(SettingsTable):
 
 @fact
 class ServerOverrides(Overrides):
-    """The settings that differ for one server, and for single tools of it."""
+    """The settings that one server, or single tools of it, override."""
 
     tools: dict[str, Overrides] = field(default_factory=dict[str, Overrides])
 
 
 @fact
 class TapOverrides(SettingsTable):
-    """The limits of a tap that differ for one tool; ``None`` for others."""
+    """The limits of a tap that one tool overrides; ``None`` for those that it does not."""
 
     timeout: Seconds | None = None
     max_timeout: Seconds | None = None
@@ -111,14 +110,14 @@ class TapOverrides(SettingsTable):
 
 @fact
 class TapServerOverrides(TapOverrides):
-    """The limits of a tap that differ for one server, and for single tools of it."""
+    """The limits of a tap that one server, or single tools of it, override."""
 
     tools: dict[str, TapOverrides] = field(default_factory=dict[str, TapOverrides])
 
 
 @fact
 class TapSettings(SettingsTable):
-    """``[tap]``: the limits of every tap; 0 means none. They are read when a tap starts."""
+    """``[tap]``: the limits of every tap, read when a tap starts; 0 means no limit."""
 
     timeout: Seconds = 0.0
     max_timeout: Seconds = 0.0
@@ -127,7 +126,7 @@ class TapSettings(SettingsTable):
     def limits_of(
         self, server: str, tool: str = "", timeout: float | None = None, max_timeout: float | None = None
     ) -> Limits:
-        """Returns the limits for a tool: those that are given, else the tool's, the server's, or the general ones."""
+        """Returns the limits for a tool: the arguments, else the tool's, the server's, or the general limits."""
         found, most = self.timeout, self.max_timeout
         of_server = self.servers.get(server)
         for each in (of_server, of_server.tools.get(tool) if of_server else None):
@@ -142,7 +141,7 @@ class TapSettings(SettingsTable):
 
 @fact
 class JournalSettings(SettingsTable):
-    """``[journal]``: whether it is kept, for how many days, and how many megabytes of all journals; 0 means no limit."""
+    """``[journal]``: whether sessions are recorded, and for how many days and megabytes in all; 0 means no limit."""
 
     keep: bool = True
     days: Annotated[int, NumberBounds(ge=0, le=36_500)] = 30
@@ -151,7 +150,7 @@ class JournalSettings(SettingsTable):
 
 @fact
 class SamplingSettings(SettingsTable):
-    """``[sampling]``: the answer to a server that asks for a completion. ``command`` is run without a shell."""
+    """``[sampling]``: how to answer a server that asks for a completion. ``command`` is run without a shell."""
 
     mode: Literal["off", "ask", "command"] = "off"
     command: list[str] = field(default_factory=list[str])
@@ -159,7 +158,7 @@ class SamplingSettings(SettingsTable):
 
 @fact
 class AuthSettings(SettingsTable):
-    """``[auth]``: the storage of sign-ins, the URL of a client ID metadata document, and the redirect URI."""
+    """``[auth]``: where sign-ins are stored, the URL of a client ID metadata document, and the redirect URI."""
 
     storage: Literal["auto", "keyring", "file"] = "auto"
     client_url: str = ""
@@ -190,7 +189,7 @@ class Settings(SettingsTable):
 
     @property
     def reachable(self) -> bool:
-        """Whether other processes of this user may see a session and act on it, which only one that is kept permits."""
+        """Whether the user's other processes may see a session and act on it; this requires a journal."""
         return self.live and self.journal.keep
 
     @property
@@ -199,7 +198,7 @@ class Settings(SettingsTable):
         return Path(self.saved_calls).expanduser() if self.saved_calls else files.config_folder() / "saved"
 
     def limits_of(self, server: str, tool: str = "") -> tuple[float, float, OnTimeout]:
-        """Returns timeout, max timeout, and policy for a tool: its own, else its server's, else the general ones."""
+        """Returns timeout, max timeout, and policy for a tool: the tool's, else the server's, else the general settings."""
         general = self.limits
         timeout, longest, policy = general.timeout, general.max_timeout, general.on_timeout
         of_server = self.servers.get(server)
@@ -216,7 +215,7 @@ DEFAULTS: Final = Settings()
 
 @frozen
 class Knob:
-    """A setting that a variable of the environment overrides, and perhaps an option. ``key`` is as in the file."""
+    """A setting that an environment variable overrides, and sometimes an option. ``key`` is the dotted key in the file."""
 
     key: str
     variable: str
@@ -224,7 +223,7 @@ class Knob:
 
     @property
     def default(self) -> object:
-        """The value where nobody sets it."""
+        """The value if neither file, variable, nor option sets it."""
         return attrgetter(self.key.replace("-", "_"))(DEFAULTS)
 
 
@@ -256,7 +255,7 @@ KNOBS: Final = (
 
 
 Keys = tuple[str, ...]
-"""The keys of tables within tables that lead to a value."""
+"""The path to a value: the keys of nested tables."""
 
 SETTINGS_FILE_BYTES: Final = 256 * 1024
 _PLACES: Final = {
@@ -273,16 +272,16 @@ _PLACES: Final = {
     )
     for each in fields(of)
 }
-"""The names of settings, each with its tables."""
+"""The dotted keys of settings by their names."""
 _RENAMED: Final = {
     "idle": "timeout",
     "maximum": "max-timeout",
     "connect": "connect-timeout",
     "message": "max-message",
 }
-"""Names of limits by those that somebody may remember: none of them is close in letters."""
+"""The names of limits by other words that users may try, but that are not similar in spelling."""
 _UNKNOWN_NAME_ERRORS: Final = ("unexpected_keyword_argument", "extra_forbidden")
-"""The types of pydantic's errors about unknown keys."""
+"""The types of pydantic errors about unknown keys."""
 
 _TOML_KINDS: Final = {
     "an object": "a table",
@@ -292,7 +291,7 @@ _TOML_KINDS: Final = {
     "number": "a number",
     "string": "a string",
 }
-"""Words for the types in pydantic's messages."""
+"""The TOML words for the types in pydantic's messages."""
 
 _WORDS: Final = {
     **dict.fromkeys(("on", "yes", "true", "1"), True),
@@ -304,9 +303,9 @@ _WORDS: Final = {
 class Loaded:
     """Settings, and the origin of each.
 
-    ``origins`` has, by dotted key, ``file:line`` or the name of a variable; what is not in it is a default. ``problems``
-    are sentences about what was left aside. ``wrong`` are those about values that cannot be: the settings then are
-    without them, and whoever is about to use them has to stop.
+    ``origins`` has ``file:line`` or the name of a variable for each dotted key; a setting without an origin is a default.
+    ``problems`` has warnings about ignored keys. ``wrong`` has errors about invalid values: ``settings`` has defaults
+    instead, and the caller must stop.
     """
 
     settings: Settings
@@ -317,19 +316,19 @@ class Loaded:
 
 
 def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Loaded:
-    """Returns the settings of ``file`` (:func:`files.settings_file` by default) and the environment. Raises nothing."""
+    """Returns the settings of ``file`` (by default :func:`files.settings_file`) and the environment. Raises no error."""
     env = os.environ if env is None else env
     file = file or files.settings_file()
     wrong: list[str] = []
     table: dict[str, Json] = {}
     origins: dict[str, str] = {}
     if os.path.lexists(file):
-        from mcp_tui.config.documents import parse_toml, toml_lines  # only for who has such a file
+        from mcp_tui.config.documents import parse_toml, toml_lines  # only imported if the file exists
 
         try:
             text = read_text(file, SETTINGS_FILE_BYTES)
             table = parse_toml(text, file)
-            if isinstance(table.get("keys"), dict):  # with quotes or without, their names have dots in them
+            if isinstance(table.get("keys"), dict):  # ids of keys have dots, and may be quoted or not
                 table["keys"] = joined(table["keys"])
             origins = {".".join(_spelled(path)): at(file, line) for path, line in toml_lines(text).items()}
         except ConfigError as error:
@@ -340,10 +339,10 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
         said = env.get(knob.variable)
         section, _, name = knob.key.rpartition(".")
         inner = table.setdefault(section, {}) if said and section else table
-        if said and isinstance(inner, dict):  # a section that is no table is reported below
+        if said and isinstance(inner, dict):  # a section that is not a table is reported below
             inner[name] = _value(said, knob.default)
             origins[knob.key] = knob.variable
-    # Without pydantic, which takes a good part of the start and is needed only where there is something to check.
+    # Without a file and variables there is nothing to check, so pydantic, which takes long to load, is not imported.
     if not table:
         return Loaded(DEFAULTS, file, wrong=tuple(wrong))
     settings, problems, more = _checked(
@@ -353,23 +352,23 @@ def load(env: Mapping[str, str] | None = None, file: Path | None = None) -> Load
 
 
 def _spelled(keys: Keys) -> Keys:
-    """Returns the keys of a setting with dashes, also if the file has ``_``; names of servers, tools, and keys stay."""
+    """Returns the path of a setting with dashes in place of ``_``, except in names of servers, tools, and keys."""
     named = {"servers": {1, 3}, "tap": {2, 4}, "keys": {*range(1, len(keys))}}.get(keys[0], set[int]())
     return tuple(key if place in named else _dashed(key) for place, key in enumerate(keys))
 
 
 def every_value(settings: Settings) -> dict[str, Json]:
-    """Returns the value of each setting by its dotted key, as in the file."""
+    """Returns the value of each setting by its dotted key in the file."""
     return {".".join(_spelled(path)): value for path, value in _values(asdict(settings)) if value != {}}
 
 
 def joined(table: dict[str, Json]) -> dict[str, Json]:
-    """Returns the values in a table of tables by their keys, joined by dots."""
+    """Returns the values in nested tables by their dotted keys."""
     return {".".join(path): value for path, value in _values(table) if value != {}}
 
 
 def _values(table: dict[str, Json]) -> Iterator[tuple[Keys, Json]]:
-    """Yields each value in a table of tables and the keys that lead to it; an empty table counts as a value."""
+    """Yields the path and the value of each value in nested tables; an empty table is a value."""
     for key, value in table.items():
         if value and isinstance(value, dict):
             inner = cast("dict[str, Json]", value)
@@ -379,7 +378,7 @@ def _values(table: dict[str, Json]) -> Iterator[tuple[Keys, Json]]:
 
 
 def _value(text: str, default: object) -> Json:
-    """Returns the value in the text of a variable, as it would stand in the file without quotes."""
+    """Returns the value in the text of a variable, in the type of the setting if possible."""
     if default == "auto" or isinstance(default, bool):
         return _WORDS.get(text.lower(), text)
     if not isinstance(default, str):
@@ -391,8 +390,11 @@ def _value(text: str, default: object) -> Json:
 def _checked(
     values: dict[Keys, Json], origins: Mapping[str, str], file: Path
 ) -> tuple[Settings, tuple[str, ...], tuple[str, ...]]:
-    """Returns the settings without unknown and wrong keys, and a sentence for each of these, in the order of the file."""
-    # It takes time to load, and many have no settings.
+    """Returns the settings without invalid entries, then the errors for unknown keys and those for invalid values.
+
+    Errors are in the order of the file.
+    """
+    # pydantic takes long to load, and many users have no settings.
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(Settings)
@@ -400,16 +402,16 @@ def _checked(
     unknown: dict[Keys, str] = {}
     wrong: dict[Keys, str] = {}
     table: dict[str, Json] = {}
-    # Each value alone: every setting has a default, so what is wrong with one says nothing about another.
+    # Each value is checked alone: every setting has a default, so an invalid value does not affect the others.
     for keys in sorted(values, key=lambda keys: order.get(".".join(keys), -1)):
         alone: dict[str, Json] = {}
         _put(alone, keys, values[keys])
         try:
-            # as JSON: there, strict as it is, a table may become a dataclass
+            # As JSON, because only in this mode does strict validation convert a table to a dataclass.
             adapter.validate_json(json.dumps(alone, default=str))
         except ValidationError as error:
             part = error.errors(include_url=False)[0]
-            about = keys[: sum(map(eq, keys, part["loc"]))]  # without what pydantic says of unions
+            about = keys[: sum(map(eq, keys, part["loc"]))]  # pydantic adds the members of unions to the path
             kind = unknown if part["type"] in _UNKNOWN_NAME_ERRORS else wrong
             kind[about] = f"{origins.get('.'.join(about), file)}: {_sentence(about, part)}"
         else:
@@ -429,7 +431,7 @@ def _sentence(keys: Keys, part: ErrorDetails) -> str:
     key = ".".join(keys)
     if part["type"] in _UNKNOWN_NAME_ERRORS:
         close = _RENAMED.get(keys[-1]) or closest(keys[-1], _PLACES)
-        if close == keys[-1] or len(keys) == 1:  # the name may be right, and its table is not
+        if close == keys[-1] or len(keys) == 1:  # the name exists, but in another table
             close = _PLACES.get(close, close)
         return f"unknown setting {key!r}" + (f"; did you mean {close!r}?" if close else "")
     said = part["msg"].removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""Whether a config file is one person's own, or one that others get too."""
+"""Whether a config file belongs to the user alone, or is shared with others."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mcp_tui.config.sources import REGISTRY, Surroundings, places
 _GIT_SECONDS: Final = 10
 
 _GIT: Final = ("git", "--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=false", "ls-files")
-"""A look that writes nothing and runs nothing that the project's own settings name."""
+"""A git command that writes nothing, and runs no program that the settings of the repository name."""
 
 _GIT_VARIABLES: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH")
-"""Those of the person's own. The others name another repository, or change the look."""
+"""Git variables that are passed on. Others could select another repository, or change the result."""
 
 
 class Sharing(Enum):
-    """Who gets a file; the value is a clause about it."""
+    """Who shares a file. The value is the rest of a sentence about the file."""
 
     OWN = "is your own"
     PROJECT = "belongs to a project"
@@ -29,7 +29,7 @@ class Sharing(Enum):
 
 
 def sharing(file: Path, around: Surroundings | None = None) -> Sharing:
-    """Returns who gets a file. Of a link, the file counts that would be written."""
+    """Returns who shares a file. For a link, git is asked about its target, which would be written."""
     around = around or Surroundings.now()
     path = around.cwd / file
     if (tracked := _tracked(path.resolve())) is not Sharing.OWN:
@@ -64,5 +64,5 @@ def _tracked(file: Path) -> Sharing:
         ).returncode
     except (OSError, subprocess.SubprocessError):
         return Sharing.MAYBE_TRACKED
-    # Another status: git refuses the repository of another user, or cannot read it.
+    # With another status, git refused the repository of another user, or could not read it.
     return {0: Sharing.TRACKED, 1: Sharing.OWN}.get(status, Sharing.MAYBE_TRACKED)

@@ -1,6 +1,6 @@
-"""The tools whose config files define servers: places, keys, dialect, and form of the entries of each.
+"""The tools whose config files define servers: the places, keys, dialect, and form of entries of each tool.
 
-Within one tool the order of its files is its own precedence: of two servers with one name the first counts.
+The files of a tool are in its own order of precedence: of two servers with one name, the first counts.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from mcp_tui.protocol.values import frozen
 
 @frozen
 class Form:
-    """The names of the members of an entry. ``inner`` is the member whose object has them; empty for the entry itself.
+    """The names of the members of an entry.
 
-    Where ``args`` is ``command``, one list has the whole command line.
+    If ``inner`` is not empty, the members are in the object with this name instead of in the entry. If ``args`` equals
+    ``command``, one list has the whole command line.
     """
 
     command: str = "command"
@@ -33,7 +34,7 @@ class Form:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """All names."""
+        """The names of all members."""
         return self.command, self.args, self.env, self.cwd, *self.urls, self.inner
 
     @property
@@ -52,7 +53,7 @@ SECONDS: Final = 1.0
 MILLISECONDS: Final = 0.001
 
 Limits = tuple[tuple[str, float], ...]
-"""Members with a limit of the tool's own, each with the seconds in its unit; the first counts."""
+"""Members with a time limit of the tool, each with its unit in seconds; the first that is present counts."""
 
 _SERVER_TABLES: Final = ("mcpServers", "servers")
 _TIMEOUT_MS: Final[Limits] = (("timeout", MILLISECONDS),)
@@ -63,12 +64,13 @@ _TIMEOUT_S: Final[Limits] = (("timeout", SECONDS),)
 class Source:
     """A tool with config files.
 
-    ``files`` are their places in the tool's own precedence. ``./`` is the working directory and each above: a project's
-    file. ``{VARIABLE:otherwise}`` is a path in an environment variable; ``{config}``, ``{xdg}``, and ``{system}`` are
-    folders of the platform. A part of a file may stand before ``|``.
-    ``keys`` are the members under which servers stand, the tool's own first; a dot leads to a member within.
-    ``switches`` are the members by which an entry is disabled, ``ignores`` members that others obey and this tool does not.
-    ``calls`` and ``starts`` are its own limits for a call and for a start.
+    ``files`` has their places in the tool's order of precedence. ``./`` stands for the working directory and each folder
+    above it; such a file belongs to a project. ``{VARIABLE:default}`` is the path in an environment variable. ``{config}``,
+    ``{xdg}``, and ``{system}`` are folders of the platform. ``part|path`` is one part of a file.
+
+    ``keys`` has the members that contain servers, the tool's own first; a dot separates nested members. ``switches`` has the
+    members that disable an entry. ``ignores`` has members that other tools obey, but not this one. ``calls`` and ``starts``
+    have the members with the tool's time limits for a call and for a start.
     """
 
     id: str
@@ -84,7 +86,7 @@ class Source:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The members that it ignores, and those with its limits."""
+        """The members that the tool ignores, and those with its time limits."""
         return *self.ignores, *(name for name, _ in (*self.calls, *self.starts))
 
 
@@ -163,13 +165,13 @@ MCPORTER: Final = Source(
     ),
     form=Form(urls=("url", "baseUrl")), ignores=("disabled", "enabled", "cwd"),
 )  # fmt: skip
-"""It starts a server in the folder of the file."""
+"""mcporter starts a server in the folder of its config file."""
 GOOSE: Final = Source(
     "goose", "goose", templates.literal, ("{xdg}/goose/config.yaml",), ("extensions",),
     form=Form(command="cmd", env="envs", urls=("uri",)), switches=("enabled",), calls=_TIMEOUT_S,
 )  # fmt: skip
 REGISTRY: Final = Source("registry", "server.json", templates.literal, ("server.json",), ())
-"""Its file describes the project in the working directory, not those above."""
+"""A ``server.json`` is only read in the working directory, not in the folders above."""
 
 CLIENTS: Final = (
     CLAUDE_CODE,
@@ -230,24 +232,24 @@ CLIENTS: Final = (
     Source("llm", "llm-tools-mcp", templates.literal, ("{LLM_TOOLS_MCP_CONFIG_DIR:~/.llm-tools-mcp}/mcp.json",)),
     REGISTRY,
 )  # fmt: skip
-"""The tools whose files are read, one entry each."""
+"""The tools whose files are read."""
 
 PLAIN_FILE: Final = Source(
     "file", "config file", templates.either,
     keys=("mcpServers", "servers", "context_servers", "mcp_servers", "mcp.servers", "mcp", "extensions"),
     switches=("disabled", "enabled"),
 )  # fmt: skip
-"""A file of no known tool."""
+"""The source of files that belong to no known tool."""
 
 _VARIABLE: Final = re.compile(r"\{([A-Z_]+):([^{}]*)\}")
 
 _SEARCHED_FOLDERS: Final = 64
-"""Folders, the working directory and those above, that are searched for files of a project."""
+"""The most folders that are searched for files of a project: the working directory and those above it."""
 
 
 @frozen
 class Surroundings:
-    """The machine on which files are looked for: environment, home, working directory, and ``sys.platform``."""
+    """The machine on which files are searched: environment, home, working directory, and ``sys.platform``."""
 
     env: Mapping[str, str]
     home: Path
@@ -256,19 +258,19 @@ class Surroundings:
 
     @staticmethod
     def now() -> Surroundings:
-        """Returns those of this process."""
+        """Returns the surroundings of this process."""
         try:
             home = Path.home()
-        except RuntimeError:  # no HOME, and no such user
+        except RuntimeError:  # neither HOME nor an entry for the user
             home = Path(os.sep)
         try:
             cwd = Path.cwd()
-        except OSError:  # it was removed below us
+        except OSError:  # the working directory was removed
             cwd = home
         return Surroundings(os.environ, home, cwd, sys.platform)
 
     def short(self, path: str) -> str:
-        """Returns a path as a person would write it here."""
+        """Returns a path relative to the working directory, or to ``~``, if it is in one of them."""
         for folder, instead in ((self.cwd, ""), (self.home, "~/")):
             prefix = f"{folder}/"
             if len(prefix) > 2 and path.startswith(prefix):
@@ -277,7 +279,7 @@ class Surroundings:
 
     @property
     def config(self) -> Path:
-        """The folder for the settings of programs on this platform."""
+        """The folder for settings on this platform."""
         return self.home / "Library" / "Application Support" if self.platform == "darwin" else self.xdg
 
     @property
@@ -286,12 +288,12 @@ class Surroundings:
         return Path(self.env.get("XDG_CONFIG_HOME") or self.home / ".config")
 
     def named(self, variable: str, otherwise: Path) -> Path:
-        """Returns the path in an environment variable, or another."""
+        """Returns the path in an environment variable, or ``otherwise`` if it is not set."""
         value = self.env.get(variable)
         return Path(value).expanduser() if value else otherwise
 
     def expanded(self, text: str) -> Path:
-        """Returns a place of :attr:`Source.files` on this machine."""
+        """Returns the path for an entry of :attr:`Source.files` on this machine."""
         mac = self.platform == "darwin"
         system = "/Library/Application Support/GeminiCli" if mac else "/etc/gemini-cli"
         for name, path in {"config": self.config, "xdg": self.xdg, "system": system}.items():
@@ -302,10 +304,10 @@ class Surroundings:
 
 @frozen
 class Place:
-    """A file that may define servers. ``folder`` is the project's, ``None`` for a file of the person's own or the system's.
+    """A file that may define servers.
 
-    ``part`` is the part of Claude Code's own file: ``local`` for the working directory, ``user`` for the rest; empty for
-    all of a file.
+    ``folder`` is that of the project; ``None`` for a file of the user or the system. ``part`` selects a part of Claude
+    Code's file: ``local`` for the working directory, ``user`` for the rest; empty means the whole file.
     """
 
     source: Source
@@ -315,7 +317,7 @@ class Place:
 
 
 def places(around: Surroundings) -> list[Place]:
-    """Returns every place where servers are looked for, whether there is a file or not, in each tool's own precedence."""
+    """Returns every file that may define servers, existing or not, in each tool's order of precedence."""
     found: list[Place] = []
     for source in CLIENTS:
         for written in source.files:
@@ -327,7 +329,7 @@ def places(around: Surroundings) -> list[Place]:
                 found.append(Place(source, around.cwd / text, around.cwd))
             else:
                 found.append(Place(source, around.expanded(text), part=part))
-    # In the home folder, a project's file may be the person's own at the same time: that needs no consent.
+    # In the home folder, a project's file may also be the user's own file, which needs no consent.
     own = {place.path for place in found if place.folder is None}
     return [place for place in found if place.folder is None or place.path not in own]
 
@@ -335,11 +337,11 @@ def places(around: Surroundings) -> list[Place]:
 _COMMON: Final = {
     "mcp.json", "settings.json", "config.toml", "config.yaml", "server.json", ".mcp.json",
 }  # fmt: skip
-"""Names that tell nothing about the tool."""
+"""File names that several tools use."""
 
 
 def place_of(path: Path, around: Surroundings) -> Place:
-    """Returns the place of a file that was named: a known one, else one guessed by its name and folder."""
+    """Returns the place of a file that the user named: a known one, or one recognised by its name and folder."""
     path = around.cwd / path
     known = places(around)
     for place in known:

@@ -1,6 +1,6 @@
-"""The words of a tap: where its options end and the server's command begins.
+"""The command line of a tap: its options, and the start of the server's command.
 
-Imports nothing of ours: it is read at each start of a server behind a tap.
+This module imports nothing of mcp-tui, because it is loaded at each start of a server behind a tap.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ OPTIONS = {
     "--keep-secrets": "switch",
     "--insecure": "switch",
 }
-"""The options of a tap, each with the kind of its value. Those with a ``number``, a ``text``, or a ``list`` are read here;
-a list stands behind ``=``, or is empty."""
+"""The options of a tap, each with the kind of its value.
+
+This module reads options with a ``number``, a ``text``, or a ``list``. A list follows ``=``, or is empty.
+"""
 
 RESERVED = frozenset(("install", "uninstall", "status"))
-"""Programs that a tap starts only behind ``--``."""
+"""Words that are subcommands of ``tap``; a program with such a name is only started after ``--``."""
 
 
 def split(words: list[str]) -> tuple[int, dict[str, float | str] | None]:
-    """Returns where the server's command begins in the words behind ``tap``, and the options before it.
+    """Returns the index of the server's command in the words after ``tap``, and the options before it.
 
-    The place is the number of words if there is no command; the options are ``None`` if the whole command line must be read.
-
-    The command begins behind ``--``, or with the first word that is neither an option, nor its value, nor a URL: some
-    clients drop the ``--``. Whatever is behind its first word is its own. Behind an unknown option only ``--`` counts,
-    because the next word may be the option's value.
+    The index is the number of words if there is no command. The options are ``None`` if the full parser must read the
+    command line. The command starts after ``--``, or with the first word that is neither an option, nor its value, nor a
+    URL, because some clients drop the ``--``. All words after that belong to the command. After an unknown option, only
+    ``--`` starts the command, because the next word may be the option's value.
     """
     at = 0
     found: dict[str, float | str] | None = {}
@@ -61,7 +62,7 @@ def split(words: list[str]) -> tuple[int, dict[str, float | str] | None]:
 
 
 def _made(kind: str, value: str | None) -> float | str | None:
-    """Returns the value of an option; ``None`` if it is wrong, or not read here."""
+    """Returns the value of an option; ``None`` if it is invalid, or if this module does not read the option."""
     if kind in ("text", "list") or value is None:
         return value
     try:

@@ -1,7 +1,7 @@
 """Texts with variables, in the dialect of each tool.
 
-A text is taken apart once, by its own dialect; then it can be filled, or shown with the variables by their names. A dollar
-that means nothing to the tool stays a dollar: expanding it would change what the file says.
+A text is parsed once, in the dialect of its tool. The result can be filled with values, or shown with the names of the
+variables. A dollar sign without a meaning for the tool stays, because expanding it would change the text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class VariableKind(Enum):
     INPUT = "input"
     PLACE = "place"
     FOREIGN = "foreign"
-    """The tool would know it, and nothing else can."""
+    """Only the tool itself knows the value."""
 
 
 @frozen
 class ConfigVariable:
-    """A variable in a text. ``default`` is its value if it has no other."""
+    """A variable in a text. ``written`` is its notation in the file; ``default`` its value if it has no other."""
 
     kind: VariableKind
     name: str
@@ -82,11 +82,11 @@ def _environment(match: re.Match[str]) -> ConfigVariable:
 _BRACED: Final = rf"\$\{{(?P<name>{_VARIABLE_NAME})(?::-(?P<default>[^}}]*))?\}}"
 
 braces: Final = dialect(_BRACED, _environment)
-"""``${VAR}`` and ``${VAR:-default}``; a bare ``$VAR`` is no variable: Claude Code."""
+"""``${VAR}`` and ``${VAR:-default}``, but not ``$VAR``: Claude Code."""
 
 
 shell: Final = dialect(rf"\$(?P<bare>{_VARIABLE_NAME})|{_BRACED}", _environment)
-"""``$VAR``, ``${VAR}`` and ``${VAR:-default}``: Gemini CLI, GitHub Copilot."""
+"""``$VAR``, ``${VAR}``, and ``${VAR:-default}``: Gemini CLI, GitHub Copilot."""
 
 
 def _of_editor(match: re.Match[str]) -> ConfigVariable | None:
@@ -116,17 +116,17 @@ def _of_tool(match: re.Match[str]) -> ConfigVariable:
 
 
 crush: Final = dialect(rf"(?P<said>\$\([^()]*\))|\$(?P<bare>{_VARIABLE_NAME})|{_BRACED}", _of_tool)
-"""Those of a shell, and ``$(command)``, which is not run: Crush."""
+"""The variables of :data:`shell`, and ``$(command)``, which mcp-tui does not run: Crush."""
 
 secrets: Final = dialect(r"\$\{\{(?P<said>[^{}]+)\}\}", _of_tool)
 """``${{ secrets.NAME }}``: Continue."""
 
 editor: Final = dialect(r"\$\{(?P<said>[^{}]+)\}", _of_editor)
-"""``${env:VAR}``, ``${input:id}``, ``${workspaceFolder}``, ``${userHome}`` and the like: VS Code, Cursor."""
+"""``${env:VAR}``, ``${input:id}``, ``${workspaceFolder}``, ``${userHome}``, and similar: VS Code, Cursor."""
 
 
 env_only: Final = dialect(r"\$\{env:(?P<name>[^{}]+)\}", _environment)
-"""``${env:VAR}`` alone: Windsurf, Cline."""
+"""Only ``${env:VAR}``: Windsurf, Cline."""
 
 
 def _any(match: re.Match[str]) -> ConfigVariable | None:
@@ -136,4 +136,4 @@ def _any(match: re.Match[str]) -> ConfigVariable | None:
 _PLACE: Final = "|".join(re.escape(name) for name in _PLACE_NAMES)
 
 either: Final = dialect(rf"\$\{{(?P<said>{_PLACE}|\w+:(?!-)[^{{}}]+)\}}|{_BRACED}", _any)
-"""The variables of Claude Code and of the editors, for a file that belongs to no known tool."""
+"""The variables of Claude Code and of editors, for a file that belongs to no known tool."""

@@ -1,4 +1,4 @@
-"""Which files ``--watch`` looks at: those that were named, or else the sources around a server's command."""
+"""The files that ``--watch`` watches: the named ones, or else the source files of the server."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ SOURCES: Final = frozenset(
         *(".toml", ".yaml", ".yml"),
     )
 )
-"""Endings of files that restart a server if no path was named: what it writes itself must not."""
+"""Suffixes of files that restart a server if no path was named. Files that the server writes must not restart it."""
 
 
 MARKED_FILES: Final = 20_000
-"""Files whose content is compared; of more, each change counts."""
+"""The most files whose content is compared; for other files, each change counts."""
 
 COMPARED_BYTES: Final = 1 << 20
-"""Size up to which the content of a file is compared; of a larger one its size and the time of its last change are."""
+"""The most bytes of a file whose content is compared. For a larger file, size and modification time are compared."""
 
 
 @frozen
 class Watched:
-    """Files and folders, with all that is in them; ``sources``: only changes of sources count."""
+    """Watched files and folders with their content. With ``sources``, only changes of source files count."""
 
     paths: tuple[Path, ...]
     sources: bool
@@ -44,10 +44,10 @@ class Watched:
 
 
 def watched(target: StdioTarget, paths: Sequence[str]) -> Watched:
-    """Returns what is watched for a server: ``paths``, or else the folder of its script or its working directory.
+    """Returns the files to watch for a server: ``paths``, else the folder of its script, else its working directory.
 
     Raises:
-        ConfigError: a path does not exist, or there is too much to watch.
+        ConfigError: a path does not exist, or the folder is the home folder or the root.
     """
     for each in paths:
         if not Path(each).exists():
@@ -64,9 +64,10 @@ def watched(target: StdioTarget, paths: Sequence[str]) -> Watched:
 
 
 class WatchedContents:
-    """The contents of the watched files, as they were when they were last looked at.
+    """The contents of the watched files at the last check.
 
-    A file that was written again with the same content did not change. ``counts`` says of a path whether it is watched.
+    A file that was written again with the same content did not change. ``counts`` returns whether a file is watched, and
+    ``enters`` whether a folder is searched.
     """
 
     def __init__(
@@ -79,14 +80,14 @@ class WatchedContents:
         self.look()
 
     def look(self) -> list[str]:
-        """Reads all files; returns the paths of those that changed."""
+        """Reads all files again; returns the paths of those that changed."""
         known, self._marks = self._marks, dict(_marked(islice(self._files(), MARKED_FILES)))
         return [
             path for path in self._marks.keys() | known.keys() if self._marks.get(path) != known.get(path)
         ]
 
     def changed(self, paths: Collection[str]) -> list[str]:
-        """Reads these files; returns the paths of those that changed."""
+        """Reads the given files again; returns the paths of those that changed."""
         marks = {path: dict(_marked((path,))).get(path) for path in paths}
         found = [path for path, mark in marks.items() if mark != self._marks.get(path)]
         for path in found:
@@ -106,7 +107,7 @@ class WatchedContents:
 
 
 def _marked(paths: Collection[str] | Iterator[str]) -> Iterator[tuple[str, bytes]]:
-    """Yields each file that can be read, with what tells its content from another."""
+    """Yields each file that can be read, with a mark that differs if the content does."""
     for path in paths:
         try:
             found = Path(path).stat()

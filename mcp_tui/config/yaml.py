@@ -1,4 +1,4 @@
-"""Parses YAML, and finds where its members and items are."""
+"""Parses YAML, and finds the positions of its members and items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from mcp_tui.protocol.values import frozen
 
 @frozen
 class Member:
-    """Where a member of an object or table is in a text: its key, its value, and the end of that."""
+    """The positions of a member of an object or table in a text: the start of its key, and the start and end of its
+    value.
+    """
 
     key: int
     value: int
@@ -20,19 +22,19 @@ class Member:
 
 
 Way = tuple[str | int, ...]
-"""The keys, and in lists the numbers, that lead to a value."""
+"""The path to a value: keys, and in lists numbers."""
 
 _MOST_VALUES: Final = 100_000
-"""Values in a file: with aliases, a few lines can stand for millions."""
+"""The most values in a file, because with aliases a few lines can stand for millions of values."""
 
 
 def parse_yaml(text: str, path: Path) -> tuple[Json, dict[Way, Member]]:
-    """Returns the value in the text of ``path``, and the positions of all its members and items.
+    """Returns the value in ``text``, the content of ``path``, and the positions of all its members and items.
 
     Raises:
-        ConfigError: it is not YAML, or too large; the sentence names line and column.
+        ConfigError: the text is not YAML, or has too many values. The error names line and column.
     """
-    # It is large, and few have such files.
+    # ruamel.yaml is large, and few users have YAML files.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
