@@ -1,6 +1,6 @@
-"""The command line: headless commands, and the way into the workbench.
+"""The command line: the headless commands, and the start of the workbench.
 
-Each command is a module of its own and loads what it needs itself: Textual for the workbench alone, httpx for URLs alone.
+Each command is a module that loads only what it needs: only the workbench loads Textual, and only URLs load httpx.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Final
 from mcp_tui.cli.output import Exit, Failure, HelpAsked, in_workflow, out, prepare, warn
 
 FILES: Final = 8192
-"""Wanted limit of open files: each HTTP request in flight has a connection, and many systems allow 256."""
+"""The wanted limit of open files: each HTTP request in flight has a connection, and many systems allow only 256."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command and returns its exit status (see ``cli/output.py``), after an internal error as well."""
+    """Runs one command and returns its exit status (see ``cli/output.py``), also after an internal error."""
     if not prepare():
         return Exit.STDOUT_CLOSED
     allow_files()
     try:
-        # Nothing that is loaded now becomes garbage, and searching for it takes a tenth of the start.
+        # The modules loaded now never become garbage, and scanning them takes a tenth of the start.
         gc.disable()
         status = _run(sys.argv[1:] if argv is None else argv)
         out("", end="", flush=True)
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
             warn(str(failure), failure.lines)
         return failure.status
     except Exception as error:  # noqa: BLE001 - an internal error, told in one sentence
-        # Most commands do not fail.
+        # Imported late: most commands do not fail.
         from mcp_tui.cli.defect import explain, is_known
 
         warn(explain(error))
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def allow_files() -> None:
-    """Raises the limit of open files of this process up to :data:`FILES`, as far as it may."""
+    """Raises the limit of open files of this process, at most to :data:`FILES`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -56,7 +56,7 @@ def allow_files() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    # While nothing looks for garbage, and within the handling of errors.
+    # Imported here, while garbage collection is off, and where errors are handled.
     from importlib import import_module
 
     from mcp_tui.cli.grammar import read
@@ -76,12 +76,12 @@ def _run(arguments: list[str]) -> int:
             refused(arguments, str(failure))
         raise
     if given.name is None:
-        # With Textual.
+        # This loads Textual.
         from mcp_tui.cli.open_workbench import open_workbench
 
         return open_workbench(given)
     if given.name in STARTING:
-        # It loads what reads settings.
+        # This loads the reader of settings.
         from mcp_tui.cli.target import start_server
 
         start_server(given)

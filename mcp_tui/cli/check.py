@@ -1,6 +1,7 @@
 """``check``: assertions over recordings, in the filter language of the workbench, and over a catalogue.
 
-What cannot be read, or is not there, is never a pass: a damaged recording, a file that is none, no request at all.
+Missing or unreadable input never passes: a damaged recording, a file that is not a recording, a recording without
+requests.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ from mcp_tui.view.wire import event_pieces
 
 @frozen
 class MatchedRow:
-    """A row that a filter matches, and where its record begins in the file.
+    """A row that a filter matches, and the offset of its record in the file.
 
-    ``until`` is the end of its recording, ``wall`` the epoch at which it began.
+    ``until`` is the end of its recording, ``wall`` the epoch time at which the recording began.
     """
 
     session: str
@@ -66,7 +67,7 @@ class MatchedRow:
         return None if sent is None or row.ended_at is None else row.elapsed(row.ended_at)
 
     def cells(self) -> tuple[SafeText, ...]:
-        """The row for people: session, time, request, state, and what became of it."""
+        """The cells for a person: session, time, request, state, and outcome."""
         row = self.row
         if isinstance(row, ServerRequest):
             id, label, word, became = (
@@ -83,7 +84,7 @@ class MatchedRow:
         return brief(self.session, 200), clean(clock.local_stamp(self.wall)), named, word, became
 
     def fields(self) -> dict[str, Any]:
-        """The row for programs."""
+        """The row as JSON."""
         row, seconds = self.row, self.seconds
         made: dict[str, Any] = {
             "session": self.session,
@@ -110,7 +111,7 @@ class MatchedRow:
 
 @frozen
 class MatchedMessage:
-    """An event beside the requests that a filter matches; ``row`` is the request that it names."""
+    """An event outside of the requests that a filter matches; ``row`` is the request that it names."""
 
     session: str
     file: str
@@ -122,13 +123,13 @@ class MatchedMessage:
     seconds = None
 
     def cells(self) -> tuple[SafeText, ...]:
-        """The event for people: session, time, request, source, and text."""
+        """The cells for a person: session, time, request, source, and text."""
         source, said, _ = event_pieces(self.event)
         named = clean("") if self.row is None else brief(f"{self.row.id} {self.row.label}", 120)
         return brief(self.session, 200), clean(clock.local_stamp(self.wall)), named, source, brief(said, 400)
 
     def fields(self) -> dict[str, Any]:
-        """The event for programs."""
+        """The event as JSON."""
         source, said, _ = event_pieces(self.event)
         return {
             "session": self.session,
@@ -147,14 +148,14 @@ Match = MatchedRow | MatchedMessage
 
 
 _EXPECTING: Final = ("expect", "at-least")
-"""The assertions that hold if enough requests match."""
+"""The assertions that pass if enough requests match."""
 
 
 @dataclass(slots=True)
 class Assertion:
     """One ``--fail-on``, ``--expect``, ``--at-most``, or ``--at-least``, and the rows that match it.
 
-    ``slow`` matched, but not within the time; ``count`` is how many may match, or have to.
+    ``slow`` has the rows that matched but took too long; ``count`` is the maximum or minimum number of matches.
     """
 
     option: str
@@ -166,30 +167,30 @@ class Assertion:
 
     @property
     def passes(self) -> bool:
-        """Whether a row matches what was expected, and all in time; or no more than may match."""
+        """Whether the assertion holds: enough rows match in time, or no more rows than permitted."""
         if self.option in _EXPECTING:
             return len(self.matches) >= self.count and not self.slow
         return len(self.matches) <= self.count
 
     @property
     def broken_by(self) -> list[Match]:
-        """The rows that break it."""
+        """The rows that break the assertion."""
         return [] if self.passes else self.slow if self.option in _EXPECTING else self.matches
 
     @property
     def name(self) -> str:
-        """The assertion as it was typed."""
+        """The assertion as typed."""
         return f"--{self.option} {f'{self.count} ' * self.option.startswith('at-')}{self.filter}"
 
     def take(self, match: MatchedRow, filter: Filter) -> None:
-        """Takes in a row, if it matches."""
+        """Adds a row if it matches."""
         if filter.matches(match.row):
             ended = match.seconds
             late = self.within is not None and (ended is None or ended > self.within)
             (self.slow if late else self.matches).append(match)
 
     def sentence(self, checked: int) -> str:
-        """Returns what was found among so many requests."""
+        """Returns a sentence with the result for ``checked`` requests."""
         beside = sum(isinstance(each, MatchedMessage) for each in self.matches)
         some = len(self.matches) - beside
         found = f"{some:,} of {checked:,} requests {'matches' if some == 1 else 'match'}"
@@ -201,7 +202,7 @@ class Assertion:
         return found
 
     def fields(self) -> dict[str, Any]:
-        """The assertion for programs."""
+        """The assertion as JSON."""
         return {
             "option": self.option,
             "filter": self.filter,
@@ -216,10 +217,10 @@ class Assertion:
 
 @dataclass(slots=True)
 class Findings:
-    """What was checked in which ``files``. ``problems`` are sentences by the file, about those that cannot be judged.
+    """The results of the check of ``files``.
 
-    ``redacted`` are the files in whose messages a text was searched from which secrets had been removed. ``seconds`` is what
-    each assertion took: its share of reading.
+    ``problems`` are sentences about files that cannot be judged, by file. ``redacted`` has the files whose searched
+    messages lack secrets. ``seconds`` is the time that each assertion took: its share of the reading.
     """
 
     assertions: list[Assertion]
@@ -233,7 +234,7 @@ class Findings:
 
     @property
     def status(self) -> Exit:
-        """The exit status: a broken assertion is certain, whatever else could not be read."""
+        """The exit status. A broken assertion counts even if other files could not be read."""
         broken = self.catalogue is not None and not self.catalogue.passes
         if broken or not all(each.passes for each in self.assertions):
             return Exit.BROKEN_RULE
@@ -288,7 +289,7 @@ def _check(given: Words, report: Reports) -> int:
             findings.problems.setdefault(lock, "Interrupted before the server had been asked.")
     report.judged(cases(findings))
     _print(findings, as_json=options.json)
-    # A broken assertion is certain, whatever the server could not be asked.
+    # A broken assertion counts even if the server could not be asked.
     return findings.status if findings.status is Exit.BROKEN_RULE else unread or findings.status
 
 
@@ -302,7 +303,7 @@ def assertions(
     """Returns the assertions of these filters.
 
     Raises:
-        Failure: a filter is empty or not understood, or the time belongs to nothing.
+        Failure: a filter is empty or invalid, or the time limit has no assertion.
     """
     made = [Assertion("fail-on", each) for each in fail_on]
     made += [Assertion("expect", each, within, count=1) for each in expect]
@@ -322,7 +323,7 @@ def assertions(
 
 
 def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) -> Findings:
-    """Holds every row of the recordings against the assertions."""
+    """Checks every row of the recordings against the assertions."""
     findings = Findings(made)
     size = sum(each.size for each in named)
     if size > STRICT_BYTES and sys.stderr.isatty():
@@ -344,7 +345,7 @@ def _read(named: Sequence[Journal], made: list[Assertion], *, internal: bool) ->
 
 
 def judge(findings: Findings, recording: Recording, name: str, *, internal: bool = False) -> None:
-    """Holds the rows of one recording against the assertions. ``internal`` includes the client's own requests."""
+    """Checks the rows of one recording against the assertions; ``internal`` includes internal requests."""
     file, until = str(recording.path), recording.ended_at
     running = recording.is_locked()
     holes = recording.skipped + recording.lost + (recording.torn and not running)
@@ -387,7 +388,7 @@ def judge(findings: Findings, recording: Recording, name: str, *, internal: bool
 
 
 def _broken(recording: Recording) -> Callable[[Shown], Iterable[str]]:
-    """Returns a function that returns the rules that are broken about a request."""
+    """Returns a function that returns the rules broken by a request."""
 
     @cache
     def rules() -> dict[TypedId, set[str]]:
@@ -404,7 +405,9 @@ def _broken(recording: Recording) -> Callable[[Shown], Iterable[str]]:
 def _judge_messages(
     findings: Findings, requests: RecordedRequests, name: str, shared: dict[str, Any], *, internal: bool
 ) -> None:
-    """Holds what is beside the requests against the assertions: an expectation only if it names such."""
+    """Checks the events outside of the requests against the assertions; an expectation counts only if it names such
+    events.
+    """
     recording = requests.recording
 
     def request(event: ev.Event) -> Request | None:
@@ -424,7 +427,7 @@ def _judge_messages(
         row = request(event)
         offset = recording.table.offsets[number]
         match = MatchedMessage(name, str(recording.path), event, row, recording.wall(event.at), offset)
-        # A rule is broken whoever asked.
+        # A broken rule counts even for an internal request.
         counts = internal or row is None or not row.internal or any(broken_rules(event))
         for assertion, filter in wanted if counts else ():
             if filter.matches(event):
@@ -432,13 +435,13 @@ def _judge_messages(
 
 
 def _offset(recording: Recording, seq: int) -> int:
-    """Returns where the record of a frame begins, 0 where none is kept."""
+    """Returns the offset of a frame's record, 0 if it is not stored."""
     frame = recording.find(seq)
     return 0 if frame is None else recording.frame_offset(frame)
 
 
 def _rows(findings: Findings, requests: RecordedRequests, *, internal: bool) -> Iterator[Shown]:
-    """Yields the requests of a recording, then those of its server."""
+    """Yields our requests of a recording, then the server's."""
     for row in requests.order:
         findings.internal += row.internal
         if internal or not row.internal:
@@ -470,7 +473,7 @@ def _print(findings: Findings, *, as_json: bool) -> None:
 
 
 def fields(findings: Findings) -> dict[str, Any]:
-    """Returns the findings for programs."""
+    """Returns the findings as JSON."""
     return {
         "holds": findings.status is Exit.COMPLETED,
         "recordings": findings.files,
@@ -491,7 +494,7 @@ _HELP: Final = {
 
 
 def cases(findings: Findings) -> list[ReportCase]:
-    """Returns the findings as cases of a report: each row that breaks an assertion is one finding."""
+    """Returns the findings as cases of a report; each row that breaks an assertion is one finding."""
     lines = _lines([match for each in findings.assertions for match in each.broken_by])
     made: list[ReportCase] = []
     for each in findings.assertions:

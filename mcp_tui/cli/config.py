@@ -1,4 +1,4 @@
-"""``config``: shows the places of files, and the settings with the origin of each value."""
+"""``config``: shows the locations of files, and the settings with the origin of each value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMAND_LINE: Final = "command line"
 
 
 SettingInForce = tuple[str, object, str]
-"""A key, the value in force, and where that came from: ``default``, ``file:line``, a variable, or ``command line``."""
+"""A key, its active value, and its origin: ``default``, ``file:line``, a variable, or ``command line``."""
 
 
 def run(_name: str, given: Words) -> int:
@@ -88,23 +88,23 @@ def _values(found: Loaded, given: Words) -> list[SettingInForce]:
     for knob in KNOBS:
         said = getattr(given.options, knob.option.removeprefix("--").replace("-", "_"), None)
         if said is not None and said is not False:
-            values[knob.key] = False if said is True else said  # the only switch switches the journal off
+            values[knob.key] = False if said is True else said  # the only switch turns the journal off
             origins[knob.key] = COMMAND_LINE
     return [(key, each, origins.get(key, DEFAULT)) for key, each in values.items() if each is not None]
 
 
 def _key_problems(found: Loaded) -> list[str]:
-    """Returns the problems of the user's own keys. Textual is loaded only if there are some keys."""
+    """Returns the problems of the user's keys. Textual is loaded only if there are any."""
     if not found.settings.keys:
         return []
-    # With Textual.
+    # This loads Textual.
     from mcp_tui.tui.keymap import keymap
 
     return keymap(found.settings.keys, found.origins)[1]
 
 
 def _keys(*, as_json: bool) -> int:
-    # The table of keys is long, and `config` alone does not print it.
+    # The table of keys is long, and plain `config` does not print it.
     from mcp_tui.view.keys import FIRST_KEYS, SCOPES, all_shown
 
     told = [

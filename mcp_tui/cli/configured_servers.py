@@ -1,6 +1,6 @@
-"""``servers``: lists the servers of the config files, and stores consent to those of a project's file.
+"""``servers``: lists the servers of the config files, and stores consent to servers of a project's file.
 
-Nothing is started, and no file of another tool is written.
+It starts nothing, and writes no file of another tool.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def run(_name: str, given: Words) -> int:
     """Runs the command and returns the exit status.
 
     Raises:
-        Failure: the file that is named cannot be read, there is no such server, or nobody agreed.
+        Failure: the named file cannot be read, there is no such server, or nobody agreed.
     """
     options = given.options
     if options.trust is not None and options.distrust is not None:
@@ -54,7 +54,7 @@ def run(_name: str, given: Words) -> int:
 
 
 Stand = tuple[Definition, Availability, str]
-"""A server, whether it can be used, and what there is to say of that."""
+"""A server, its availability, and a sentence about it."""
 
 
 def _lines(found: FoundServers, stands: list[Stand]) -> Iterator[str]:

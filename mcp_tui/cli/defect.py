@@ -1,7 +1,7 @@
 """The report of an internal error: its type, its place in the code, and the path of the journal.
 
-A traceback with local variables, which Textual prints, and an exception's own text may hold anything that was sent, even
-secrets. So neither is printed: a type and places in the code are enough for a bug report.
+Local variables, which Textual prints in its traceback, and the text of an exception may contain any sent data,
+including secrets. So the report has neither: the type and the places in the code are enough for a bug report.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 _PACKAGE: Final = Path(__file__).parents[1]
 
 _REPORTED_PLACES: Final = 4
-"""Places in our own code that are reported, the innermost ones."""
+"""The number of reported places in our own code, the innermost ones."""
 
 _kept: list[Writer] = []
 
 
 def remember(store: Store) -> None:
-    """Name the files of ``store`` in a report from now on."""
+    """Stores which files a later report names: those of ``store``."""
     _kept.extend(store.writers)
 
 
 def is_known(error: Exception) -> bool:
-    """Returns whether an error is not an internal one: its text is a sentence for people."""
-    # The workbench explains errors, and rarely one of these.
+    """Whether an error is not an internal one, so that its text is a sentence for a person."""
+    # Imported late: the workbench rarely explains one of these.
     from mcp_tui.config.files import ConfigError
     from mcp_tui.journal.records import RecordingError
     from mcp_tui.transport.base import TransportError
@@ -44,18 +44,18 @@ def is_known(error: Exception) -> bool:
 
 
 def explain(error: Exception) -> str:
-    """Returns the sentence of an error that has one for people, else the report of an internal error."""
+    """Returns the sentence of an error for a person, or else the report of an internal error."""
     return str(error) if is_known(error) else report(error)
 
 
 def report(error: BaseException) -> str:
-    """Returns one sentence about an internal error, with the journals but without the exception's text."""
+    """Returns one sentence about an internal error, with the paths of the journals but without the exception's text."""
     journal = f" Journal: {', '.join(str(each.path) for each in _kept)}" if _kept else ""
     return f"Internal error in mcp-tui: {_where(error)}.{journal}"
 
 
 def _where(error: BaseException) -> str:
-    """The exception's type, its place in the code, and the places in our code that led there."""
+    """Returns the exception's type, its place in the code, and the places in our code that called it."""
     error = _inner(error)
     places = list(_places(error.__traceback__))
     at = f" at {places[-1]}" if places else ""
@@ -65,14 +65,14 @@ def _where(error: BaseException) -> str:
 
 
 def report_beside(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report a failed background task in the same way; asyncio would print the exception's text."""
+    """Reports a failed background task in the same way; asyncio would print the exception's text."""
     error: BaseException | None = context.get("exception")
     if error is not None:
         warn(f"Internal error in mcp-tui (continuing): {_where(error)}.")
 
 
 def _inner(error: BaseException) -> BaseException:
-    """The original exception, of one that wraps another: a failed worker, or an exception group."""
+    """Returns the exception that a failed worker or an exception group wraps."""
     inner: object = getattr(error, "error", None)
     if isinstance(error, BaseExceptionGroup):
         inner = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]

@@ -1,4 +1,4 @@
-"""``demo``: run the demo server itself, on stdio or on 127.0.0.1."""
+"""``demo``: runs the demo server itself, on stdio or on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def run(_name: str, given: Words) -> int:
     """Runs the server until its input ends or it is interrupted; returns the exit status."""
     options = given.options
     if options.judge:
-        # With --judge a client waits for its server: this alone is loaded.
+        # With --judge a client waits for its server, so only this is loaded.
         from mcp_tui.cli import judged
 
         return judged.run(options.judge)
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
-    # With asyncio, which a refused port does not need.
+    # This loads asyncio, which the error about a refused port does not need.
     from mcp_tui.demo.demo_server import main
 
     access = HttpAccess(options.allow_origins, options.allow_hosts)

@@ -1,4 +1,6 @@
-"""``doctor``: one page about a server, one exit status, by what ``info``, ``tools --strict``, ``ping``, ``probe`` see."""
+"""``doctor``: one page about a server with one exit status, from the results of ``info``, ``tools --strict``, ``ping``,
+and ``probe``.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ from mcp_tui.view.probe_report import word
 from mcp_tui.view.text import brief, clean
 
 SLOW_START_SECONDS: Final = 10.0
-"""Seconds after which a start is slow: some clients give up then."""
+"""Seconds after which a start counts as slow: some clients give up then."""
 
 ROUND_TRIPS: Final = 3
 
@@ -54,9 +56,10 @@ _WORST: Final = (Verdict.FAIL, Verdict.WARNING, Verdict.PASS, Verdict.NOT_OBSERV
 
 @frozen
 class Row:
-    """One line of the page. ``sentence`` may quote the server; ``seconds`` is what finding it took.
+    """One line of the page.
 
-    ``figures`` are those of the sentence, for programs.
+    ``sentence`` may quote the server. ``seconds`` is the time that the check took. ``figures`` are the numbers of the
+    sentence, as JSON.
     """
 
     name: str
@@ -67,7 +70,7 @@ class Row:
 
 
 def run(_name: str, given: Words) -> int:
-    """Examines a server, prints the page; returns the exit status."""
+    """Examines a server and prints the page; returns the exit status."""
     return reports.judging(given, lambda made: _examine(given, made))
 
 
@@ -90,7 +93,7 @@ def _examine(given: Words, report: reports.Reports) -> int:
     try:
         status = sessions.run(given, examine)
     finally:
-        for each in taps if not infos else ():  # there will be no page
+        for each in taps if not infos else ():  # no page is printed
             warn(f"The tap of server {given.options.server!r} has to be replaced: {each.sentence}.")
     if status or not infos:
         return status
@@ -117,7 +120,7 @@ _PAGE_LINES: Final = {
     "cancel": "A tool stops when its call is cancelled",
     "exit": "The server exits when its stdin is closed",
 }
-"""The lines of the page, in order, and what each is about."""
+"""The lines of the page in order, and the subject of each."""
 
 
 def _case(row: Row, bad: set[Verdict]) -> reports.ReportCase:
@@ -132,7 +135,7 @@ def _case(row: Row, bad: set[Verdict]) -> reports.ReportCase:
 
 
 def _taps(given: Words) -> Iterator[Row]:
-    """Yields what is wrong with the taps through which clients start a server of the config files; we do without them."""
+    """Yields the problems of the taps through which clients start a configured server; the doctor connects without them."""
     options = given.options
     if options.server is None:
         return
@@ -143,7 +146,7 @@ def _taps(given: Words) -> Iterator[Row]:
 
 
 async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator[Row]:
-    """Yields what one connection shows."""
+    """Yields the lines that one connection shows."""
     client, started = session.client, started_after(session)
     said = [
         each.detail for each in client.store.log if isinstance(each, Violation) and INITIALIZED in each.detail
@@ -195,7 +198,7 @@ async def _examined(session: HeadlessSession, info: ServerInfo) -> AsyncIterator
 
 
 def _cost(tools: list[dict[str, Json]], results: dict[str, int]) -> str:
-    """Returns what a list of tools costs a model: their definitions, and the largest result that was recorded."""
+    """Returns the cost of a list of tools for a model: the definitions, and the largest recorded result."""
     most = max(tools, key=costs.cost)
     said = f"{costs.total(tools)}; the largest: {brief(str(most.get('name')), 60)} ({costs.costs(costs.cost(most))})"
     name = max(results, key=lambda each: results[each], default="")
@@ -205,7 +208,7 @@ def _cost(tools: list[dict[str, Json]], results: dict[str, int]) -> str:
 
 
 def _stderr(client: Client) -> Row:
-    """Returns what the server wrote to its stderr: a trace or an error there is a warning."""
+    """Returns the server's stderr as a line; a stack trace or an error in it is a warning."""
     lines = [*client.stderr]
     if not lines:
         return Row("stderr", Verdict.PASS, "no output")
@@ -218,14 +221,14 @@ def _stderr(client: Client) -> Row:
 
 
 def _proxies(client: Client) -> str:
-    """Returns the proxies between this machine and a server behind a URL, as far as headers show them."""
+    """Returns the proxies between this machine and a server behind a URL, as far as headers name them."""
     from mcp_tui.transport.http import HttpTransport  # takes time to load
 
     return ", ".join(client.transport.http.between) if isinstance(client.transport, HttpTransport) else ""
 
 
 async def _probed(given: Words, where: Target, began: float, rows: list[Row]) -> int:
-    """Adds what cancelling the slow tool and closing stdin show; returns the exit status if it was interrupted."""
+    """Adds the results of cancelling the slow tool and closing stdin; returns the exit status if it was interrupted."""
     command = Headless(given, where, began)
     shows = sys.stderr.isatty() and not given.options.json
 

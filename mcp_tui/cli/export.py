@@ -1,6 +1,6 @@
-"""``export``: writes sessions in another format. Where there are several, each piece names its file, as with grep.
+"""``export``: writes sessions in another format. Of several sessions each piece names its file, as grep does.
 
-In Markdown, text from a server is always code, in a span or in a fence longer than any run of backticks in it, so that it
+In Markdown, text from a server is always code, in a span or in a fence longer than any run of backticks in it. So it
 never acts as markup, a mention, or a link where it is pasted.
 """
 
@@ -53,11 +53,11 @@ EXPORT_COLUMNS: Final = (
 """The columns of the CSV."""
 
 PAYLOAD_CHARACTERS: Final = 16_000
-"""Characters of one payload: an issue has room for 65,536."""
+"""The maximum number of characters of one payload: an issue has room for 65,536."""
 
 
 def run(_name: str, given: Words) -> int:
-    """Writes the sessions; returns the exit code."""
+    """Writes the sessions; returns the exit status."""
     options = given.options
     named = journals.every(given)
     if not named:
@@ -66,7 +66,7 @@ def run(_name: str, given: Words) -> int:
         raise Failure("Use either --id or --cancellations, not both.")
     skipped: list[Journal] = []
     sessions = _sessions(given, named, skipped)
-    first = [*islice(sessions, 1)]  # an error about it comes before any output
+    first = [*islice(sessions, 1)]  # an error about the first session precedes any output
     pieces = _pieces(given, chain(first, sessions)) if first else ()
     if options.output is None:
         for piece in pieces:
@@ -78,7 +78,7 @@ def run(_name: str, given: Words) -> int:
 
 @frozen
 class _ChosenSession:
-    """One session to write. ``file`` is its name where there are several; ``rows`` are the chosen requests, or ``None``."""
+    """One session to write. ``file`` is its name if there are several; ``rows`` are the chosen requests, or ``None``."""
 
     where: Journal
     file: str
@@ -87,7 +87,7 @@ class _ChosenSession:
 
 
 def _sessions(given: Words, named: Sequence[Journal], skipped: list[Journal]) -> Iterator[_ChosenSession]:
-    """Yields the sessions, each read when its turn comes. Of several, those that cannot be read are reported."""
+    """Yields the sessions one by one as they are read. If there are several, unreadable ones are reported and skipped."""
     several = _several(given)
     for where in named:
         try:
@@ -186,7 +186,7 @@ def _markdown(given: Words, session: _ChosenSession) -> Iterator[str]:
 
 
 def _lines(session: _ChosenSession) -> Iterator[str]:
-    """Yields the lines of all records, or of those about some requests; of one session they are a recording again."""
+    """Yields the lines of all records, or of the chosen requests; the lines of one session are a recording again."""
     for record, line in _records(session.recording, session.rows):
         if session.file:
             yield json.dumps({"file": session.file, **record}) + "\n"
@@ -224,7 +224,7 @@ def _spans(session: _ChosenSession) -> Iterator[str]:
 
 
 def _about(recording: Recording, rows: list[Request]) -> Callable[[dict[str, Json]], bool]:
-    """Returns a test whether a record is the header, about a connection, or about one of the requests."""
+    """Returns a test for records that are the header, or about a connection or one of the requests."""
     ids = {_key(row.id) for row in rows}
     wire_ids = ids | {_key(id_) for row in rows for id_ in row.round_ids}
     frames = {seq for event in recording.events() if _key(about(event)) in ids and (seq := event.seq)}
@@ -281,12 +281,12 @@ def _cells(recording: Recording, row: Request) -> list[object]:
 
 
 def _write(path: Path, named: Sequence[Journal], pieces: Iterable[str]) -> None:
-    """Writes a file for its owner only, but not over a recording itself."""
+    """Writes a file that only its owner can read; refuses to overwrite a recording."""
     with suppress(OSError):
         if any(path.samefile(each) for where in named for each in where.paths):
             raise Failure(f"{path} is the recording itself. Choose another file.")
     made = iter(pieces)
-    first = next(made, "")  # an error leaves an existing file as it is
+    first = next(made, "")  # an error must leave an existing file unchanged
     try:
         with os.fdopen(open_private(path, replace=True), "w", encoding="utf-8", newline="") as file:
             file.write(first)
@@ -299,7 +299,7 @@ def _write(path: Path, named: Sequence[Journal], pieces: Iterable[str]) -> None:
 
 
 def _markdown_request(recording: Recording, row: Request) -> Iterator[str]:
-    """Yields one request: its facts, timeline, and payloads."""
+    """Yields one request: its properties, timeline, and payloads."""
     yield from _head(f"{code(row.label)}: {badge(row, recording.ended_at).word}", recording)
     yield from fence(line.text.rstrip() for line in list(facts(row, recording.ended_at))[1:])
     yield ""
@@ -391,7 +391,7 @@ def _head(title: str, recording: Recording) -> Iterator[str]:
 
 
 def _markdown_timeline(row: Request) -> Iterator[str]:
-    """Yields the timeline of a request, from its sending."""
+    """Yields the timeline of a request, starting when it was sent."""
     yield ""
     yield from fence(line.text.rstrip() for line in history(row))
 
@@ -427,5 +427,5 @@ def _payload(title: str, value: Json) -> Iterator[str]:
 
 
 def _code_cell(text: str) -> str:
-    """Returns a code span in a table, where a bar ends the cell even in code unless it is escaped."""
+    """Returns a code span for a table, where even in code a bar must be escaped."""
     return code(text).replace("|", "\\|")

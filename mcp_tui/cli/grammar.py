@@ -1,8 +1,8 @@
 """The grammar of the command line: options in any order, the server's command after ``--``.
 
-A first pass finds the subcommand anywhere among the words before ``--``. The rest is parsed with the options of that
-command: here if it is plain, in a tenth of the time, else by argparse. A positional that begins with ``http://`` or
-``https://`` is the server's URL.
+A first pass finds the subcommand among the words before ``--``. The rest is parsed with the options of that command:
+by this module if it is plain, in a tenth of the time, else by argparse. A positional word that begins with
+``http://`` or ``https://`` is the server's URL.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcp_tui.protocol.patterns import late
 
 PAIR: Final = late(r"([^=]+)=")
 _ASSIGNMENT: Final = late(r"([\w.%]+)=")
-"""``NAME=VALUE`` beside a URI, which may hold an equals sign too: the name is a variable of a template."""
+"""``NAME=VALUE`` next to a URI, which may contain an equals sign too: the name is a variable of a template."""
 URL: Final = late(r"https?://", re.IGNORECASE)
 _HOST: Final = late(
     r"(localhost|[\w-]+(\.[\w-]+)+|\[[\da-fA-F:]+\])(:\d+)?(/.*)?|[\w.-]+:\d+(/.*)?", re.ASCII
@@ -29,9 +29,10 @@ _HOST: Final = late(
 
 
 class Words(NamedTuple):
-    """The words of one command line. ``command`` is the server's command after ``--``, ``None`` without ``--``.
+    """The parsed words of one command line.
 
-    ``name`` is the subcommand, ``None`` for the workbench. ``pairs`` are the ``NAME=VALUE`` of a command that takes them.
+    ``command`` is the server's command after ``--``, ``None`` without ``--``. ``name`` is the subcommand, ``None``
+    for the workbench. ``pairs`` are the ``NAME=VALUE`` of a command that accepts them.
     """
 
     name: str | None
@@ -43,7 +44,7 @@ class Words(NamedTuple):
 
 
 def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Returns the first word that is neither an option nor a value, if it names a command, and the other words."""
+    """Returns the first word that is neither an option nor a value, if it is a command, and the other words."""
     skip = False
     for index, word in enumerate(head):
         if skip:
@@ -58,9 +59,9 @@ def subcommand(head: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _joined(head: Sequence[str]) -> list[str]:
-    """Returns the words with a filter that begins with ``-`` joined to its option: ``--fail-on=-state:completed``.
+    """Returns the words with each filter that begins with ``-`` joined to its option: ``--fail-on=-state:completed``.
 
-    ``--at-most 3 FILTER`` becomes ``--at-most=3 FILTER``, one word; ``--at-least`` likewise.
+    ``--at-most 3 FILTER`` becomes the one word ``--at-most=3 FILTER``; ``--at-least`` likewise.
     """
     words: list[str] = []
     for word in head:
@@ -70,7 +71,7 @@ def _joined(head: Sequence[str]) -> list[str]:
         elif words and (counted := words[-1].partition("="))[0] in COUNTING and counted[2].isdecimal():
             words[-1] += f" {word}"
         elif word == "--once":
-            words.append("--once=")  # its value is optional, so the next word is none
+            words.append("--once=")  # its value is optional, so the next word is not its value
         elif words and words[-1] in FILTERING and len(word) > 2 and word[0] == "-" != word[1]:
             words[-1] += f"={word}"
         else:
@@ -79,7 +80,7 @@ def _joined(head: Sequence[str]) -> list[str]:
 
 
 def plain_options(name: str | None, rest: Sequence[str]) -> SimpleNamespace | None:
-    """Returns the options of a command and its ``words``; ``None`` unless argparse would take them as they are."""
+    """Returns the options of a command and its ``words``; ``None`` unless argparse would parse them the same way."""
     known = {each: option for option in options_of(name) for each in option.names}
     found = {**defaults_of(name), "words": list[str]()}
     words = list(reversed(rest))
@@ -108,25 +109,25 @@ def plain_options(name: str | None, rest: Sequence[str]) -> SimpleNamespace | No
 
 
 def read(arguments: Sequence[str]) -> Words:
-    """Parse a command line.
+    """Parses a command line.
 
     Raises:
-        Failure: it asks for a command or option that does not exist.
-        HelpAsked: it asks for help or the version.
+        Failure: the command or an option does not exist.
+        HelpAsked: the command line asks for help or the version.
     """
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     name, rest = subcommand(_joined(arguments[:cut]))
     command = list(arguments[cut + 1 :]) if cut < len(arguments) else None
-    if name == "tap" and (start := split(rest)[0]) < len(rest):  # a client dropped the --
+    if name == "tap" and (start := split(rest)[0]) < len(rest):  # a client removed the --
         rest, command = rest[:start], [*rest[start:], *arguments[cut:]]
     options = plain_options(name, rest)
     if options is None:
-        # With argparse: plain command lines do without.
+        # This loads argparse, which plain command lines do not need.
         from mcp_tui.cli.parser import parser
 
         options = parser(name).parse_intermixed_args(rest, SimpleNamespace())
     if options.version:
-        # Seldom asked for.
+        # Imported late: rarely needed.
         from mcp_tui.cli import version
 
         raise HelpAsked(version.text())
@@ -134,7 +135,7 @@ def read(arguments: Sequence[str]) -> Words:
         raise Failure("No server command after --. Put the program and its arguments there.")
     grouped: list[list[str]] = getattr(options, "before", [])
     for group in grouped:
-        # argparse gives it every word up to the next option
+        # argparse assigns every word up to the next option to it
         own = 1 + len(list(takewhile(lambda word: PAIR.match(word) and not URL.match(word), group[1:])))
         options.words += group[own:]
         del group[own:]
@@ -150,7 +151,7 @@ def read(arguments: Sequence[str]) -> Words:
 
 
 def _refuse_words(given: Words) -> None:
-    """Refuses missing and unexpected words, and a server for a command that connects to none."""
+    """Rejects missing and unexpected words, and a server for a command that connects to none."""
     name, others = given.name, given.words
     spec = None if name is None else COMMANDS[name]
     optional = spec is not None and spec.words.startswith("[")
@@ -161,14 +162,14 @@ def _refuse_words(given: Words) -> None:
             raise Failure(f"Missing {subject}. See mcp-tui {name} --help.")
         others = others[0 if saved else 1 :]
     elif spec is not None and (not spec.connects or spec.words.endswith(" …]")):
-        # those with words of their own say best what these are
+        # A command with words of its own explains unexpected ones best.
         others = [] if spec.words else [*others, *filter(None, (given.url, *(given.command or ())))]
     if not others:
         return
     if URL.match(others[0]) and (spec is None or spec.connects):
         raise Failure("Two URLs. A command connects to one server.")
     if spec is None:
-        # Only for a question, or for the words about a mistake.
+        # Imported late: only for help and for errors.
         from mcp_tui.cli.parser import elsewhere
         from mcp_tui.config.files import guess
 
@@ -190,7 +191,7 @@ def _refuse_words(given: Words) -> None:
 def _server_url(
     name: str | None, words: list[str], command: list[str] | None
 ) -> tuple[list[str], str | None]:
-    """Returns the words without the server's URL, and the URL. The subject of ``read`` may be a URL too: it comes first."""
+    """Returns the words without the server's URL, and the URL. The subject of ``read`` may also be a URL; it comes first."""
     urls = [index for index, word in enumerate(words) if URL.match(word)]
     alone = name == "read" and len([each for each in words if not _ASSIGNMENT.match(each)]) == 1
     if not urls or alone or (name == "read" and command is not None):

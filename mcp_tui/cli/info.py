@@ -28,10 +28,10 @@ from mcp_tui.view import costs
 from mcp_tui.view.text import clean
 
 HEAD_CHARACTERS: Final = 48
-"""Characters of a name and its arguments up to which all descriptions begin in the same column."""
+"""The number of characters of a name and its arguments up to which all descriptions begin in the same column."""
 
 _URIS: Final = {"resources": "uri", "templates": "uriTemplate"}
-"""The members that are shown in place of names."""
+"""The members that are shown instead of names."""
 
 
 def run(name: str, given: Words) -> int:
@@ -54,7 +54,7 @@ def _strictly(given: Words, made: reports.Reports) -> int:
 
 
 def started_after(session: HeadlessSession) -> float:
-    """Returns the seconds that starting, probing, and the handshake took."""
+    """Returns the seconds that start, probe, and handshake took."""
     log = session.client.store.log
     return next((event.at for event in log if isinstance(event, Connected)), log[0].at) - log[0].at
 
@@ -91,7 +91,7 @@ async def _info(session: HeadlessSession) -> int:
 
 
 def pollution(session: HeadlessSession) -> str | None:
-    """The lines on stdout that are not messages, which a server must not write."""
+    """Returns the lines on stdout that are not messages; a server must not write any."""
     noise = [event.line for event in session.client.store.log if isinstance(event, Pollution)]
     if not noise:
         return None
@@ -100,7 +100,7 @@ def pollution(session: HeadlessSession) -> str | None:
 
 
 async def round_trip(client: Client) -> Request:
-    """Asks for an answer that costs the server nothing; returns the request, which is over."""
+    """Sends a request that costs the server nothing; returns the request after its end."""
     revision = client.revision
     modern = revision is not None and revision.modern
     id_ = client.call("server/discover", {}, internal=True) if modern else client.call("ping", internal=True)
@@ -168,8 +168,8 @@ async def _list(session: HeadlessSession, name: str) -> int:
 
 
 def recorded_results(session: HeadlessSession) -> dict[str, int]:
-    """Returns the bytes of the largest result of each tool, as far as the recorded sessions of this server have one."""
-    # It reads every journal that changed.
+    """Returns the size in bytes of the largest recorded result of each tool of this server."""
+    # This reads every journal that changed.
     from mcp_tui.journal import index
     from mcp_tui.journal.journal_files import journal_folder
 
@@ -179,13 +179,13 @@ def recorded_results(session: HeadlessSession) -> dict[str, int]:
 
 
 def cuts(session: HeadlessSession, rules: Container[str] = CUT) -> list[str]:
-    """Returns what made a list shorter than the server may have meant."""
+    """Returns the problems that may have made a list shorter than the server intended."""
     log = session.client.store.log
     return [each.detail for each in log if isinstance(each, Violation) and each.rule in rules]
 
 
 async def _lint(session: HeadlessSession, made: reports.Reports) -> int:
-    """Prints which rules a list of tools breaks, and where."""
+    """Prints the rules that a list of tools breaks, and the places."""
     printer, revision = session.printer, session.client.revision
     tools, began = await _entries(session, "tools"), time.monotonic()
     found = lint(tools, any_output=revision is not None and revision.modern, cut=cuts(session))
@@ -208,7 +208,7 @@ async def _lint(session: HeadlessSession, made: reports.Reports) -> int:
 
 
 def _cases(found: list[LintFinding], seconds: float) -> list[reports.ReportCase]:
-    """Returns a case of a report for each rule, which took ``seconds``."""
+    """Returns a case of a report for each rule; ``seconds`` is the time of each."""
     made: list[reports.ReportCase] = []
     for id, title in LINT_RULES.items():
         broken = [reports.ReportFinding(str(each)) for each in found if each.rule == id]
@@ -222,7 +222,7 @@ def _cases(found: list[LintFinding], seconds: float) -> list[reports.ReportCase]
 
 
 def _lines(name: str, entries: list[dict[str, Json]], results: dict[str, int] | None) -> Iterator[str]:
-    """Yields a line for each entry: its name and arguments, what a tool costs, and the start of its description."""
+    """Yields a line for each entry: its name and arguments, the cost of a tool, and the start of its description."""
     heads = [_head(name, entry) for entry in entries]
     room = max(28, *(len(head) for head in heads if len(head) <= HEAD_CHARACTERS), 0)
     for entry, head in zip(entries, heads, strict=True):

@@ -1,4 +1,4 @@
-"""Finds the session that a command names: by a journal's name, the name of a running session, ``last``, or a path."""
+"""Finds the session that a command names: by the name of a journal or of a running session, ``last``, or a path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def chosen(given: Words) -> Journal | None:
     """Returns the one session that a command names; ``None`` if it names none.
 
     Raises:
-        Failure: as :func:`every`, or several are named.
+        Failure: as :func:`every`, or the command names several sessions.
         RecordingError: the folder of journals cannot be read.
     """
     if len(given.words) > 1:
@@ -34,7 +34,7 @@ def every(given: Words) -> list[Journal]:
     """Returns the sessions that a command names, each once.
 
     Raises:
-        Failure: there is no such session, a name could mean several, or a server is given.
+        Failure: there is no such session, the name is ambiguous, or a server is given.
         RecordingError: the folder of journals cannot be read.
     """
     if given.url is not None or given.command is not None:
@@ -45,7 +45,7 @@ def every(given: Words) -> list[Journal]:
 
 
 def of_client(given: Words) -> list[Journal]:
-    """Returns the sessions of the runs of the client that ``--client`` names, the newest run last; for ``log`` all runs.
+    """Returns the sessions of the client that ``--client`` names, the newest run last; ``log`` gets all runs.
 
     Raises:
         Failure: there is none, or sessions are named as well.
@@ -68,10 +68,10 @@ def of_client(given: Words) -> list[Journal]:
 
 
 def with_folders(given: Words) -> list[Journal]:
-    """Returns the sessions that a command names, each once; a folder is all ``*.jsonl`` in it.
+    """Returns the sessions that a command names, each once; a folder stands for all ``*.jsonl`` in it.
 
     Raises:
-        Failure: there is no such session, a name could mean several, or a folder has none.
+        Failure: there is no such session, the name is ambiguous, or a folder has no recording.
         RecordingError: the folder of journals cannot be read.
     """
     if getattr(given.options, "client", None) is not None:
@@ -97,7 +97,9 @@ def _within(folder: Path) -> list[Journal]:
 
 
 def elsewhere() -> list[Journal]:
-    """Returns what running sessions record in other folders: a client may start its servers with another state folder."""
+    """Returns the journals of running sessions in other folders: a client may start its servers with another state
+    folder.
+    """
     found: list[Journal] = []
     for session in sessions()[0] if sockets() else ():
         path = Path(session.summary.recording)
@@ -108,10 +110,10 @@ def elsewhere() -> list[Journal]:
 
 
 def find(named: str) -> Journal:
-    """Returns the session of this name: the start of a journal's name, that of a running session, ``last``, or a path.
+    """Returns the session of this name: the start of a journal's name or of a running session's, ``last``, or a path.
 
     Raises:
-        Failure: there is no such session, or the name could mean several.
+        Failure: there is no such session, or the name is ambiguous.
         RecordingError: the folder of journals cannot be read.
     """
     path = Path(named).expanduser()
@@ -147,7 +149,7 @@ def find(named: str) -> Journal:
 
 
 def _running(start: str) -> Journal:
-    """Returns what a running session has recorded so far, named as in ``ps``."""
+    """Returns the journal of a running session, with its name in ``ps``."""
     session = running_sessions.named(start)
     if not session.summary.recording:
         raise Failure(
@@ -162,7 +164,7 @@ def _running(start: str) -> Journal:
 
 
 def _last(known: Sequence[Journal]) -> Journal:
-    """Returns the last session of the workbench or of a tap, or else the last run; reports on a terminal which."""
+    """Returns the last session of the workbench or of a tap, or else the last run; on a terminal it says which."""
     latest = sorted(
         known, key=lambda each: (each.name[: len("2026-11-21T031500")], _begun(each)), reverse=True
     )
@@ -173,7 +175,7 @@ def _last(known: Sequence[Journal]) -> Journal:
 
 
 def _known(path: Path) -> Journal | None:
-    """Returns a journal of the folder by its path, so that it has the name of its session."""
+    """Returns the journal with this path from the folder, so that it has the name of its session."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 - a link is not followed
     folder = Path(os.path.abspath(journal_folder()))  # noqa: PTH100
     if path.parent != folder or not path.is_file():
@@ -182,6 +184,6 @@ def _known(path: Path) -> Journal | None:
 
 
 def _begun(journal: Journal) -> int:
-    """Returns when the file was created, if the system knows, in nanoseconds."""
+    """Returns the creation time of the file in nanoseconds, if the system has it."""
     status = journal.paths[0].stat()
     return getattr(status, "st_birthtime_ns", 0) or status.st_mtime_ns

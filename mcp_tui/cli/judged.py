@@ -1,4 +1,4 @@
-"""``demo --judge``: the server that a client starts whose judge is at work elsewhere. It has to start fast."""
+"""``demo --judge``: the server that a client starts while its judge runs in another process. It must start fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_tui.live.sockets import reachable
 
 
 def run(path: str) -> int:
-    """Passes everything between the client and the judge at this socket; returns the exit status."""
+    """Passes all bytes between the client and the judge at this socket; returns the exit status."""
     try:
         with reachable(Path(path)) as address:
             stub.main(address)
@@ -22,7 +22,7 @@ def run(path: str) -> int:
 
 
 def _without_judge() -> int:
-    """Says that no judge is at work: to whoever reads stderr, and to the client in the answer to its first request."""
+    """Reports that no judge is running: on stderr, and to the client in the answer to its first request."""
     text = "No judge is running. Start mcp-tui probe-client --by-hand, then restart this server."
     print(f"mcp-tui: {text}", file=sys.stderr, flush=True)
     try:

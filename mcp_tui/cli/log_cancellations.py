@@ -1,4 +1,6 @@
-"""``log``: lists the cancellations of all sessions, or of one, or sums up their calls, from the index, without a server."""
+"""``log``: lists the cancellations of all sessions or of one, or sums up their calls, from the index and without a
+server.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,13 @@ from mcp_tui.view.list_filters import logged_fields
 from mcp_tui.view.text import SafeText, brief, clean, clip, fit, join, width
 
 SHOWN_CANCELLATIONS: Final = 1000
-"""Cancellations that are shown as text without ``--limit``."""
+"""The number of cancellations that are shown as text without ``--limit``."""
 
 FILTERS: Final = ("server", "tool", "outcome", "cause", "since", "until")
 """The options that filter."""
 
 CAPS: Final = (19, 10, 32, 8, 96, 240)
-"""Widths of the columns at most: time, id, request, cause, outcome, reason."""
+"""The maximum widths of the columns: time, id, request, cause, outcome, reason."""
 
 LOG_COLUMNS: Final = (
     "session", "time", "server", "transport", "revision", "id", "method", "name", "state", "outcome", "outcomes", "cause",
@@ -44,7 +46,7 @@ LOG_COLUMNS: Final = (
 
 @frozen
 class Forms:
-    """The output in three formats: CSV with its header, lines of text, and JSON, if that differs from the CSV."""
+    """The output in three formats: CSV with its header, lines of text, and JSON, if it differs from the CSV."""
 
     head: Sequence[str]
     rows: Iterable[dict[str, Any]]
@@ -53,7 +55,7 @@ class Forms:
 
 
 def run(_name: str, given: Words) -> int:
-    """Prints the log; returns the exit code."""
+    """Prints the log; returns the exit status."""
     options = given.options
     formats = [name for name in LOG_FORMATS if getattr(options, name)]
     if len(formats) > 1:
@@ -94,7 +96,7 @@ def run(_name: str, given: Words) -> int:
 
 
 def _filter(given: Words) -> Callable[[Logged | LoggedCall], bool]:
-    """Returns the test of the options that are fields of the filter language; a tool is named in full."""
+    """Returns a test for the options that are fields of the filter language; a tool is given by its full name."""
 
     def named(text: str) -> Test[Logged | LoggedCall]:
         return lambda each: text in {"", each.name, each.method}
@@ -108,7 +110,7 @@ def _filter(given: Words) -> Callable[[Logged | LoggedCall], bool]:
 
 
 def _sessions(named: Sequence[Journal]) -> list[RecordedSession]:
-    """Returns the named sessions, or all; of those that keep their journals elsewhere, the running ones."""
+    """Returns the named sessions, or all; of sessions with journals in other folders, only the running ones."""
     if len(named) == 1:
         Recording(named[0].paths[0]).close()  # raises an error if it cannot be read
     elsewhere = [each for each in named if each.name == str(each.paths[0])] if named else journals.elsewhere()
@@ -153,7 +155,7 @@ def _nothing(given: Words, count: int) -> str:
 def lines(entries: Sequence[Logged], columns: int | None, *, colour: bool = False) -> Iterator[str]:
     """Yields the log as text: the name of each session, and below it its cancellations in columns.
 
-    ``columns`` is the width of a line at most; ``None`` for no limit.
+    ``columns`` is the maximum width of a line; ``None`` means no limit.
     """
     rows = [_cells(entry) for entry in entries]
     widths = [
@@ -180,7 +182,7 @@ def _called_by(entry: Logged) -> str:
 
 
 def _cells(entry: Logged) -> tuple[SafeText, ...]:
-    # With what orders the table of requests: --json and --csv do without.
+    # This loads the order of the table of requests, which --json and --csv do not need.
     from mcp_tui.view.cancellations import logged
 
     shown = logged(entry)
@@ -189,7 +191,7 @@ def _cells(entry: Logged) -> tuple[SafeText, ...]:
 
 
 def as_json(entry: Logged) -> dict[str, Any]:
-    """Returns a line for JSON: a cancellation has the members of the outcome of a headless call, a violation its own."""
+    """Returns a line as JSON. A cancellation has the members of the outcome of a headless call, a violation its own."""
     broken = isinstance(entry, LoggedViolation)
     return {
         "session": entry.session.name,
@@ -229,9 +231,10 @@ SUM_COLUMNS: Final = ("tool", "outcome", "count", "worst", "calls", "answers", *
 
 
 def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
-    """Sums up each tool: the times of its answers, and the outcomes of its cancels; no violation or repeat is one.
+    """Sums up each tool: the times of its answers, and the outcomes of its cancels. Violations and repeats do not count.
 
-    The most often cancelled comes first, then the most often called; of its outcomes the most frequent, then the worst.
+    The most often cancelled tool comes first, then the most often called one. Of the outcomes of a tool, the most
+    frequent comes first, then the worst.
     """
     times: dict[str, list[float | None]] = {}
     cancels: dict[str, list[LoggedCancellation]] = {}
@@ -280,17 +283,17 @@ def _sum_forms(found: Iterable[Logged], calls: Iterable[LoggedCall]) -> Forms:
 
 
 def _timed(took: Sequence[float | None]) -> dict[str, Any]:
-    """Returns the number of calls and of answers in time, and the percentiles of the seconds that these took."""
+    """Returns the number of calls, the number of answers in time, and the percentiles of their times in seconds."""
     answers = [each for each in took if each is not None]
     ranks = (units.rank(answers, share) if answers else None for share in _TIMES.values())
     return {"calls": len(took), "answers": len(answers), **dict(zip(_TIMES, ranks, strict=True))}
 
 
 def _outcomes(cancels: Iterable[LoggedCancellation]) -> dict[Outcome, tuple[int, float | None]]:
-    """Returns how often each outcome was seen, and how late at worst."""
+    """Returns the count of each outcome, and its greatest delay in seconds."""
     came, lags = Counter[Outcome](), dict[Outcome, float]()
     for each in cancels:
-        came.update(each.outcomes)  # one may have several
+        came.update(each.outcomes)  # a cancel may have several
         for outcome, lag in zip(each.outcomes, each.lags, strict=True):
             if lag is not None:
                 lags[outcome] = max(lag, lags.get(outcome, lag))
@@ -299,7 +302,7 @@ def _outcomes(cancels: Iterable[LoggedCancellation]) -> dict[Outcome, tuple[int,
 
 
 def _summed(outcome: Outcome, count: int, worst: float | None) -> str:
-    """Returns an outcome of a tool in words: ``late result 3 (worst 2.4 s)``."""
+    """Returns the words for an outcome of a tool: ``late result 3 (worst 2.4 s)``."""
     said = f"{evidence.OUTCOME_WORDS[outcome]} {count:,}"
     return said if worst is None else f"{said} (worst {units.span(worst)})"
 
@@ -319,7 +322,7 @@ def _session_forms(sessions: Sequence[RecordedSession]) -> Forms:
 
 
 def _report(sessions: Sequence[RecordedSession]) -> None:
-    """Reports on stderr what could not be read."""
+    """Reports on stderr the sessions that could not be read."""
     broken = [each for each in sessions if each.broken]
     total = sum(each.broken for each in broken)
     if total:

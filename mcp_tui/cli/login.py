@@ -61,7 +61,7 @@ def run(name: str, given: Words) -> int:
 
 
 def _server(given: Words) -> HttpTarget:
-    """Returns the server that the words name; options of commands that connect have their defaults."""
+    """Returns the server that the words name; the options of commands that connect have their defaults."""
     if given.url is None and given.options.server is None:
         raise Failure("No server given. Add a URL or --server NAME.")
     options = SimpleNamespace(**{**defaults_of("info"), **vars(given.options)})
@@ -108,10 +108,10 @@ async def _login(store: CredentialStore, given: Words, where: HttpTarget) -> int
 
 
 def _registration(given: Words) -> ClientRegistration | None:
-    """Returns the client that a person registered by hand.
+    """Returns the client that a person registered manually.
 
     Raises:
-        Failure: a part of it is missing, or a secret would go to whomever the server names.
+        Failure: a part is missing, or a secret would be sent to any host that the server names.
     """
     options = given.options
     secret, key = os.environ.get(SECRET, "") if options.client_id else "", ""
@@ -161,7 +161,7 @@ def _say(text: str) -> None:
 
 
 class TerminalBrowser:
-    """Signs a person in from a terminal: shows the URL, opens it on enter, and takes a pasted redirect."""
+    """Signs a person in from a terminal: shows the URL, opens it on enter, and accepts a pasted redirect."""
 
     def __init__(self, *, opens: bool) -> None:
         self._opens = opens
@@ -190,15 +190,16 @@ class TerminalBrowser:
 
 
 def _stdin_lines() -> asyncio.Queue[str]:
-    """Returns a queue of the lines of stdin, read by a thread that nothing waits for."""
+    """Returns a queue of the lines of stdin. A thread reads them, and nothing waits for it."""
     queue: asyncio.Queue[str] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        # unbuffered: a buffer's lock, held by a thread that waits, ends the process with an error
+        # Unbuffered: at exit, a waiting thread would still hold the lock of a buffer, which ends the process with an
+        # error.
         with suppress(OSError, RuntimeError), open(0, "rb", buffering=0, closefd=False) as stdin:
             for line in stdin:
-                # the loop is closed where somebody signed in otherwise
+                # The loop is already closed if the person signed in another way.
                 loop.call_soon_threadsafe(queue.put_nowait, line.decode("utf-8", "replace"))
 
     threading.Thread(target=read, name="read the redirect", daemon=True).start()
@@ -242,7 +243,7 @@ def _lines(found: list[Credentials], place: str) -> Iterator[str]:
 
 
 def _until(credentials: Credentials) -> str:
-    """Returns the validity of a sign-in, in words."""
+    """Returns the words for the validity of a sign-in."""
     token = credentials.token
     if not token.expires_at:
         said = "no expiry given"

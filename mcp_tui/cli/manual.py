@@ -1,6 +1,6 @@
-"""What help and man page say beyond the options: groups of commands, examples, checks, files, and variables.
+"""The text of help and man page besides the options: groups of commands, examples, checks, files, and variables.
 
-Loaded when somebody asks for help, or when the documents and the man page are made.
+It is loaded only for help, and to make the documents and the man page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GROUPS: Final = {
         "servers, config, completion": "servers, settings, and shell completion",
     },
 }
-"""Every command, in groups: the commands of a line, separated by commas, and what they do."""
+"""Every command, in groups: the commands of a line, separated by commas, and their purpose."""
 
 FEW_OPTIONS: Final = {
     "--server NAME": "a server in a config file, your editor's too",
@@ -115,7 +115,7 @@ EXAMPLES: Final[dict[str | None, dict[str, str]]] = {
     "mock": {"mcp-tui tools -- mcp-tui mock run.jsonl": "or any other client"},
     "demo": {"mcp-tui demo --log work.log": ""},
 }
-"""Examples of each command, of the workbench for ``None``, and what each is for. Each of them is run by the tests."""
+"""The examples of each command, of the workbench for ``None``, with their purposes. The tests run each of them."""
 
 _PAGES: Final = "../reference/commands"
 
@@ -150,7 +150,7 @@ CHECKS: Final = {
     "Does my client cancel, and leave nothing behind?": ("probe-client", "the client", "judge-a-client.md"),
     "Does my client still work, without the server?": ("mock --strict", "a recording", f"{_PAGES}/mock.md"),
 }
-"""Which check somebody needs: by a question, the check, what it needs, and its page, as docs/how-to/checks.md links it."""
+"""The check for each question: its command, its needs, and its page, as docs/how-to/checks.md links it."""
 
 FILES: Final = {
     "~/.config/mcp-tui/config.toml": "settings; mcp-tui config --example prints all, with their defaults",
@@ -159,7 +159,7 @@ FILES: Final = {
     "~/.local/share/mcp-tui": "approved servers of projects, and recently used ones",
     ".mcp.json, .vscode/mcp.json, ~/.cursor/mcp.json, …": "servers; mcp-tui servers lists them and their files",
 }
-"""The files that matter. Where they are on this machine: ``mcp-tui config``."""
+"""The files that matter. ``mcp-tui config`` shows their paths."""
 
 ENVIRONMENT: Final = {
     "MCP_TUI_CONFIG": "the settings file to use",
@@ -191,14 +191,14 @@ ELSEWHERE: Final = {
     "install": "Use mcp-tui tap install NAME.",
     "run": "To start a server: mcp-tui -- python server.py",
 }
-"""Words that people try, and where what they mean is."""
+"""Words that people try as commands, and the place of their meaning."""
 
 _WIDE: Final = 31
-"""Columns of what stands on the left in the overview."""
+"""The width of the left column in the overview."""
 
 
 def usage(name: str | None) -> str:
-    """Returns the usage of a command, or of the whole for ``None``."""
+    """Returns the usage of a command, or of mcp-tui itself for ``None``."""
     if name is None:
         return "mcp-tui [COMMAND] [OPTIONS] [ARGS] [URL | -- SERVER ARGS…]"
     spec = COMMANDS[name]
@@ -207,7 +207,7 @@ def usage(name: str | None) -> str:
 
 
 def overview() -> str:
-    """Returns the help of the whole: at most 40 lines of 80 columns."""
+    """Returns the help of mcp-tui: at most 40 lines of 80 columns."""
     lines = [f"usage: {usage(None)}", "Without COMMAND: the workbench, where you call, watch, and cancel."]
     sections = {**GROUPS, "options": FEW_OPTIONS, "examples": EXAMPLES[None]}
     for title, rows in sections.items():
@@ -224,6 +224,6 @@ def examples(name: str | None) -> str:
 
 
 def checks() -> str:
-    """Returns which check somebody needs."""
+    """Returns the table of the checks by question."""
     lines = (f"  {asked}\n      {check} (needs {needs})" for asked, (check, needs, _) in CHECKS.items())
     return "\n".join(["Which check do I need?", "", *lines, "", "Start with doctor."])

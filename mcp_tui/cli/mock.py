@@ -1,4 +1,4 @@
-"""``mock``: run a server that answers as a recording did."""
+"""``mock``: runs a server that answers as a recording did."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mcp_tui.protocol.http_access import HttpAccess
 from mcp_tui.view.text import clean
 
 NAMED_REDACTIONS: Final = 5
-"""Redacted values that are named."""
+"""The maximum number of redacted values that are named."""
 
 
 def run(_name: str, given: Words) -> int:
-    """Serves the runs of the named recordings until the client is gone; returns the exit status."""
+    """Serves the runs of the named recordings until the client disconnects; returns the exit status."""
     options = given.options
     if options.http is not None and not 0 <= options.http < 65536:
         raise Failure(f"Port {options.http} does not exist. Choose from 0 to 65535.")
@@ -51,7 +51,7 @@ def run(_name: str, given: Words) -> int:
 
 
 def _report_redacted(runs: Runs, path: str) -> None:
-    """Says which values are missing in the recording, and how to get them."""
+    """Reports the values that are missing in the recording, and how to record them."""
     places = Counter(
         f"{run.method} {run.name}".strip() + f": {place}"
         for run in runs.all

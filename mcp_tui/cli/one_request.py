@@ -1,4 +1,4 @@
-"""``call``, ``request``, ``read``, ``prompt``: one request, watched beyond its end."""
+"""``call``, ``request``, ``read``, ``prompt``: send one request, and listen beyond its end."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 
 SIMILAR_NAMES: Final = 1000
 SIMILAR_NAME_CHARACTERS: Final = 128
-"""Limits of the search for a similar name: tools, and characters of a name."""
+"""The limits of the search for a similar name: the number of tools, and the characters of a name."""
 
 UNANSWERABLE: Final = (
     "mcp-tui: Only the workbench can answer questions. Open the server without a subcommand."
 )
 
 URL_CHARACTERS: Final = 1000
-"""Characters of a URL that are shown, and of the words about it."""
+"""The maximum number of characters of a URL, and of its message, that are shown."""
 
 OLDER_PROTOCOL: Final = (
     f"mcp-tui: This tool needs an older protocol version. Try --protocol {LATEST_HANDSHAKE.name}."
 )
 
 LINGER_SECONDS: Final = 1.0
-"""Seconds that a command listens on after a cancel or timeout, without ``--linger``."""
+"""Seconds for which a command keeps listening after a cancel or timeout, without ``--linger``."""
 
 
 def run(name: str, given: Words) -> int:
@@ -72,13 +72,13 @@ _METHOD_OF_COMMAND: Final = {"call": "tools/call", "read": "resources/read", "pr
 
 
 class _WantedRequest:
-    """The request that the command line asks for, checked as far as that is possible without a server."""
+    """The request of the command line, checked as far as that is possible without a server."""
 
     def __init__(self, name: str, given: Words, call: SavedCall | None = None) -> None:
         self.command = name
         options = (getattr(given.options, each, None) for each in ("args", "params", "reason"))
         for word in (*given.words, *map("=".join, given.pairs), *options):
-            # bytes that are not text appear as lone surrogates
+            # Bytes that are not text are decoded as lone surrogates.
             if word is not None and any("\ud800" <= each <= "\udfff" for each in word):
                 raise Failure(f"{word!r} is not valid UTF-8. JSON needs UTF-8.")
         self.subject = given.words[0] if call is None else call.tool
@@ -94,13 +94,13 @@ class _WantedRequest:
 
     @property
     def lists(self) -> str:
-        """The list of the server that describes what is asked for; empty if none has to be read."""
+        """The list in which the server describes the tool, prompt, or template; empty if no list is needed."""
         if self.command == "read" and not self.pairs and "{" not in self.subject:
             return ""
         return {"call": "tools", "prompt": "prompts", "read": "templates"}.get(self.command, "")
 
     def params(self, entry: dict[str, Json]) -> Json:
-        """Returns the params of the request; ``entry`` is the tool, prompt, or template as the server lists it, or empty.
+        """Returns the params of the request. ``entry`` is the tool, prompt, or template in the server's list, or empty.
 
         Raises:
             ArgumentError: the arguments do not fit.
@@ -127,7 +127,7 @@ class _WantedRequest:
                 return {"name": self.subject, "arguments": arguments}
 
     def _uri(self, entry: dict[str, Json]) -> str:
-        """Returns the URI to read: as it is, or made from a template, which may be given or named."""
+        """Returns the URI to read: unchanged, or made from a template that was given or named."""
         if not self.pairs and not entry:
             return self.subject
         if not entry and "{" not in self.subject:
@@ -144,7 +144,11 @@ class _WantedRequest:
 
 
 def _check_names(schema: dict[str, Json], given: Collection[str], wrong: Sequence[str] = ()) -> None:
-    """Raises :class:`ArgumentError` if required arguments are missing, some do not exist, or something else is ``wrong``."""
+    """Checks the names of arguments.
+
+    Raises:
+        ArgumentError: required ones are missing, some do not exist, or others are ``wrong``.
+    """
     unknown = [name for name in given if schema and name not in as_object(schema["properties"])]
     missing = [name for name in texts_in(schema.get("required")) if name not in given]
     found = [
@@ -158,10 +162,10 @@ def _check_names(schema: dict[str, Json], given: Collection[str], wrong: Sequenc
 
 
 async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[str, Json]:
-    """Returns the tool, prompt, or resource template as the server lists it; empty if it does not.
+    """Returns the tool, prompt, or resource template in the server's list; empty if it is not listed.
 
     Raises:
-        Failure: the template that was named cannot be looked up.
+        Failure: the named template cannot be looked up.
     """
     what = wanted.lists
     if not what or not offers(session.requester, what):
@@ -179,7 +183,7 @@ async def _definition(session: HeadlessSession, wanted: _WantedRequest) -> dict[
         if wanted.subject in (entry.get("name"), entry.get("uriTemplate")):
             return entry
     if what != "templates":
-        # servers may know more than they list
+        # Servers may know more names than they list.
         names = [name for entry in entries[:SIMILAR_NAMES] if isinstance(name := entry.get("name"), str)]
         comparable = [each for each in names if len(each) <= SIMILAR_NAME_CHARACTERS]
         kind, doing = ("tool", "calling") if what == "tools" else ("prompt", "getting")
@@ -204,7 +208,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
     frame = await client.wait(row.id)
     if row.state is State.LOST:
         frame = None
-    result = None if frame is None else frame.result  # once: a large one is read each time
+    result = None if frame is None else frame.result  # once: a large result is parsed each time
     if frame is not None and frame.error is None:
         broken = violation(row, entry.get("outputSchema"), result, client.now())
         if broken is not None:
@@ -215,7 +219,7 @@ async def _watch(session: HeadlessSession, wanted: _WantedRequest) -> int:
 
 
 class _CallWatch:
-    """Cancels the request ``--cancel-after`` seconds after it was written, and listens on afterwards."""
+    """Cancels the request ``--cancel-after`` seconds after it was written, and keeps listening."""
 
     def __init__(self, session: HeadlessSession, row: Request) -> None:
         self.row = row
@@ -224,10 +228,10 @@ class _CallWatch:
         self.reason = self.options.reason or DEFAULT_REASON
         self.timer: Alarm | None = None
         self.enough = asyncio.Event()
-        """Set to stop listening: a signal comes with nothing left to cancel, or the connection is gone."""
+        """Set to stop listening: at a signal with nothing left to cancel, or when the connection ended."""
         self.client.listen(self._on_event)
         session.wind_down = self._stop
-        # It may be written already: an idle pipe takes it within the call, before anybody listens here.
+        # The request may be written already: an idle pipe accepts it during the call.
         if row.sent_at is not None:
             self._arm()
 
@@ -246,19 +250,19 @@ class _CallWatch:
         self.client.cancel(self.row.id, ev.Cause.USER, self.reason, leave=True)
 
     def _stop(self, status: Exit) -> None:
-        """Cancels because of a signal, and lingers as after any cancel. A signal while lingering ends that."""
+        """Cancels because of a signal, and lingers as after any cancel. Another signal ends the lingering."""
         if status is Exit.INTERRUPTED:
             reason, over = self.options.reason or "interrupted", {CancelOutcome.ALREADY_DONE}
             done = self.client.cancel(self.row.id, ev.Cause.USER, reason, leave=True)
         else:
-            # Whatever sends SIGTERM sends SIGKILL next, so a command that lingers already tells its outcome now.
+            # SIGKILL usually follows SIGTERM soon, so a lingering command prints its outcome now.
             over = {CancelOutcome.ALREADY_DONE, CancelOutcome.ALREADY_REQUESTED}
             done = self.client.cancel(self.row.id, ev.Cause.SHUTDOWN, SHUTDOWN_REASON)
         if done in over:
             self.enough.set()
 
     async def linger(self) -> None:
-        """Listens until the signal has left (two seconds at most), and then for the time of ``--linger``."""
+        """Listens until the cancel was sent (at most two seconds), and then for the time of ``--linger``."""
         row = self.row
         if self.timer is not None:
             self.timer.cancel()
@@ -269,7 +273,7 @@ class _CallWatch:
         if seconds is None:
             seconds = 0.0 if row.cause is None else LINGER_SECONDS
         if seconds > 0:
-            # from the signal on; the settling of the row falls due at the same moment
+            # Counted from the signal: at the end of that time the row is settled as well.
             since = row.signalled_at if row.signalled_at is not None else self.client.now()
             with contextlib.suppress(TimeoutError):
                 async with Limit(max(0.0, since + seconds - self.client.now())):
@@ -280,7 +284,7 @@ class _CallWatch:
 def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, result: Json = None) -> int:
     printer, now = session.printer, session.requester.now()
     printer.end()
-    session.requester.stop_watching(now)  # what the outcome says is what the recording says
+    session.requester.stop_watching(now)  # the recording must agree with the outcome
     if row.state is State.COMPLETED:
         output = None if row.is_error else session.given.options.output
         print_result(printer, result, output, is_read=row.method == "resources/read" and not row.is_error)
@@ -304,7 +308,7 @@ def _end(session: HeadlessSession, row: Request, frame: ResponseFrame | None, re
 
 
 def _url_lines(url: str, message: str) -> Iterator[str]:
-    """Yields lines about a URL that the server wants opened first."""
+    """Yields lines about a URL that the server asks a person to open first."""
     origin = shown_origin(url)
     does = (
         f"Open this URL of {origin}, then run the command again"
@@ -317,7 +321,7 @@ def _url_lines(url: str, message: str) -> Iterator[str]:
 
 
 def report_status(session: HeadlessSession, row: Request) -> Exit:
-    """Returns :func:`status_of`, and tells a person what to do about missing authorization."""
+    """Returns :func:`status_of`, and prints advice about missing authorization."""
     status = status_of(session, row)
     if hint := sign_in_hint(session, row, status):
         session.printer.say(f"mcp-tui: {hint}")
@@ -325,8 +329,8 @@ def report_status(session: HeadlessSession, row: Request) -> Exit:
 
 
 def sign_in_hint(session: HeadlessSession, row: Request, status: Exit) -> str:
-    """Returns what a person can do about missing authorization; empty for programs, and where there is nothing."""
-    own = isinstance(session.requester, Client)  # that of a workbench signs in there
+    """Returns advice about missing authorization; empty for programs, and if there is none."""
+    own = isinstance(session.requester, Client)  # with --session, the workbench signs in
     if status is not Exit.UNAUTHORIZED or not own or session.printer.json:
         return ""
     challenge = session.requester.refusals[row.id].challenge
@@ -334,7 +338,7 @@ def sign_in_hint(session: HeadlessSession, row: Request, status: Exit) -> str:
 
 
 def status_of(session: HeadlessSession, row: Request) -> Exit:
-    """Returns the exit status for the end of a request."""
+    """Returns the exit status of a request that ended."""
     if session.requester.refusals.get(row.id, NO_ANSWER).status in (401, 403):
         return Exit.UNAUTHORIZED
     state = outcome_state(row)
@@ -348,4 +352,4 @@ _EXIT_OF_STATE: Final = {
     "cancelled": Exit.CANCELLED,
     "lost": Exit.LOST,
 }
-"""The exit status of each outcome; for a completed call only if the tool reports an error."""
+"""The exit status of each outcome; a completed call has one only if the tool reports an error."""

@@ -1,4 +1,4 @@
-"""The workbench: on a server, on a recording (``replay``, read-only), and on a running session (``attach``)."""
+"""Opens the workbench: on a server, on a recording (``replay``, read-only), or on a running session (``attach``)."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 def run(name: str, given: Words) -> int:
-    """Opens a recording, or a running session; returns the exit status.
+    """Opens a recording or a running session; returns the exit status.
 
     Raises:
-        Failure: there is no such recording or session, it cannot be read, or there is no terminal for it.
+        Failure: it does not exist, it cannot be read, or there is no terminal.
     """
-    # What these two need, and the workbench on a server does not, would make its first frame later.
+    # Imported late: a workbench on a server needs none of these, and its first screen would be later.
     return (_attach if name == "attach" else _replay)(given)
 
 
 def _replay(given: Words) -> int:
-    # The first frame of a workbench on a server needs none of these.
+    # Imported late: the first screen of a workbench on a server needs none of these.
     from mcp_tui.cli import journals
     from mcp_tui.journal.recording import Recording
 
@@ -53,7 +53,7 @@ def _replay(given: Words) -> int:
         raise Failure("Missing recording. Give a file, the start of a session's name, or last.")
     recording = Recording(where.paths[0])
     need_terminal("Replay", "log or export")
-    # Textual takes most of the start: what can be refused is refused before.
+    # Textual takes most of the start, so errors are found before it is loaded.
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.screens.replay import ReplayScreen
 
@@ -94,7 +94,7 @@ def open_workbench(given: Words) -> int:
     """Opens the workbench; returns the exit status.
 
     Raises:
-        Failure: there is no terminal for it, or the words name no server.
+        Failure: there is no terminal, or the words name no server.
     """
     need_terminal("The workbench", "a subcommand such as call")
     first: Definition | None = None
@@ -104,8 +104,8 @@ def open_workbench(given: Words) -> int:
         where, first = None, needs.definition  # the workbench asks
     config = Path(given.options.config) if given.options.config else None
     watch = None if given.options.watch is None else _watched(where, given.options.watch)
-    settings(given, server="")  # what is wrong is told before the screen is taken
-    # Textual takes most of the start: what can be refused is refused before.
+    settings(given, server="")  # errors are reported before the screen starts
+    # Textual takes most of the start, so errors are found before it is loaded.
     load_asyncio()
     from mcp_tui.tui.app import WorkbenchApp
     from mcp_tui.tui.preferences import ASK_SECONDS
@@ -135,7 +135,7 @@ def open_workbench(given: Words) -> int:
 
 
 class _OpenedSessions:
-    """The clients of the workbench, and their control sockets. ``failed`` is why the first cannot be recorded."""
+    """The clients of the workbench, and their control sockets. ``failed`` says why the first one cannot be recorded."""
 
     app: WorkbenchApp
 
@@ -147,13 +147,13 @@ class _OpenedSessions:
         self._notes: list[str] = []
 
     def client(self, chosen: Target) -> Client:
-        """Makes the client of a server."""
+        """Makes the client for a server."""
         given = self._given
         how = settings(given, server=chosen.name)
-        # Behind the first frame: on two cores, the start of two Pythons beside ours would make it later by a quarter. In
-        # front of all that talks to the server: that loads as long as the server starts. Not if a file may be refused.
+        # Started after the first screen: on two cores, two more Pythons would delay it by a quarter. But before the
+        # imports that talk to the server, so that both load at once. Not with --record, whose file may be refused.
         if isinstance(chosen, StdioTarget) and not given.options.record:
-            # Only for a server that starts now.
+            # Imported late: needed only to start a server now.
             from mcp_tui.transport.launching import start_early
 
             start_early(chosen)
@@ -171,7 +171,7 @@ class _OpenedSessions:
             if self._clients:
                 self.app.notify(str(failure), severity="error", markup=False)
             else:
-                # told where it can be read: below the screen that is left now
+                # shown when the screen is left, where it can be read
                 self.failed = failure
                 self.app.exit(Exit.USAGE)
         made = Client(chosen, how, store=store, tokens=tokens_for(chosen, store))
@@ -191,7 +191,7 @@ class _OpenedSessions:
         return self._control_sockets[-1]
 
     def close(self) -> None:
-        """Closes everything, and says what a person has to know of it."""
+        """Closes all clients, and prints what a person must know of it."""
         for each in self._control_sockets:
             each.close()
         for note in self._notes:
@@ -205,13 +205,13 @@ class _OpenedSessions:
 
 
 def _watched(where: Target | None, paths: list[str]) -> Watched:
-    """Returns what ``--watch`` looks at.
+    """Returns the files that ``--watch`` watches.
 
     Raises:
-        Failure: mcp-tui starts no server, or not before it is approved.
-        ConfigError: a path does not exist, or there is too much to watch.
+        Failure: mcp-tui starts no server, or must not before it is approved.
+        ConfigError: a path does not exist, or there are too many files.
     """
-    # Only for --watch.
+    # Imported late: only for --watch.
     from mcp_tui.config.watched_files import watched
 
     if not isinstance(where, StdioTarget):
@@ -222,7 +222,7 @@ def _watched(where: Target | None, paths: list[str]) -> Watched:
 
 def _left_running(log: EventLog) -> list[str]:
     """Returns the words about processes that a server left running at the end of its last session."""
-    # With the protocol, which the first frame does not wait for.
+    # This loads the protocol, which the first screen does not need.
     from mcp_tui.protocol.descriptions import describe
     from mcp_tui.protocol.events import Connected, ProcessesEnded
 
@@ -231,8 +231,8 @@ def _left_running(log: EventLog) -> list[str]:
 
 
 def preferences() -> Preferences:
-    """Returns the settings and the last look of the screen."""
-    # With what reads settings, once it is clear that there is a terminal.
+    """Returns the settings, and the state of the screen from last time."""
+    # This loads the reader of settings, after it is clear that there is a terminal.
     from mcp_tui.tui.preferences import Look, Preferences
 
     found, chosen = loaded(), replace(in_force(told=False), ascii=plain())
@@ -244,8 +244,8 @@ def preferences() -> Preferences:
 
 
 def show(app: WorkbenchApp) -> int:
-    """Runs an app and leaves the terminal as it was; the exit status. Raises the error that ended the app."""
-    # With Textual's package.
+    """Runs an app and restores the terminal; returns the exit status. Raises the error that ended the app."""
+    # This loads Textual.
     from mcp_tui.tui.terminal.restore import restoring
 
     with restoring(app.leave_soon) as terminal:
@@ -257,7 +257,7 @@ def show(app: WorkbenchApp) -> int:
 
 
 def need_terminal(who: str, instead: str) -> None:
-    """Refuses to start without a terminal or textual-serve; ``instead`` is an alternative for the user.
+    """Refuses to start without a terminal or textual-serve; ``instead`` names an alternative.
 
     Raises:
         Failure: the screen cannot run here.
@@ -276,7 +276,7 @@ def need_terminal(who: str, instead: str) -> None:
 
 
 def plain() -> bool:
-    """Returns whether to use ASCII only, by the settings or for the terminal."""
+    """Whether to use only ASCII, by the settings or the terminal."""
     wished = in_force(told=False).ascii
     if wished != "auto":
         return wished

@@ -1,6 +1,7 @@
-"""The options of the commands, and the table of the commands: each option and each command is one entry.
+"""The tables of the options and the commands: one entry for each.
 
-Parser, help, completion, and man page are made from these tables. The module that runs a command is loaded for it alone.
+The parser, help, completion, and man page are made from these tables. The module of a command is loaded only to run
+it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from mcp_tui.protocol.http_access import host_of, origin_of
 
 
 def _unfit(text: str) -> Exception:
-    """Returns the error of a value, as argparse takes it, which is loaded to tell it."""
-    # Only for the words about a mistake.
+    """Returns the error about a value as argparse expects it; argparse is loaded only then."""
+    # Imported late: only for errors.
     from argparse import ArgumentTypeError
 
     return ArgumentTypeError(text)
@@ -47,7 +48,7 @@ def counted(text: str) -> tuple[int, str]:
 
 
 def speed(text: str) -> float | None:
-    """Parses a speed factor; ``None`` for all at once."""
+    """Parses a speed factor; ``None`` means as fast as possible."""
     if text == "max":
         return None
     value = number(text.removesuffix("x"))
@@ -57,8 +58,8 @@ def speed(text: str) -> float | None:
 
 
 def collector(text: str) -> str:
-    """Parses the URL of a collector, and looks whether the SDK that sends to it is installed."""
-    # Only for --otlp.
+    """Parses the URL of a collector, and checks that the SDK for it is installed."""
+    # Imported late: only for --otlp.
     from importlib.util import find_spec
     from urllib.parse import urlsplit
 
@@ -68,7 +69,7 @@ def collector(text: str) -> str:
     except ValueError:
         sound = False
     if not sound:
-        # With what reads settings.
+        # This loads the reader of settings.
         from mcp_tui.journal.masks import mask_url
 
         raise _unfit(f"{mask_url(text)!r} is not a URL such as http://127.0.0.1:4318")
@@ -82,14 +83,14 @@ def collector(text: str) -> str:
 
 
 def allowed_host(text: str) -> str:
-    """Parses a further value of ``Host``: a name, or a name and a port."""
+    """Parses an additional value of ``Host``: a name, or a name and a port."""
     if host_of(text) is None:
         raise _unfit(f"{text!r} is not a host such as host.docker.internal or tap.example:7000")
     return text
 
 
 def allowed_origin(text: str) -> str:
-    """Parses a further value of ``Origin``, also with the slash that browsers leave out."""
+    """Parses an additional value of ``Origin``; the final slash, which browsers leave out, is permitted."""
     if text == "null":
         raise _unfit("any website can send the origin null")
     found = origin_of(text) or origin_of(text.removesuffix("/"))
@@ -99,16 +100,16 @@ def allowed_origin(text: str) -> str:
 
 
 class Option:
-    """An option: its names, the name of its value (none for a switch), its help, and more for argparse.
+    """An option: its names, the name of its value (none for a switch), its help, and further arguments of argparse.
 
-    ``many`` is the name of the list of its values, for one that may be given several times.
+    ``many`` is the name of the list of values of an option that may be repeated.
     """
 
     def __init__(self, names: str, value: str, does: str, *, many: str = "", **more: Any) -> None:
         self.names = names.split()
         long = next((each for each in self.names if each.startswith("--")), self.names[0])
         self.dest = many or long.lstrip("-").replace("-", "_")
-        """The name of its value among the parsed options."""
+        """The name of the parsed value."""
         self.takes_value = bool(value)
         self.how: dict[str, Any] = {"help": does, **more}
         if not value:
@@ -121,7 +122,7 @@ class Option:
 
 
 class OptionGroup:
-    """Options under a title in the help; without a title they are the command's own."""
+    """Options under a title in the help; options without a title belong to the command."""
 
     def __init__(self, title: str, *options: Option) -> None:
         self.title = title
@@ -159,7 +160,7 @@ _LIMIT_OPTIONS: Final = (
     ),
     OptionGroup("journal", Option("--no-journal", "", "do not save this session")),
 )
-"""Options that override a setting; ``None`` where one is not given."""
+"""The options that override a setting; ``None`` if not given."""
 
 TRANSPORTS: Final = ("auto", "stdio", "http", "sse")
 _PROTOCOL_HELP: Final = "protocol version; auto (default) starts with the newest and falls back"
@@ -183,7 +184,7 @@ CONNECTING: Final = (
     *_LIMIT_OPTIONS,
     OptionGroup("recording", *_RECORD_OPTIONS, _OTLP),
 )
-"""The options of every command that connects."""
+"""The options of all commands that connect."""
 
 _WATCH: Final = _own(
     Option(
@@ -227,7 +228,7 @@ REPORTS: Final = (
     Option("--markdown", "FILE", "also write Markdown, for an issue or a pull request"),
     Option("--badge", "FILE", "also write badge JSON (shields.io endpoint)"),
 )
-"""The reports of the commands that judge; only the probe has a badge."""
+"""The reports of the commands that judge; only the probe makes a badge."""
 
 _REPORTS: Final = OptionGroup("reports", *REPORTS[:-1])
 _SHOULDS: Final = Option("--strict", "", "also fail (exit 9) on broken SHOULDs")
@@ -336,7 +337,7 @@ _LOG_OPTIONS: Final = (
 )
 
 EXPORTS: Final = ("jsonl", "markdown", "csv", "issue", "otlp")
-"""The formats that a session can be exported to."""
+"""The formats of an exported session."""
 
 _EXPORT: Final = _own(
     Option("--format", "F", "output format (default: issue)", choices=EXPORTS, default="issue"),
@@ -446,9 +447,9 @@ _CANCEL_OPTIONS: Final = _own(
 
 
 class Spec(NamedTuple):
-    """A subcommand: the module that runs it, its use in a few words, the words it takes, and its own options.
+    """A subcommand: its module, its purpose in a few words, its words, and its own options.
 
-    ``connects``: it takes a server and the options for it. ``prints``: it takes ``--json``.
+    ``connects``: it accepts a server and the options for it. ``prints``: it accepts ``--json``.
     """
 
     module: str
@@ -467,7 +468,7 @@ class Spec(NamedTuple):
 _local: Final = partial(Spec, connects=False)
 """A command without a server."""
 _silent: Final = partial(_local, prints=False)
-"""A command without a server that has no value to print."""
+"""A command without a server and without a value to print."""
 
 _SIGN_IN_SERVER: Final = OptionGroup(
     "server",
@@ -593,14 +594,14 @@ MOVED: Final = {
     ("mcp-tui tap", "--uninstall"): "mcp-tui tap uninstall NAME",
     ("mcp-tui tap", "--status"): "mcp-tui tap status",
 }
-"""What replaces an option that there was before the first release."""
+"""The replacements of options that existed before the first release."""
 
 STARTING: Final = frozenset({"call", "read", "prompt", *("tools", "resources", "templates", "prompts")})
-"""The commands that refuse nothing more once the server and its options are known to be right."""
+"""The commands that report no further error once the server and its options are known to be valid."""
 
 
 SCREENS: Final = ("replay", "attach")
-"""The commands that open a screen, which collects garbage itself."""
+"""The commands that open a screen; the screen controls garbage collection itself."""
 
 
 def options_of(name: str | None) -> list[Option]:
@@ -609,12 +610,12 @@ def options_of(name: str | None) -> list[Option]:
 
 
 def defaults_of(name: str | None) -> dict[str, Any]:
-    """Returns the value of each option of a command where it is not given."""
+    """Returns the default value of each option of a command."""
     return {each.dest: each.default for each in options_of(name)}
 
 
 def groups_of(name: str | None) -> tuple[OptionGroup, ...]:
-    """Returns the same options in their groups."""
+    """Returns the options of a command in their groups."""
     return (*CONNECTING, _WATCH, VERSION) if name is None else COMMANDS[name].options()
 
 
@@ -631,4 +632,4 @@ VALUED: Final = frozenset(
     if option.takes_value
     for each in option.names
 )
-"""Every option of any command that takes a value: the first pass must not mistake the value for a command."""
+"""Every option of any command with a value: the first pass must not take the value for a command."""

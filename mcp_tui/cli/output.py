@@ -1,7 +1,7 @@
-"""Exit statuses, and the output of a command: JSON, CSV, and tables. All of stdout goes through :func:`out`.
+"""Exit statuses, and the output of a command: JSON, CSV, and tables. All output to stdout goes through :func:`out`.
 
-A command with a session, which has a clock to keep, prints with :mod:`mcp_tui.cli.printer` instead. The sanitiser is
-loaded where there is text of others: help and completion have no use for it.
+A command with a session has timeouts to meet, so it prints with :mod:`mcp_tui.cli.printer` instead. The sanitiser is
+loaded only for text from others: help and completion do not need it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """The exit status of a command: a contract, which scripts and CI rely on.
+    """The exit status of a command: a contract for scripts and CI.
 
-    0, 3, 4 and 5 are as the official Inspector has them. A signal is 128 and its number, as shells have it:
-    130 SIGINT, 143 SIGTERM, 129 SIGHUP, 131 SIGQUIT, and 141 as after SIGPIPE.
+    0, 3, 4, and 5 are those of the official Inspector. A signal is 128 plus its number, as in shells: 130 SIGINT, 143
+    SIGTERM, 129 SIGHUP, 131 SIGQUIT, and 141 as after SIGPIPE.
     """
 
     COMPLETED = 0
@@ -46,9 +46,9 @@ class Exit(IntEnum):
 
 
 class Failure(Exception):
-    """Ends a command. The text is one sentence for stderr with what happened and what to do.
+    """Ends a command. The text is one sentence for stderr: what happened, and what to do.
 
-    ``lines`` are a server's own, unsanitised; they are shown below it.
+    ``lines`` are unsanitised lines of a server, which are shown below it.
     """
 
     def __init__(self, text: str, status: Exit = Exit.USAGE, lines: Sequence[str] = ()) -> None:
@@ -58,11 +58,11 @@ class Failure(Exception):
 
 
 class HelpAsked(Exception):
-    """Help or the version was asked for; the exception's text is the answer."""
+    """The command line asks for help or the version; the text of the exception is the answer."""
 
 
 def prepare() -> bool:
-    """Prepares the standard streams for any text, whatever the locale is; false where there is no stdout at all."""
+    """Prepares the standard streams for any text in any locale; returns false if there is no stdout."""
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - it is, when it was closed before we began
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - as long as the process lives
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -71,28 +71,29 @@ def prepare() -> bool:
         if not isinstance(stream, io.TextIOWrapper):
             continue
         with contextlib.suppress(AttributeError, OSError, ValueError):
-            # another process that shares it may have made it non-blocking: Python would then drop output silently
+            # Another process that shares the stream may have made it non-blocking: Python would then drop output
+            # silently.
             os.set_blocking(stream.fileno(), True)
         if stream is not sys.stdin:
             stream.reconfigure(errors="backslashreplace")
     unbuffered: object = getattr(sys.stdout, "buffer", None)
     if sys.stdout is sys.__stdout__ and isinstance(unbuffered, io.RawIOBase):
-        # PYTHONUNBUFFERED: what a reader that leaves had not taken yet would be dropped silently
+        # With PYTHONUNBUFFERED, output that a reader has not read yet would be dropped silently when it exits.
         made = io.BufferedWriter(unbuffered)
         sys.stdout = io.TextIOWrapper(made, encoding=sys.stdout.encoding, errors="backslashreplace")
     return True
 
 
 def in_workflow() -> bool:
-    """Returns whether this is a step of a workflow of GitHub Actions."""
+    """Whether this process is a step of a workflow of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS", "") not in ("", "false")
 
 
 def defused(text: str) -> str:
-    """Returns lines that a workflow does not obey.
+    """Returns lines that a workflow does not take for its commands.
 
-    It takes ``::error::…`` at the start of a line for a command of its own, and ``##[error]…`` anywhere, whoever wrote it.
-    In JSON, which has the latter alone, the escape means the same character.
+    It executes ``::error::…`` at the start of a line, and ``##[error]…`` anywhere, whoever wrote it. In JSON only the
+    latter can occur, and there the escape stands for the same character.
     """
     if not in_workflow():
         return text
@@ -100,10 +101,10 @@ def defused(text: str) -> str:
 
 
 def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
-    """Writes a line to stdout, or with an ``end`` of its own data. Text from a server must be cleaned or encoded already.
+    """Writes a line to stdout; ``end`` replaces its line end. Text from a server must be cleaned or encoded already.
 
     Raises:
-        Failure: it cannot be written; with an empty text where nobody reads it any more.
+        Failure: it cannot be written; the text is empty if the reader is gone.
     """
     try:
         print(defused(text) if end == "\n" else text, end=end, flush=flush)
@@ -115,13 +116,15 @@ def out(text: str, *, end: str = "\n", flush: bool = False) -> None:
 
 
 def give_up() -> None:
-    """Points stdout at the null device, because Python writes what is left once more when it exits."""
+    """Redirects stdout to the null device, because Python writes the rest of its buffer again at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(text: str, lines: Sequence[str] = ()) -> None:
-    """Prints a line for people to stderr, with ``lines`` below it; errors are ignored, for nobody may be reading it."""
-    # With the sanitiser: help and completion print no text of others.
+    """Prints a line for a person to stderr, with ``lines`` below it. Errors are ignored, because stderr may have no
+    reader.
+    """
+    # This loads the sanitiser, which help and completion do not need.
     from mcp_tui.view.text import brief, clean
 
     with contextlib.suppress(OSError):
@@ -130,10 +133,10 @@ def warn(text: str, lines: Sequence[str] = ()) -> None:
 
 
 def asked(question: str, purpose: str) -> bool:
-    """Asks a person yes or no, no unless they say so. ``purpose`` is what ``--yes`` is for.
+    """Asks a person yes or no; the default is no. ``purpose`` says what ``--yes`` is for.
 
     Raises:
-        Failure: there is nobody to ask.
+        Failure: there is no terminal to ask at.
     """
     if not sys.stdin.isatty():
         raise Failure(f"Cannot ask: stdin is not a terminal. Add --yes to {purpose}.")
@@ -146,7 +149,7 @@ def asked(question: str, purpose: str) -> bool:
 
 
 def show(value: object, lines: Iterable[str], *, as_json: bool) -> Exit:
-    """Prints a value as JSON, or as lines for people; returns the exit status."""
+    """Prints a value as JSON, or as lines for a person; returns the exit status."""
     if as_json:
         out(dump(value, indent=2))
     else:
@@ -160,20 +163,20 @@ def dump(value: Any, *, indent: int | None = None) -> str:
     try:
         return json.dumps(value, allow_nan=False, indent=indent)
     except ValueError:
-        # pydantic's JSON, which takes longer to load than the words to read
+        # Imported late: pydantic takes longer to load than the command line to parse.
         from mcp_tui.protocol.messages import writable
 
         return json.dumps(writable(value), indent=indent)
 
 
 def colourful(stream: TextIO) -> bool:
-    """Returns whether to use colours: on a terminal, without ``NO_COLOR``."""
+    """Whether to use colours: on a terminal, without ``NO_COLOR``."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
     """Returns rows with aligned columns; the last column is not padded."""
-    # The same.
+    # This loads the sanitiser.
     from mcp_tui.view.text import fit, width
 
     widths = [max(map(width, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
@@ -184,12 +187,12 @@ def table(rows: Sequence[Sequence[SafeText]]) -> list[str]:
 
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""Characters with which a formula begins in a spreadsheet, full-width forms included."""
+"""The characters that begin a formula in a spreadsheet, including full-width forms."""
 
 
 def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yields the records of a CSV with their line ends. ``None`` is an empty cell; numbers are unchanged."""
-    # Only for --csv.
+    """Yields the records of a CSV with their line ends. ``None`` becomes an empty cell; numbers are unchanged."""
+    # Imported late: only for --csv.
     import csv
 
     for cells in chain((head,), rows):
@@ -199,7 +202,7 @@ def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
 
 
 def _cell(value: object) -> object:
-    # With the sanitiser.
+    # This loads the sanitiser.
     from mcp_tui.view.text import clean
 
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The parser of command lines that are not plain, which also words help and errors: argparse, made from the tables."""
+"""The argparse parser, made from the tables, for help, errors, and command lines that are not plain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_tui.cli.output import Failure, HelpAsked
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises :class:`Failure` instead of ending the process."""
+    """An argparse parser that raises :class:`Failure` instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         what = message.removeprefix("argument ")
@@ -50,7 +50,7 @@ def parser(name: str | None) -> argparse.ArgumentParser:
 
 
 def _plain(message: str) -> str:
-    """Rewords an error of argparse."""
+    """Returns an error of argparse in our words."""
     option, _, what = message.partition(": ")
     if what.startswith("invalid choice: "):
         value, _, choices = what.removeprefix("invalid choice: ").partition(" (choose from ")
@@ -64,27 +64,27 @@ def _plain(message: str) -> str:
 
 
 def _unrecognised(option: str, known: Sequence[str]) -> str:
-    """Returns the error for an option that does not exist, or not for this command."""
+    """Returns the error about an option that does not exist, or not for this command."""
     others = [name for name in COMMANDS if any(option in each.names for each in options_of(name))]
     if others:
         return f"Option {option} belongs to {', '.join(others[:4])}{', and others' * (len(others) > 4)}."
-    # Only for the words about a mistake.
+    # Imported late: only for errors.
     from mcp_tui.config.files import guess
 
     return f"Unknown option {option!r}.{guess(option, known)}"
 
 
 def elsewhere(words: list[str]) -> None:
-    """Leads from a word that is no command to what it means; returns if nothing is known about it.
+    """Explains a word that is not a command; returns if nothing is known about it.
 
     Raises:
-        HelpAsked, Failure: something is.
+        HelpAsked, Failure: the word has a meaning elsewhere.
     """
     word, *topics = words
     if word == "help":
         _help(topics)
     if word == "version":
-        # Seldom asked for.
+        # Imported late: rarely needed.
         from mcp_tui.cli import version
 
         raise HelpAsked(version.text())

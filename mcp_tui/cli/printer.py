@@ -1,7 +1,7 @@
 """The output of a command with a session: JSON lines for programs, short lines for people.
 
-JSON is ASCII, so it holds no control characters of a server; text for people goes through the sanitiser. Results go to
-stdout, progress and diagnostics to stderr. Both are written by a thread, so a slow reader (a pager, a full pipe, a slow
+JSON is ASCII, so it has no control characters of a server. Text for people goes through the sanitiser. Results go to
+stdout, progress and diagnostics to stderr. A thread writes both, so a slow reader (a pager, a full pipe, a slow
 terminal) delays no cancel, timeout, signal, or measurement.
 """
 
@@ -27,10 +27,10 @@ from mcp_tui.protocol.states import State
 from mcp_tui.view.text import clean, clip
 
 PROGRESS_EVERY: Final = 0.2
-"""Minimum seconds between two progress lines for people; programs get all."""
+"""The minimum number of seconds between two progress lines for people; programs get all."""
 
 PRINTED_CHARACTERS: Final = 4000
-"""Maximum length of a line for people; programs get everything."""
+"""The maximum number of characters of a line for people; programs get everything."""
 
 
 def outcome_state(row: Request) -> str:
@@ -39,7 +39,7 @@ def outcome_state(row: Request) -> str:
 
 
 def outcome(row: Request, now: float, result: Json = None, data: Json = None) -> dict[str, Any]:
-    """Returns the outcome of a request. ``result`` counts for a completed one, ``data`` for a failed one."""
+    """Returns the outcome of a request as JSON. ``result`` is used if it completed, ``data`` if it failed."""
     state = outcome_state(row)
     error: dict[str, Any] | None = None
     if state in ("failed", "lost"):
@@ -69,7 +69,7 @@ def uncalled(cause: ev.Cause, reason: str) -> dict[str, Any]:
 
 
 def summary(row: Request, now: float) -> str:
-    """Returns the outcome in one line for people, unsanitised, and what the call repeats."""
+    """Returns the outcome and a repeated call in one line for people, unsanitised."""
     said = _summary(row, now)
     return said if row.repeat is None else f"{said}; {repeat_words(row.repeat)}"
 
@@ -85,15 +85,15 @@ def _summary(row: Request, now: float) -> str:
         return f"lost {after}: {row.error}"
     if row.sent_at is None:
         return "cancelled before it was sent"
-    # without watching there are words about the cancel alone, so it is named
+    # Without a watch time the words describe only the cancel, so it is named.
     cancel = "cancel " if row.state is State.CANCEL_REQUESTED else ""
     return f"{state.replace('_', ' ')} {after}: {cancel}{evidence.summary_words(row, now)}"
 
 
 class Printer:
-    """Prints the events of a command. ``t`` counts from ``began``, monotonic seconds.
+    """Prints the events of a command. ``t`` counts from ``began``, in monotonic seconds.
 
-    ``closed`` is called once when stdout cannot be written, with the exit status that this means.
+    ``closed`` is called once if stdout cannot be written, with the exit status for that.
     """
 
     def __init__(self, *, as_json: bool, began: float, closed: Callable[[Exit], None]) -> None:
@@ -102,13 +102,13 @@ class Printer:
         self.streams = Streams(closed)
         self._over = self._status = False
         self.warned = False
-        """Whether a side broke a rule, or the server reported an error on its stderr."""
+        """Whether a side broke a rule, or the server reported an error on stderr."""
         self._skipped = 0
         self._progress_at = 0.0
         self._colour = colourful(sys.stderr)
 
     def event(self, event: ev.Event, row: Request | None) -> None:
-        """Prints an event, unless its ``row`` is internal, or it is our own closing, or comes after the outcome."""
+        """Prints an event, unless its ``row`` is internal, it is our own closing, or it follows the outcome."""
         closing = isinstance(event, ev.Disconnected) and event.expected
         if self._over or closing or (row is not None and row.internal):
             return
@@ -125,7 +125,7 @@ class Printer:
             self.line(made, event.at)
 
     def report(self, event: ev.Event) -> None:
-        """Prints an event as a line for people to stderr, if it is one that they are told of."""
+        """Prints an event as a line for people to stderr, if it is one for people."""
         if isinstance(event, ev.Progress):
             if event.at - self._progress_at < PROGRESS_EVERY:
                 return
@@ -145,7 +145,7 @@ class Printer:
         self.out(dump(value))
 
     def end(self) -> None:
-        """Stops printing events: the outcome comes last, and a server may send much while it is ended."""
+        """Stops printing events: the outcome must be last, and a server may send much while it stops."""
         self._over = True
         if self._skipped:
             self.say(f"mcp-tui: {self._skipped:,} events were not printed, because the output was not read.")
@@ -160,7 +160,7 @@ class Printer:
         self.streams.put(f"\x1b[{style}m{line}\x1b[0m\n" if style and self._colour else f"{line}\n", err=True)
 
     def status(self, text: str) -> None:
-        """Shows a line for people on the terminal of stderr, in place of the last one; an empty one removes it."""
+        """Shows a line for people on the terminal of stderr, in place of the previous one; an empty line removes it."""
         if text or self._status:
             self._status = bool(text)
             self.streams.put(f"\r\x1b[K{clip(clean(text), shutil.get_terminal_size().columns - 1)}", err=True)
@@ -170,24 +170,24 @@ class Printer:
         self.streams.put(f"{defused(text)}\n")
 
     def put(self, data: bytes | str) -> None:
-        """Writes bytes or text to stdout as they are."""
+        """Writes bytes or text to stdout unchanged."""
         self.streams.put(data)
 
 
 # -- standard output and standard error -------------------------------------------------------------------------------
 
 UNREAD_CHARACTERS: Final = 64 * 1024 * 1024
-"""Characters that may wait for a reader; with more, events are not printed: deadlines and signals wait for nobody."""
+"""The maximum number of characters that wait for a reader. Above it events are dropped: timeouts and signals cannot wait."""
 
 LAST_READ_SECONDS: Final = 1.0
-"""Seconds for a reader to take what is left after a signal."""
+"""Seconds for a reader to read the rest after a signal."""
 
 
 class Streams:
-    """Writes to stdout and stderr in order, in a thread. Must be created in a running loop.
+    """Writes to stdout and stderr in order, in a thread. It must be created in a running loop.
 
-    ``closed`` is called once, in the loop, when stdout cannot be written: it has lost its reader, or the disk is full. Later
-    output to it is dropped.
+    ``closed`` is called once, in the loop, if stdout cannot be written: its reader is gone, or the disk is full.
+    Later output to stdout is dropped.
     """
 
     def __init__(self, closed: Callable[[Exit], None]) -> None:
@@ -197,7 +197,7 @@ class Streams:
         self._news = threading.Condition()
         self._pieces: list[tuple[bool, str | bytes]] = []
         self._size = 0
-        """Number of characters and bytes that are not written yet."""
+        """The number of characters and bytes that are not written yet."""
         self._broken = False
         self._thread: threading.Thread | None = None
 
@@ -213,16 +213,16 @@ class Streams:
 
     @property
     def full(self) -> bool:
-        """Whether more waits for a reader than is good for memory."""
+        """Whether more output waits for a reader than memory should hold."""
         return self._size >= UNREAD_CHARACTERS
 
     def hurry(self) -> None:
-        """Notes a signal: from now on a reader gets :data:`LAST_READ_SECONDS` seconds for what is left."""
+        """Notes a signal: from now on a reader has :data:`LAST_READ_SECONDS` seconds for the rest."""
         if not self._hurry.done():
             self._hurry.set_result(None)
 
     async def drained(self) -> bool:
-        """Waits until all is written; returns false if nobody read it after :meth:`hurry`."""
+        """Waits until all is written; returns false if nobody read the rest after :meth:`hurry`."""
         if not self._size:
             return True
         done = self._loop.run_in_executor(None, self.flush)
@@ -232,7 +232,7 @@ class Streams:
         return done.done()
 
     def flush(self, patience: float | None = None) -> None:
-        """Blocks until all is written, for ``patience`` seconds at most."""
+        """Blocks until all is written, at most for ``patience`` seconds."""
         with self._news:
             self._news.wait_for(lambda: not self._size, patience)
 
@@ -243,7 +243,7 @@ class Streams:
             with self._news:
                 self._news.wait_for(lambda: self._pieces)
                 pieces, self._pieces = self._pieces, []
-            # Without the lock: a reader that is suspended holds up this thread, and never whoever calls put().
+            # Without the lock: a suspended reader blocks this thread, but never a caller of put().
             for (is_err, is_text), some in groupby(
                 pieces, key=lambda piece: (piece[0], isinstance(piece[1], str))
             ):
@@ -256,7 +256,7 @@ class Streams:
                         text if is_text else b"".join(each for each in data if isinstance(each, bytes))
                     )
             with self._news:
-                # Only what is written is no longer left: drained() ends the process by this.
+                # Only written text is subtracted: drained() ends the process by this number.
                 self._size -= sum(len(text) for _, text in pieces)
                 self._news.notify_all()
 
@@ -273,7 +273,7 @@ class Streams:
             unread = isinstance(error, (BrokenPipeError, ValueError))
             if not unread:
                 _write_err(f"mcp-tui: Cannot write to stdout: {error.strerror}.\n")
-            with contextlib.suppress(RuntimeError):  # the loop is closed: the command was cut short
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the command was interrupted
                 self._loop.call_soon_threadsafe(self._closed, Exit.STDOUT_CLOSED if unread else Exit.DEFECT)
 
 

@@ -1,4 +1,4 @@
-"""``probe-client --by-hand``: a person uses the client, and reads here what to do."""
+"""``probe-client --by-hand``: a person operates the client by instructions on this terminal."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ HOW_TO_RESUME: Final = "Completed steps are saved. Run the same command to resum
 
 
 def run(given: Words, made: Reports, **how: Any) -> int:
-    """Judges a client that a person uses; returns the exit status. ``how`` is that of a :class:`Judge`.
+    """Judges a client that a person operates; returns the exit status. ``how`` has arguments of :class:`Judge`.
 
     Raises:
-        Failure: nobody is there, or another judge is at work.
+        Failure: there is no terminal, or another judge is running.
     """
     if not sys.stdin.isatty():
         raise Failure(
@@ -56,7 +56,7 @@ async def _run(given: Words, made: Reports, how: dict[str, Any]) -> int:
     def read() -> None:
         nonlocal rest
         data = os.read(sys.stdin.fileno(), 4096)
-        if not data:  # ctrl+d, or the terminal is gone
+        if not data:  # ctrl+d, or the terminal closed
             command.stop(Exit.INTERRUPTED)
             asyncio.get_running_loop().remove_reader(sys.stdin)
         *lines, rest = (rest + data).split(b"\n")
@@ -74,7 +74,7 @@ async def _run(given: Words, made: Reports, how: dict[str, Any]) -> int:
 
 
 def _say(command: Headless, text: str, *, dim: bool = False) -> None:
-    """Shows a line, which is wrapped between words; JSON stays as it is."""
+    """Shows a line, wrapped between words; JSON stays unchanged."""
     if text.startswith("{"):
         lines = text.splitlines()
     else:

@@ -1,4 +1,4 @@
-"""``probe-client``: judges a client by what it does with the judge's server."""
+"""``probe-client``: judges a client by its behaviour with the judge's server."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _judge(given: Words, made: Reports) -> int:
         "speaks": "" if options.protocol == "auto" else options.protocol,
     }
     if options.by_hand:
-        # Only a client with a window needs a person.
+        # Imported late: only a client with a window needs a person.
         from mcp_tui.cli import probe_by_hand
 
         return probe_by_hand.run(given, made, **how)

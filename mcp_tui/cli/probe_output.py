@@ -21,7 +21,9 @@ _SKIPPED: Final = (Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE)
 
 
 async def reported(command: Headless, made: reports.Reports, run: Awaitable[Report], interrupted: str) -> int:
-    """Waits for the report of a run and prints it; returns the exit status. ``interrupted`` is what ctrl+c did."""
+    """Waits for the report of a run and prints it; returns the exit status. ``interrupted`` describes the effect of
+    ctrl+c.
+    """
     try:
         report = await run
         await command.finish()
@@ -48,11 +50,11 @@ def status(report: Report, *, strict: bool) -> Exit:
     return Exit.USAGE if report.no_tool else Exit.COMPLETED
 
 
-# -- what is told ------------------------------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------------------
 
 
 class ProgressPrinter:
-    """Prints the steps and findings of a run as they come."""
+    """Prints the steps and findings of a run as they arrive."""
 
     def __init__(self, command: Headless) -> None:
         self._command = command
@@ -70,12 +72,12 @@ class ProgressPrinter:
 
 
 def finding_line(finding: Finding) -> str:
-    """Returns a finding as a line."""
+    """Returns the line of a finding."""
     return f"  {finding.rule} {fitted(view.word(finding.verdict))}: {finding.sentence}"
 
 
 def fitted(line: str) -> str:
-    """Returns a line in characters that stdout's encoding has."""
+    """Returns a line with only characters that stdout can encode."""
     wide = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
     return line if wide else line.translate(TO_ASCII)
 
@@ -91,7 +93,7 @@ def print_report(command: Headless, report: Report) -> None:
 
 
 def hand_over(report: Report, made: reports.Reports, *, strict: bool) -> None:
-    """Hands a report over in its other forms."""
+    """Writes a report in its other formats."""
     made.judged(
         cases(report, strict=strict),
         properties=(
@@ -110,9 +112,9 @@ def hand_over(report: Report, made: reports.Reports, *, strict: bool) -> None:
 
 
 def cases(report: Report, *, strict: bool) -> list[ReportCase]:
-    """Returns a case for each rule, and one for the whole if it was not judged as a whole.
+    """Returns a case for each rule, and one for the run if it was not judged as a whole.
 
-    Broken rules are failures (warnings too if ``strict``), rules that could not be observed are skipped.
+    Broken rules are failures (warnings too if ``strict``); rules that could not be observed are skipped.
     """
     revision = report.info.revision
 

@@ -25,14 +25,14 @@ from mcp_tui.transport.unreachable import TransportError, sentence
 from mcp_tui.view import probe_report as view
 
 WITHOUT_LIMIT_SECONDS: Final = 600.0
-"""Seconds that a tool may take uncancelled with ``--timeout 0``."""
+"""Seconds that an uncancelled tool may take with ``--timeout 0``."""
 
 
 def run(_: str, given: Words) -> int:
     """Runs the probe, or lists its rules; returns the exit status.
 
     Raises:
-        Failure: the words do not fit, the tool cannot be called, no session came about.
+        Failure: the words do not fit, the tool cannot be called, or there is no session.
     """
     if given.options.list and not reports.Reports(given).wanted:
         return _list(given)
@@ -62,7 +62,7 @@ def _wish(given: Words) -> NamedTool:
 
 
 def _named(words: Sequence[str]) -> NamedTool:
-    """Returns the tool of one ``--before TOOL NAME=VALUE…``."""
+    """Returns the tool and the arguments of one ``--before TOOL NAME=VALUE…``."""
     if PAIR.match(words[0]):
         raise Failure(f"--before without a tool. Use --before TOOL {words[0]}")
     pairs = (word.partition("=") for word in words[1:])
@@ -70,11 +70,11 @@ def _named(words: Sequence[str]) -> NamedTool:
 
 
 def probe_for(command: Headless, where: Target, **how: Any) -> Probe:
-    """Returns a run of the probe against a server, with a store for each of its connections; ``how`` is as for the probe."""
+    """Returns a run of the probe against a server, with a store for each connection; ``how`` has arguments of the probe."""
     given, tokens = command.given, tokens_for(where)
 
     def store(experiment: str) -> Store:
-        """Returns the store of one connection, with a journal, and with a recording of its own if wanted."""
+        """Returns the store of one connection, with a journal, and with its own recording if wanted."""
         made = open_store(given, where, beside=re.sub(r"\W+", "-", experiment), purpose="probe")
         if tokens is not None:
             tokens.share_secrets(made.learn)

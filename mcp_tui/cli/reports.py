@@ -1,7 +1,7 @@
-"""Reports for CI: JUnit XML, SARIF, Markdown, a badge, and the annotations and the job summary of GitHub Actions.
+"""Reports for CI: JUnit XML, SARIF, Markdown, a badge, and the annotations and job summary of GitHub Actions.
 
-A command that judges runs within :func:`judging`. Each file that it was asked for says from the start that nothing was
-judged: whatever ends the run, no report of an earlier one stays. The texts may quote servers, so they are cleaned here.
+A command that judges runs within :func:`judging`. From the start, each requested file says that nothing was judged.
+So however the run ends, no report of an earlier run remains. The texts may quote servers, so they are cleaned here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mcp_tui.view.text import brief, clean, markdown_code
 
 @frozen
 class ReportRule:
-    """A rule of a report: an id that stays the same, a title, and how to find out more or mend it."""
+    """A rule of a report: a stable id, a title, and how to learn more or fix it."""
 
     id: str
     title: str
@@ -35,9 +35,9 @@ class ReportRule:
 
 @frozen
 class ReportFinding:
-    """Something that is wrong. ``level`` is ``error``, ``warning``, or ``note``; ``rule`` is that of its case, unless given.
+    """A finding. ``level`` is ``error``, ``warning``, or ``note``; ``rule`` is that of its case, unless given.
 
-    ``line`` counts from 1, in ``file``; without a file it is about the server.
+    ``line`` counts from 1 in ``file``; a finding without a file is about the server.
     """
 
     text: str
@@ -49,9 +49,10 @@ class ReportFinding:
 
 @frozen
 class ReportCase:
-    """One check of a report. ``kind`` is ``failure``, ``error`` (not judged), ``skipped``, or empty where it holds.
+    """One check of a report.
 
-    ``type`` is its verdict, ``seconds`` what it took.
+    ``kind`` is ``failure``, ``error`` (not judged), ``skipped``, or empty if the check passes. ``type`` is its
+    verdict, ``seconds`` its duration.
     """
 
     name: str
@@ -65,13 +66,13 @@ class ReportCase:
 
     @property
     def found(self) -> Sequence[ReportFinding]:
-        """Its findings; of one that failed without any, its message."""
+        """The findings; for a failure without any, its message."""
         failed = self.kind in ("failure", "error") and not self.findings
         return [ReportFinding(self.message)] if failed else self.findings
 
     @property
     def details(self) -> list[str]:
-        """The lines below its message."""
+        """The lines below the message."""
         return [*self.lines, *(each.text for each in self.findings if each.text != self.message)]
 
 
@@ -84,26 +85,28 @@ _SARIF: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif
 _HOME: Final = "https://pypi.org/project/mcp-tui-client/"
 
 RESULTS: Final = 5000
-"""Results of a SARIF report, at most: code scanning shows no more, and refuses a file with five times as many."""
+"""The maximum number of results in a SARIF report: code scanning shows no more, and rejects a file with five times as
+many.
+"""
 
 ANNOTATIONS: Final = 10
-"""Annotations of a level: GitHub drops what one step has more."""
+"""The maximum number of annotations of a level: GitHub drops any more of a step."""
 
 DETAILS: Final = 50
-"""Lines below a check in Markdown."""
+"""The maximum number of lines below a check in Markdown."""
 
 SUMMARY_BYTES: Final = 1_000_000
-"""Bytes of a job summary: GitHub drops one above 1 MiB."""
+"""The maximum number of bytes of a job summary: GitHub drops one above 1 MiB."""
 
 TEXT_CHARACTERS: Final = 1000
-"""Characters of an id, a title, or a message of SARIF, and of an annotation."""
+"""The maximum number of characters of an id, a title, or a message in SARIF, and of an annotation."""
 
 
 def refuse_files(given: Words, *options: str) -> None:
-    """Refuses a file that cannot be written, before anything starts.
+    """Checks that the files can be written, before anything starts.
 
     Raises:
-        Failure: there is one.
+        Failure: one cannot.
     """
     for option in options:
         name = getattr(given.options, option)
@@ -128,10 +131,11 @@ def write(option: str, name: str, data: bytes) -> None:
 
 
 def judging(given: Words, body: Callable[[Reports], int]) -> int:
-    """Runs ``body``, which hands over its judgement; returns its exit status. However it ends, each report says how.
+    """Runs ``body``, which passes its judgement to the reports; returns its exit status. However it ends, each report
+    says how.
 
     Raises:
-        Failure: a report cannot be written, or that of ``body``.
+        Failure: a report cannot be written, or ``body`` raised it.
     """
     reports = Reports(given)
     try:
@@ -161,7 +165,7 @@ def _reason(error: BaseException) -> tuple[str, Sequence[str]]:
 
 
 def refused(arguments: Sequence[str], text: str) -> None:
-    """Writes the reports that a command line asks for which is not understood, as far as their options are."""
+    """Writes the reports that an invalid command line asks for, as far as their options are understood."""
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     name, head = subcommand(arguments[:cut])
     options = [] if name is None else options_of(name)
@@ -180,7 +184,7 @@ def refused(arguments: Sequence[str], text: str) -> None:
 
 
 class Reports:
-    """The reports of one run of a command. ``problem`` is the first that could not be written."""
+    """The reports of one run of a command. ``problem`` is the first one that could not be written."""
 
     def __init__(self, given: Words) -> None:
         self.problem: Failure | None = None
@@ -198,14 +202,14 @@ class Reports:
 
     @property
     def wanted(self) -> str:
-        """The options of the reports that were asked for, in words."""
+        """The options of the requested reports, in words."""
         return ", ".join(f"--{option}" for option in self._files)
 
     def begin(self) -> None:
-        """Replaces what stands in the files.
+        """Replaces the contents of the files.
 
         Raises:
-            Failure: one cannot be written, or is read by this command.
+            Failure: a file cannot be written, or this command reads it.
         """
         given, options = self._given, self._given.options
         try:
@@ -227,7 +231,9 @@ class Reports:
             raise self.problem
 
     def failed(self, text: str, lines: Sequence[str] = (), *, begins: bool = False) -> None:
-        """Reports that nothing could be judged, and why, unless a judgement was reported. ``begins``: not yet."""
+        """Reports that nothing could be judged, and why, unless a judgement was reported. ``begins``: nothing was judged
+        yet.
+        """
         if not self.done:
             seconds = time.monotonic() - self._began
             case = ReportCase(self._name, NOT_JUDGED, "error", NOT_JUDGED.id, text, lines, (), seconds)
@@ -245,7 +251,9 @@ class Reports:
         badge: dict[str, object] | None = None,
         begins: bool = False,
     ) -> None:
-        """Writes the reports of a judgement. ``markdown`` stands for the table of cases; ``said`` is the whole in lines."""
+        """Writes the reports of a judgement. ``markdown`` replaces the table of cases; ``said`` is the whole report in
+        lines.
+        """
         self.done, self._cases = not begins, cases
         seconds = time.monotonic() - self._began
         self._markdown = markdown or table_of(self._name, cases)
@@ -267,7 +275,7 @@ class Reports:
                 self.problem = self.problem or failure
 
     def announce(self) -> None:
-        """Writes the annotations and the job summary of a workflow of GitHub Actions, where this is a step of one."""
+        """Writes the annotations and the job summary if this is a step of a workflow of GitHub Actions."""
         if not in_workflow():
             return
         with suppress(OSError):
@@ -285,29 +293,29 @@ class Reports:
             warn(f"Cannot write the job summary {name!r}: {error.strerror}.")
 
     def _subject(self) -> str:
-        """Returns the file of results that are about a server: its program or config file, if it is in this folder."""
+        """Returns the file for findings about a server: its program or config file, if it is in this folder."""
         given, root = self._given, _root()
         for each in (*reversed(given.command or ()), getattr(given.options, "config", None) or ""):
-            with suppress(OSError, ValueError):  # it is no path
+            with suppress(OSError, ValueError):  # not a path
                 if Path(each).is_file() and Path(each).resolve().is_relative_to(root):
                     return each
         return "mcp-server"
 
 
 def _same(name: str, other: str) -> bool:
-    with suppress(OSError, ValueError):  # it is no path
+    with suppress(OSError, ValueError):  # not a path
         return bool(other) and Path(name).resolve() == Path(other).resolve()
     return False
 
 
 def _replaceable(name: str) -> bool:
-    """Returns whether a file can be written twice: no pipe or device, nor what stdout leads to."""
+    """Whether a file can be written twice: not a pipe, a device, or the target of stdout."""
     path = Path(name)
     return not name.startswith("/dev/") and (path.is_file() or not path.exists())
 
 
 def _root() -> Path:
-    """Returns the folder from which files are named: the checkout of a workflow, else the current one."""
+    """Returns the folder that file names are relative to: the checkout of a workflow, else the current folder."""
     here = Path.cwd().resolve()
     root = Path((in_workflow() and os.environ.get("GITHUB_WORKSPACE")) or here).resolve()
     return root if here.is_relative_to(root) else here
@@ -324,7 +332,7 @@ def junit(
     seconds: float = 0.0,
     said: Iterable[str] = (),
 ) -> bytes:
-    """Returns JUnit XML, as Jenkins' schema has it, with one ``testcase`` for each case."""
+    """Returns JUnit XML by the schema of Jenkins, with one ``testcase`` for each case."""
     from xml.etree import ElementTree as ET
 
     kinds = [case.kind for case in cases]
@@ -362,9 +370,9 @@ def junit(
 
 
 def sarif(name: str, cases: Sequence[ReportCase], subject: str) -> dict[str, object]:
-    """Returns a SARIF 2.1.0 log of one run, with what code scanning of GitHub asks for.
+    """Returns a SARIF 2.1.0 log of one run, with the members that GitHub's code scanning needs.
 
-    A file below the current folder is named from there; ``subject`` is that of a finding without one.
+    A file in the current folder has a relative name; ``subject`` is the file of a finding without one.
     """
     found = [(each.rule or case.rule, each) for case in cases for each in case.found][:RESULTS]
     rules = {rule.id: rule for rule in (*(case.rule for case in cases), *(rule for rule, _ in found))}
@@ -380,7 +388,7 @@ def sarif(name: str, cases: Sequence[ReportCase], subject: str) -> dict[str, obj
             "ruleId": brief(rule.id, 200),
             "ruleIndex": ids.index(rule.id),
             "level": each.level,
-            # "](" would make a link of it
+            # "](" would make it a link.
             "message": {"text": brief(each.text.replace("](", "] ("), TEXT_CHARACTERS) or clean(rule.title)},
             "locations": [
                 {
@@ -398,7 +406,7 @@ def sarif(name: str, cases: Sequence[ReportCase], subject: str) -> dict[str, obj
     invocation = {"executionSuccessful": not errors, "toolExecutionNotifications": notes}
     run = {
         "tool": {"driver": driver},
-        "automationDetails": {"id": f"mcp-tui {name}/"},  # reports of several commands stand side by side
+        "automationDetails": {"id": f"mcp-tui {name}/"},  # distinguishes the reports of several commands
         "invocations": [invocation],
         "columnKind": "unicodeCodePoints",
         "results": results,
@@ -452,7 +460,7 @@ def table_of(name: str, cases: Sequence[ReportCase]) -> str:
 
 
 def workflow_commands(name: str, cases: Sequence[ReportCase]) -> list[str]:
-    """Returns the workflow commands that show findings where they belong: errors first, :data:`ANNOTATIONS` a level."""
+    """Returns the workflow commands that show findings at their lines: errors first, :data:`ANNOTATIONS` of each level."""
     lines: list[str] = []
     for level in ("error", "warning"):
         found = [(case, each) for case in cases for each in case.found if each.level == level]
@@ -475,7 +483,7 @@ def _command(level: str, text: str, **parts: str) -> str:
 
 
 def _escaped(text: str, more: str) -> str:
-    """Escapes a text of a workflow command as GitHub's own toolkit does."""
+    """Escapes a text for a workflow command as GitHub's own toolkit does."""
     return "".join(
         f"%{ord(each):02X}" if each in f"%\r\n{more}" else each for each in clean(text, newlines=True)
     )

@@ -1,4 +1,4 @@
-"""A result on stdout and in files: its texts, and the bytes of its data."""
+"""Prints a result on stdout and in files: its texts, and the bytes of its data."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from mcp_tui.view.text import clean
 
 
 def print_result(printer: Printer, result: Json, output: str | None, *, is_read: bool) -> None:
-    """Prints a result for people, unless the printer prints JSON. ``output`` is the file for its data, or for its text.
+    """Prints a result for people, unless the printer prints JSON. ``output`` is the file for its data or its text.
 
-    The data of a resource that is read goes to a pipe or a file as bytes, if there is nothing else.
+    If a resource has only data, the data goes to a pipe or a file as bytes.
 
     Raises:
         Failure: the data is not base64, or the file cannot be written.
     """
     raw, found = not sys.stdout.isatty(), parts(result) if is_read or output else []
-    is_alone = is_read and len(found) == 2  # the second is the whole as JSON
+    is_alone = is_read and len(found) == 2  # the second one is the whole result as JSON
     data = [part for part in found if part.sort in BINARY] if output or (raw and is_alone) else []
     if output is not None:
         _write(
@@ -41,7 +41,7 @@ def print_result(printer: Printer, result: Json, output: str | None, *, is_read:
 
 
 def _write(printer: Printer, output: str, files: list[bytes]) -> None:
-    """Writes files: the first as ``output``, others with a number before its ending."""
+    """Writes files: the first one as ``output``, others with a number before the suffix."""
     path = Path(output)
     for number, data in enumerate(files, 1):
         name = output if number == 1 else str(path.with_name(f"{path.stem}-{number}{path.suffix}"))
@@ -61,7 +61,7 @@ def _bytes(part: Part) -> bytes:
 def text_of(result: Json, *, raw: bool = False, data: bool = True) -> str:
     """Returns a result for people: the texts of its content, a line for data (unless ``data=False``), JSON for the rest.
 
-    ``raw`` leaves the texts as they came, for a pipe or file: a terminal would obey them.
+    ``raw`` keeps the texts unchanged for a pipe or file; a terminal would obey their control characters.
     """
     fields = as_object(result)
     for member in ("content", "contents", "messages"):

@@ -1,4 +1,4 @@
-"""``ps``, ``cancel``, and ``--session``: the running sessions of this user."""
+"""``ps``, ``cancel``, and ``--session``: act on the running sessions of this user."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from mcp_tui.client.client_port import Requester
 
 WATCH_SECONDS: Final = 1.0
-"""Seconds between two lists of ``ps --watch``."""
+"""The number of seconds between two lists of ``ps --watch``."""
 
 CLEAR: Final = "\x1b[H\x1b[J"
 
 SHOWN_OF_SESSION: Final = ("kind", "client", "client_pid", "client_folder", "client_started", "server")
-"""What JSON says of the session of a request."""
+"""The members of a session that the JSON of its requests has."""
 
 HEADS: Final = ("SERVER", "METHOD", "STATE", "ELAPSED", "LIMIT", "PROGRESS")
 
 CANCELLING: Final = "cancel_requested"
-"""The state by which a session without a version says that a request is being cancelled already."""
+"""The state that a session of an older version gives for a request that is being cancelled."""
 
 NOT_YET: Final = "not sent yet"
-"""How the words about a cancel begin that still waits to be written."""
+"""The start of the words about an unsent cancel."""
 
 
 def run(name: str, given: Words) -> int:
-    """Runs one of the two; returns the exit status."""
+    """Runs ``ps`` or ``cancel``; returns the exit status."""
     return (_ps if name == "ps" else _cancel)(given)
 
 
@@ -80,7 +80,7 @@ def _ps(given: Words) -> int:
 
 
 def _found(given: Words) -> tuple[list[Running], list[Unknown]]:
-    """Returns the running sessions, or those of the client that is wanted; and those whose client is not known."""
+    """Returns the running sessions, all or those of one client, and the sessions whose client is unknown."""
     running, unknown = sessions()
     if given.options.client is not None:
         running = [
@@ -90,7 +90,7 @@ def _found(given: Words) -> tuple[list[Running], list[Unknown]]:
 
 
 def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]]:
-    """Returns each request in flight for JSON, and each session without a readable answer as one without an id."""
+    """Returns each request in flight as JSON, and each session without a readable answer as one without an id."""
     rows: list[dict[str, Any]] = []
     for each in running:
         rows += [request_row(each, row) for row in each.summary.requests]
@@ -103,7 +103,7 @@ def _rows(running: list[Running], unknown: list[Unknown]) -> list[dict[str, Any]
 
 
 def request_row(session: Running, row: InFlight) -> dict[str, Any]:
-    """Returns a request in flight for JSON."""
+    """Returns a request in flight as JSON."""
     told = session.summary
     of = {name: getattr(told, name) for name in SHOWN_OF_SESSION}
     of["client_folder"] = told.client_folder or None
@@ -111,7 +111,7 @@ def request_row(session: Running, row: InFlight) -> dict[str, Any]:
 
 
 def _by_client(running: list[Running], unknown: list[Unknown]) -> list[str]:
-    """Returns a part for each client: who and where it is, its requests in flight, and its servers without any."""
+    """Returns a section for each client: its name and folder, its requests in flight, and its idle servers."""
     cells: list[tuple[SafeText, ...]] = [tuple(map(words, ("  REQUEST", *HEADS)))]
     heads: dict[int, list[str]] = {}
     for client in by_client(running):
@@ -185,7 +185,7 @@ TEXT: Final = "text:"
 
 
 def spelled(row: InFlight, told: Summary) -> str:
-    """Returns the id of a request as ``cancel`` takes it: with its type where another request has the same."""
+    """Returns the id of a request as ``cancel`` accepts it: with its type if another request has the same text."""
     text = str(row.id)
     alike = any(str(each.id) == text for each in told.requests if type(each.id) is not type(row.id))
     if isinstance(row.id, int):
@@ -194,10 +194,10 @@ def spelled(row: InFlight, told: Summary) -> str:
 
 
 def request_id(text: str) -> tuple[int | str, bool]:
-    """Returns the id that is meant, and whether its type is: ``text:7``, ``number:7``, or ``"7"`` as in JSON.
+    """Returns the id in a text, and whether its type is given: ``text:7``, ``number:7``, or ``"7"`` as in JSON.
 
     Raises:
-        Failure: it is no number.
+        Failure: it is not a number.
     """
     if text.startswith(NUMBER):
         try:
@@ -220,7 +220,7 @@ def request_id(text: str) -> tuple[int | str, bool]:
 
 
 def socket_of(start: str) -> tuple[str, Path]:
-    """Returns the name and the socket of the running session whose name begins so.
+    """Returns the name and the socket of the running session whose name begins with ``start``.
 
     Raises:
         Failure: there is none, or there are several.
@@ -244,7 +244,7 @@ def _cancel(given: Words) -> int:
 
 
 def _allow(named: str, _: str) -> str:
-    """Lets one call through that is equal to the refused one SESSION/ID; returns what was done, as a sentence."""
+    """Permits one call that is equal to the refused one SESSION/ID; returns a sentence about it."""
     start, _, id_ = named.partition("/")
     wanted, exact = request_id(id_)
     name, path = socket_of(start)
@@ -262,16 +262,16 @@ def _allow(named: str, _: str) -> str:
 
 
 def cancel_request(named: str, reason: str) -> str:
-    """Cancels the request SESSION/ID in a running session; returns what was done, as a sentence.
+    """Cancels the request SESSION/ID in a running session; returns a sentence about it.
 
     Raises:
-        Failure: there is none, it is over, or no signal left.
+        Failure: there is none, it is over, or no signal was sent.
     """
     start, _, id_ = named.partition("/")
     wanted, exact = request_id(id_)
     name, path = socket_of(start)
     came = cancel(name, path, wanted, reason, exact=exact)
-    request = f"{name}/{brief(id_, 200)}"  # a script may have it from a client
+    request = f"{name}/{brief(id_, 200)}"  # a script may have got it from a client
     if came is None:
         raise Failure(f"Session {name} has ended. mcp-tui ps lists what is in flight.")
     if isinstance(came, Unknown):
@@ -299,9 +299,9 @@ def cancel_request(named: str, reason: str) -> str:
 
 
 def wanted(start: str | None) -> Running | RunningClient:
-    """Returns the running session, or all of a client, that a person means; without a word, the only one.
+    """Returns the running sessions that a word means: one session, or all of a client; without a word, the only one.
 
-    A session by its whole name or that of its server comes first, then a client, then the start of a session's name.
+    The whole name of a session or of its server comes first, then a client, then the start of a session's name.
 
     Raises:
         Failure: there is none, there are several, or it does not answer.
@@ -323,7 +323,7 @@ def wanted(start: str | None) -> Running | RunningClient:
 
 
 def named(start: str) -> Running:
-    """Returns the running session whose name begins so, or else the only one whose server has this name.
+    """Returns the running session whose name begins with ``start``, or else the only one with a server of this name.
 
     Raises:
         Failure: there is none, there are several, or it does not answer.
@@ -343,7 +343,7 @@ def named(start: str) -> Running:
         lines = [f"Session {each.name} {each.why}" for each in unknown]
         raise Failure(f"{failure} {len(unknown)} did not answer.", Exit.UNREACHABLE, lines) from None
     if any(each.name == name for each in unknown):
-        # On a busy machine it may need longer than all have.
+        # On a busy machine one session may need longer to answer than the time for all.
         running, unknown = sessions({name: path})
     for each in running:
         if each.name == name:
@@ -354,7 +354,7 @@ def named(start: str) -> Running:
 
 
 def only() -> Running:
-    """Returns the one running session.
+    """Returns the only running session.
 
     Raises:
         Failure: there is none, there are several, or it does not answer.
@@ -379,12 +379,12 @@ def only() -> Running:
 
 
 def shared_client(given: Words) -> Callable[[], Requester]:
-    """Returns what makes the client of a command on the connection of the workbench that it names.
+    """Returns the factory of a client that uses the connection of the named workbench.
 
     Raises:
-        Failure: there is no such workbench, or an option is given that is a matter of the workbench's.
+        Failure: there is no such workbench, or an option only applies to the workbench.
     """
-    # With the client: ps and cancel start without.
+    # This loads the client, which ps and cancel do not need.
     from mcp_tui.cli.target import settings
     from mcp_tui.live.shared_connection import SharedClient
 
@@ -399,7 +399,7 @@ def shared_client(given: Words) -> Callable[[], Requester]:
 
 
 def _of_connections(given: Words) -> Iterator[str]:
-    """Yields what is given that says how to connect, or where to record."""
+    """Yields the given options about connecting and recording."""
     if given.url is not None:
         yield "A URL"
     if given.command is not None:

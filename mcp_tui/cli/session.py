@@ -1,8 +1,8 @@
 """The session of a headless command: a client, its printer, its signals, and its exit status.
 
-The first ctrl+c lets the command wind down (cancel, linger); the second leaves at once. SIGTERM and SIGQUIT wind down as
-well, and so does SIGHUP, when the terminal is closed or the connection to it is lost, unless ``nohup`` has it ignored. The
-exit status is that of a shell for the first signal. However a command ends, requests in flight are cancelled and the
+The first ctrl+c lets the command wind down (cancel, linger); the second exits at once. SIGTERM and SIGQUIT also wind
+down, and so does SIGHUP, when the terminal closes or its connection is lost, unless ``nohup`` ignores it. The exit
+status is that of a shell for the first signal. However a command ends, requests in flight are cancelled and the
 server is terminated.
 """
 
@@ -56,10 +56,10 @@ EXIT_BY_SIGNAL: Final = {
     signal.SIGHUP: Exit.HUNG_UP,
     signal.SIGQUIT: Exit.QUIT,
 }
-"""Signals that end a command, and its exit status then."""
+"""The signals that end a command, with its exit status."""
 
 LAUNCHER_LOOK_SECONDS: Final = 0.5
-"""Seconds between two looks at a launcher."""
+"""The number of seconds between two checks of a launcher."""
 
 STDIN_UNREAD: Final = (
     "mcp-tui: The server does not read its stdin, so the cancel cannot be sent. "
@@ -68,9 +68,10 @@ STDIN_UNREAD: Final = (
 
 
 class Headless:
-    """A command at work on a server, with its printer and its signals. Must be created in the task of the command.
+    """A command that works on a server, with its printer and its signals. It must be created in the task of the command.
 
-    ``began`` is the start of the command. ``wind_down`` is called at the first signal; without it the task is cancelled.
+    ``began`` is the start of the command. ``wind_down`` is called at the first signal; without it the task is
+    cancelled.
     """
 
     def __init__(self, given: Words, where: Target, began: float) -> None:
@@ -90,7 +91,7 @@ class Headless:
         if self.insecure:
             self.printer.say(INSECURE, red=True)
         if isinstance(where, HttpTarget) and where.headers:
-            # this loads an HTTP library, for a server behind a URL
+            # This loads an HTTP library, which only a server behind a URL needs.
             from mcp_tui.transport.http_client import ignored_headers
 
             for name in ignored_headers(where.headers):
@@ -101,7 +102,7 @@ class Headless:
         if self.stopped is not None and status is Exit.INTERRUPTED:
             with contextlib.suppress(Exception):
                 self.last_words()
-            # the guard ends the server as soon as we are gone
+            # the guard ends the server as soon as this process exits
             os._exit(self.stopped)
         self.stopped = self.stopped or status
         self.printer.streams.hurry()
@@ -111,10 +112,10 @@ class Headless:
             self._task.cancel()
 
     def last_words(self) -> None:
-        """Prints what can still be said before a second ctrl+c ends the process."""
+        """Prints the outcome so far, before a second ctrl+c ends the process."""
 
     def opened(self, store: Store) -> None:
-        """Prints, once, the notes in the log of a new store, such as a missing journal."""
+        """Prints the notes in the log of a new store once, such as a missing journal."""
         for text in notes_in(store):
             if text not in self._said:
                 self._said.add(text)
@@ -125,19 +126,20 @@ class Headless:
     async def finish(self) -> None:
         """Protects the closing of the connection from being cut short."""
         self._task = None
-        # The last line may have found stdout closed, which cancels this task: that arrives here, not in the closing.
+        # The last line may have found stdout closed, which cancels this task: that must arrive here, not in the
+        # closing.
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
 
     async def end(self) -> None:
         """Waits until all output is read."""
         if not await self.printer.streams.drained():
-            # nobody reads it: at its exit Python would wait as well
+            # nobody reads the output, and at its exit Python would wait too
             os._exit(self.stopped or Exit.INTERRUPTED)
 
 
 class HeadlessSession(Headless):
-    """A command with one client. ``outcome`` prints the outcome of its request as known so far."""
+    """A command with one client. ``outcome`` prints the current outcome of its request."""
 
     def __init__(self, given: Words, began: float, requester: Requester) -> None:
         super().__init__(given, requester.target, began)
@@ -147,7 +149,7 @@ class HeadlessSession(Headless):
 
     @property
     def client(self) -> Client:
-        """The client, of a command that cannot be on the connection of another session."""
+        """The client; only for a command that cannot use the connection of another session."""
         assert isinstance(self.requester, Client)
         return self.requester
 
@@ -155,7 +157,7 @@ class HeadlessSession(Headless):
         if self.outcome is not None:
             self.outcome()
         self.printer.end()
-        self.requester.lost("closed", expected=True)  # nobody listens on, and the recording says so
+        self.requester.lost("closed", expected=True)  # nobody keeps listening, and the recording must say so
         self.requester.store.flush()
         self.printer.streams.flush(SHUTDOWN_SECONDS)
 
@@ -168,10 +170,10 @@ class HeadlessSession(Headless):
         self.printer.end()
 
     async def connect(self) -> None:
-        """Connects. On a terminal a person sees meanwhile that a launcher may be downloading, and its last line.
+        """Connects. Meanwhile the terminal shows that a launcher may be downloading, and its last line.
 
         Raises:
-            TransportError: no session came about.
+            TransportError: there is no session.
         """
         shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not self.printer.json
         own = isinstance(self.requester, Client)
@@ -199,22 +201,22 @@ class HeadlessSession(Headless):
         self.printer.event(event, row)
 
     def warn(self, event: Event) -> None:
-        """Reports what a value in JSON does not have: that a list was cut, say."""
+        """Reports a limitation that the JSON value does not show, such as a truncated list."""
         if isinstance(event, Violation):
             self.printer.report(event)
 
     def ended(self, event: Event) -> None:
-        """Reports processes that the server left running, also after the outcome: they are ended last."""
+        """Reports processes that the server left running, even after the outcome: they are ended last."""
         if isinstance(event, ProcessesEnded):
             self.printer.say(f"mcp-tui: {describe(event).words(event)}.")
 
     def on_event(self, event: Event) -> None:
-        """Reports as soon as possible that the server does not read its stdin."""
+        """Reports at once that the server does not read its stdin."""
         if isinstance(event, CancelDelayed):
             self.report_unread(waits_to_cancel)
 
     def report_unread(self, waits: Callable[[Request], bool]) -> None:
-        """Reports, once, that a cancel could not be written."""
+        """Reports once that a cancel could not be written."""
         requester = self.requester
         rows = requester.requests.unfinished.values() if isinstance(requester.target, StdioTarget) else ()
         if not self._unread and any(map(waits, rows)):
@@ -225,10 +227,10 @@ class HeadlessSession(Headless):
 def run(given: Words, body: Body, *, grace: float | None = None, events: bool = False) -> int:
     """Connects, runs ``body``, and closes; returns the exit status.
 
-    ``events``: ``--json`` prints every event from the start; else only the output of ``body``.
+    ``events``: ``--json`` prints every event from the start; otherwise it prints only the output of ``body``.
 
     Raises:
-        Failure: the words name no server, or no session came about.
+        Failure: the words name no server, or there is no session.
     """
     began = time.monotonic()
     if getattr(given.options, "session", None) is not None:
@@ -255,10 +257,10 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
     try:
         if printer.json and events:
             client.listen(session.report)
-            # The last line of --json is an outcome, also where a signal comes before the call is made.
+            # The last line of --json is an outcome, even if a signal arrives before the call.
             session.outcome = session.uncalled
         await session.connect()
-        # People see what comes after the connection is made. Events of connecting are for programs, which asked for all.
+        # A person sees the events after connecting. Programs asked for all events.
         if not printer.json:
             client.listen(session.report)
         elif not events:
@@ -272,9 +274,9 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
     except TransportError as error:
         raise failure(error, client.target) from None
     finally:
-        # The order matters: from here on no signal cuts the closing short; the control socket goes before the connection on
-        # which it acts; the store is closed behind the client, whose closing it still records, and knows its problems only
-        # then.
+        # The order matters. From here on no signal cuts the closing short. The control socket closes before the
+        # connection that it uses. The store closes after the client, whose closing it still records, and only then
+        # knows its problems.
         await session.finish()
         session.report_unread(lambda row: _unwritten(row, client.now()))
         if control_socket is not None:
@@ -288,12 +290,12 @@ async def _run(given: Words, made: Callable[[], Requester], body: Body, began: f
 
 
 def is_reachable(given: Words) -> bool:
-    """Returns whether other processes of this user may see a session, and act on it."""
+    """Whether other processes of this user may see the session and act on it."""
     return in_force(told=False).reachable and not given.options.no_journal
 
 
 def failure(error: TransportError, where: Target) -> Failure:
-    """Returns the message and exit status for a session that could not be opened."""
+    """Returns the message and the exit status for a session that could not be opened."""
     if isinstance(error, Unauthorized):
         return Failure(
             f"{error} {token_hint(where, error.challenge, f'{error}')}".rstrip(), Exit.UNAUTHORIZED
@@ -302,16 +304,16 @@ def failure(error: TransportError, where: Target) -> Failure:
 
 
 def _unwritten(row: Request, now: float) -> bool:
-    """Returns whether the cancel of a request is still unwritten after a second, though it could be written."""
+    """Whether the cancel of a request is still unwritten after a second, although nothing else delays it."""
     if row.as_task and not row.task_id:
-        return False  # C-80: it waits for the task's id, whether the server reads its stdin or not
+        return False  # C-80: it waits for the task's id, regardless of the pipe
     since = now if row.cancel_at is None else row.cancel_at
     return row.state is State.CANCEL_REQUESTED and row.signal is None and now - since > SHUTDOWN_SECONDS / 2
 
 
 def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> str:
-    """Returns advice about a server that refused with this challenge; empty if what is ``said`` has it already."""
-    # these load an HTTP library, which is loaded where a server behind a URL has refused
+    """Returns advice about a server that refused with this challenge; empty if ``said`` contains it already."""
+    # These load an HTTP library, which is loaded already if a server behind a URL has refused.
     from mcp_tui.client.auth.discovery import HEADER_OPTION, token_challenge
     from mcp_tui.transport.addresses import parse
 
@@ -337,7 +339,8 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
         if set(found.scopes) <= set(granted):
             asked = f"The last sign-in asked for {readable(wanted)} already, so another one may not help"
             return f"{asked}. Ask the server's operator for access."
-        # The held scopes with the missing ones: a sign-in for the latter alone would lose the former, for ever in turn.
+        # The granted scopes with the missing ones: a sign-in for only the latter would lose the former, again and
+        # again.
         way += f" --scope {shlex.quote(' '.join(dict.fromkeys((*granted, *found.scopes))))}"
     if found is None or not found.bound:
         way += f", or {HEADER_OPTION}"
@@ -345,7 +348,7 @@ def token_hint(where: Target, challenge: Challenge | None, said: str = "") -> st
 
 
 def login_command(where: Target) -> str:
-    """Returns the command that signs in to a server, without a URL that may hold a secret."""
+    """Returns the command that signs in to a server, without a URL that may contain a secret."""
     if where.name:
         return f"mcp-tui login --server {shlex.quote(where.name)}"
     if not isinstance(where, HttpTarget):
@@ -360,7 +363,7 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
     """Returns the authorization for a server behind a URL, unless credentials were given; ``store`` logs its steps."""
     if not isinstance(where, HttpTarget) or any(name.lower() == "authorization" for name in where.headers):
         return None
-    # With the HTTP library.
+    # This loads the HTTP library.
     from mcp_tui.client.auth.authorization import Authorization
     from mcp_tui.client.auth.credential_store import CredentialStore
     from mcp_tui.transport.addresses import parse
@@ -386,15 +389,15 @@ def tokens_for(where: Target, store: Store | None = None) -> Authorization | Non
 
 
 def notes_in(store: Store) -> list[str]:
-    """Returns the notes in a log: of a new store why there is no journal, or which file has the recording."""
+    """Returns the notes in a log; a new store says there why it has no journal, or which file has the recording."""
     return [event.text for event in store.log if isinstance(event, Note)]
 
 
 def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = "") -> Store:
     """Returns the store of a session, with its journal and its recording.
 
-    ``beside`` is added to the name of the recording's file if a command makes several. ``purpose`` goes into the header of
-    the recording.
+    ``beside`` is added to the name of the recording's file if a command makes several. ``purpose`` goes into the
+    header of the recording.
 
     Raises:
         RecordingError: the recording's file cannot be written.
@@ -422,12 +425,12 @@ def open_store(given: Words, where: Target, *, beside: str = "", purpose: str = 
 
 
 def read_object(source: str, option: str) -> dict[str, Json]:
-    """Returns the JSON object of ``JSON``, ``@FILE``, or ``-``; a file or stdin is UTF-8, whatever the locale is.
+    """Returns the JSON object of ``JSON``, ``@FILE``, or ``-``; a file or stdin is UTF-8 in any locale.
 
     Raises:
         Failure: it cannot be read, stdin is closed, or it is not a JSON object.
     """
-    # Only for --args.
+    # Imported late: only for --args.
     from mcp_tui.client.schemas import parse_json
 
     text = source

@@ -1,4 +1,4 @@
-"""``completion``: the script with which a shell completes the words of mcp-tui, and the words that it offers."""
+"""``completion``: prints the completion script of a shell, and the completions of a command line."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ complete -c mcp-tui-client -w mcp-tui
 }
 
 _SAFE: Final = re.compile(r"[\w.@/+:(),-]+(?: [\w.@/+:(),-]+)*", re.ASCII)
-"""Names that are offered: a project's file may hold any text, and no shell must interpret it."""
+"""The names that are offered: a project's file may contain any text, and no shell must interpret it."""
 
 _QUOTED: Final = re.compile(r"[ ()]")
-"""What bash would interpret in such a name; other shells quote by themselves."""
+"""The characters in such a name that bash would interpret; other shells quote them."""
 
 
 def run(_name: str, given: Words) -> int:
@@ -87,9 +87,9 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 
 def bash_candidates(line: str) -> list[str]:
-    """Returns the completions of the last word of a line, as bash puts them in its place.
+    """Returns the completions of the last word of a line in the form that bash inserts.
 
-    Bash replaces what stands after the last colon or equals sign only, or after an open quotation mark.
+    Bash replaces only the text after the last colon or equals sign, or after an open quotation mark.
     """
     words, quote, escaped = [""], "", False
     for char in line.lstrip():
@@ -112,7 +112,7 @@ def bash_candidates(line: str) -> list[str]:
 
 
 def _first_words(name: str | None, before: Sequence[str]) -> Iterable[str]:
-    """Returns the words that may follow those before: commands, topics of the help, shells, running sessions."""
+    """Returns the words that may follow: commands, topics of the help, shells, running sessions."""
     match name:
         case None:
             return (*COMMANDS, *(("workbench", "checks") if "help" in before else ("help",)))
@@ -125,8 +125,8 @@ def _first_words(name: str | None, before: Sequence[str]) -> Iterable[str]:
 
 
 def _running(name: str) -> list[str]:
-    """Returns the running sessions, or what is in flight there, for a command that takes one."""
-    # Each tab starts a process: it loads what it completes, and no more.
+    """Returns the running sessions, or their requests in flight, for a command that takes one."""
+    # Each tab starts a process, so it loads only the modules that it needs.
     from mcp_tui.cli.running_sessions import spelled
     from mcp_tui.live.running import sessions
     from mcp_tui.live.sockets import sockets
@@ -142,17 +142,17 @@ def _values(names: Sequence[str]) -> list[str]:
     if "--session" in names:
         return _running("attach")
     if "--client" in names:
-        # The same.
+        # As above.
         from mcp_tui.config.sources import CLIENTS
 
         return [each.id for each in CLIENTS]
     if {"--server", "--trust", "--distrust"} & set(names):
-        # The same: the servers of all configs take long to load.
+        # As above: the servers of all configs take long to load.
         from mcp_tui.config.servers import discover
 
         return sorted({each.name for each in discover().servers})
     if "--saved" in names:
-        # The same.
+        # As above.
         from mcp_tui.cli.target import loaded
         from mcp_tui.config.saved import load
 

@@ -1,4 +1,4 @@
-"""``snapshot``: the catalogue of a server as a lock file; and the comparison of a server with one, for ``check``."""
+"""``snapshot``: writes the catalogue of a server as a lock file, and compares a server with one for ``check``."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Lists = dict[str, list[dict[str, Json]]]
 
 LOCK_FORMAT: Final = 1
 FORMAT: Final = "mcp-tui-lock"
-"""The member of a lock file that has the version of its format."""
+"""The member of a lock file with the version of its format."""
 
 _LEVELS: Final = {Rank.BREAKING: "error", Rank.RISKY: "warning", Rank.ADDITIVE: "note"}
 
 
 def run(_name: str, given: Words) -> int:
-    """Writes the lock file, or prints it; returns the exit status."""
+    """Writes or prints the lock file; returns the exit status."""
     reports.refuse_files(given, "output")
     return sessions.run(given, _snapshot)
 
@@ -63,10 +63,10 @@ async def _snapshot(session: HeadlessSession) -> int:
 async def catalogue_of(session: HeadlessSession) -> Lists:
     """Returns every page of every list that the server offers.
 
-    Many servers with resources do not know the method for templates, which is then an empty list.
+    Many servers with resources do not know the method for templates; that list is then empty.
 
     Raises:
-        Failure: a list cannot be read, or is shorter than the server may have meant.
+        Failure: a list cannot be read, or is shorter than the server may have intended.
     """
     lists: Lists = {}
     for kind in LISTS:
@@ -76,7 +76,7 @@ async def catalogue_of(session: HeadlessSession) -> Lists:
             if failed.row.code != METHOD_NOT_FOUND or kind != "templates":
                 raise unlisted(session, failed) from None
             lists[kind] = []
-    if cut := cuts(session, CUT - {"header-annotation"}):  # no client may call a tool with such a header
+    if cut := cuts(session, CUT - {"header-annotation"}):  # no client may call a tool with an invalid header
         raise Failure(
             f"Incomplete list from the server: {cut[0]}. No lock can say what it offers.", Exit.BROKEN_RULE
         )
@@ -96,7 +96,7 @@ def read_lock(name: str) -> LockFile:
     """Reads a lock file.
 
     Raises:
-        Failure: it cannot be read, or is none.
+        Failure: it cannot be read, or is not a lock file.
     """
     try:
         text = Path(name).read_text(encoding="utf-8-sig")
@@ -115,7 +115,9 @@ def read_lock(name: str) -> LockFile:
 
 @frozen
 class CatalogueCheck:
-    """The differences of a server from a lock file. ``strict``: risky ones break it, too. ``seconds``: asking took."""
+    """The differences between a server and a lock file. ``strict``: risky ones fail too. ``seconds`` is the time of the
+    requests.
+    """
 
     lock: str
     text: str
@@ -125,26 +127,26 @@ class CatalogueCheck:
 
     @classmethod
     def of(cls, name: str, lock: LockFile, lists: Lists, *, strict: bool, seconds: float) -> CatalogueCheck:
-        """Compares lists with a lock file, by their descriptions only where it has them."""
+        """Compares lists with a lock file; descriptions are compared only if the file has them."""
         now = normal_catalogue(lists, descriptions=lock.descriptions)
-        # in the file, numbers that JSON cannot have are texts
+        # The file has text for numbers that JSON cannot write.
         found = changes(lock.catalogue, cast("Catalogue", writable(cast("Json", now))))
         return cls(name, lock.text, found, strict, seconds)
 
     @property
     def passes(self) -> bool:
-        """Whether callers of the locked catalogue are unharmed."""
+        """Whether no difference breaks a caller of the locked catalogue."""
         bad = {Rank.BREAKING, Rank.RISKY} if self.strict else {Rank.BREAKING}
         return all(each.rank not in bad for each in self.differences)
 
     @property
     def name(self) -> str:
-        """The assertion as it was typed."""
+        """The assertion as typed."""
         return f"--catalogue {self.lock}"
 
     @property
     def sentence(self) -> str:
-        """The number of differences of each rank."""
+        """A sentence with the number of differences of each rank."""
         ranks = [each.rank for each in self.differences]
         counts = (f"{ranks.count(rank):,} {rank.value}" for rank in Rank if rank in ranks)
         return ", ".join(counts) or "no difference"
@@ -157,7 +159,7 @@ class CatalogueCheck:
                 yield safe("  {}", clean(line))
 
     def fields(self) -> dict[str, Any]:
-        """The differences for programs."""
+        """The differences as JSON."""
         return {
             "lock": self.lock,
             "strict": self.strict,
@@ -195,11 +197,11 @@ _RULES: Final = {
 
 
 def line_in_lock(text: str, path: Sequence[str | int]) -> int:
-    """Returns the line of a member of a lock file, from 1; of a path that is not there, as far as it is."""
+    """Returns the line of a member of a lock file, from 1; for a missing path, that of its nearest parent."""
     lock = Document(text, None, Language.JSON)
     names = [*takewhile(lambda step: isinstance(step, str), path)]
     for count in range(len(names), 0, -1):
-        with suppress(ValueError, RecursionError):  # the standard library's reader takes less than ours
+        with suppress(ValueError, RecursionError):  # json accepts less than our parser
             if (found := lock.member(*map(str, names[:count]))) is not None:
                 return text.count("\n", 0, found.key) + 1
     return 1

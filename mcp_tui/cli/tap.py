@@ -1,4 +1,4 @@
-"""``tap``: stand between a client and its server."""
+"""``tap``: runs between a client and its server."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def run(_name: str, given: Words) -> int:
-    """Runs the tap, on stdio in place of this process; or changes the config file of a client."""
+    """Runs the tap, on stdio as a replacement of this process; or changes the config file of a client."""
     if given.words[:1] and given.words[0] in RESERVED:
-        # With what reads the configs of clients.
+        # This loads the reader of the clients' configs.
         from mcp_tui.cli import tap_install
 
         return tap_install.run(given)
@@ -35,7 +35,7 @@ def _relay(given: Words) -> NoReturn:
         raise Failure("No server to tap. Use mcp-tui tap -- COMMAND, as the client would start it.")
     if given.words or given.url:
         raise Failure("A tap takes its options and, after --, the server's command. See mcp-tui tap --help.")
-    # A client waits for its server: nothing else is loaded before it starts.
+    # A client waits for its server, so nothing else is loaded before the server starts.
     from mcp_tui.tap.start import serve
 
     serve(_begin(given), given.command)
@@ -49,11 +49,11 @@ def _proxy(given: Words) -> int:
     if not 0 <= port < 65536:
         raise Failure(f"Invalid port {port}. Use 0 to 65535; 0 picks a free one.")
     begin = _begin(given)
-    # First, so that the recorder starts beside the imports below.
+    # First, so that the recorder starts while the modules below are imported.
     from mcp_tui.tap.recorder_process import RecorderProcess
 
-    recorder = RecorderProcess("http")  # beside what is imported below
-    # With the HTTP library, and beside the start of the recorder.
+    recorder = RecorderProcess("http")  # runs while the modules below are imported
+    # This loads the HTTP library while the recorder starts.
     from mcp_tui.cli.session import tokens_for
     from mcp_tui.client.client_settings import HttpTarget
     from mcp_tui.protocol.http_access import HttpAccess

@@ -1,4 +1,4 @@
-"""``tap install``, ``tap uninstall``, and ``tap status``: the taps in the config files of clients."""
+"""``tap install``, ``tap uninstall``, and ``tap status``: manage the taps in the config files of clients."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ FITTING_OPTIONS: Final = {
     "uninstall": {"all", "client", "config", "yes"},
     "status": {"client", "config", "json"},
 }
-"""Options that go with each of the three."""
+"""The options of each of the three."""
 
 
 @frozen
 class Row:
-    """What becomes of one server: a change of its file, or the reason why there is none, with lines to write there."""
+    """The result for one server: a change of its file, or the reason why there is none, with lines to write there."""
 
     server: Definition
     edit: Edit | None = None
     why: str = ""
     lines: tuple[str, ...] = ()
     fine: bool = False
-    """There is nothing to do."""
+    """Nothing needs to be done."""
 
 
 def run(given: Words) -> int:
@@ -124,7 +124,7 @@ def _servers(given: Words, names: list[str]) -> list[Definition]:
     servers = list(reversed(entries.values()))
     for name in names:
         if not any(each.name == name for each in servers):
-            find(name, config)  # says which there are
+            find(name, config)  # its error lists the names
             raise Failure(f"No server {name!r} in the files of {', '.join(each.title for each in clients)}.")
     if not servers and not found.problems:
         warn("No servers in the config files. Use --config FILE.")
@@ -132,7 +132,7 @@ def _servers(given: Words, names: list[str]) -> list[Definition]:
 
 
 def _clients(name: str | None) -> list[Source]:
-    """Returns the client of this name or id, or those whose name or id begins so; all without a name."""
+    """Returns the client with this name or id, or those whose name or id begins with it; all without a name."""
     known = [each for each in CLIENTS if each is not REGISTRY]
     if name is None:
         return known
@@ -151,7 +151,7 @@ def _clients(name: str | None) -> list[Source]:
 
 
 def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
-    """Yields what becomes of each server. Changes of one file follow one another."""
+    """Yields the result for each server. The changes of one file are adjacent."""
     program = own_path() if does == "install" else ""
     edits: dict[Path, Edit] = {}
     shared_with = cache(sharing)
@@ -170,7 +170,7 @@ def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
                 )
             entry = ConfigEntry(server, edits.get(file))
             if does == "install":
-                if not given.options.config:  # nothing is started, and a person has named the file
+                if not given.options.config:  # nothing is started, and a person named the file
                     require_consent(given, server)
                 limits = given.options.timeout, given.options.max_timeout
                 edit = entry.install(program, options(*limits, given.options.name or server.name))
@@ -191,7 +191,7 @@ def _rows(given: Words, does: str, servers: list[Definition]) -> Iterator[Row]:
 
 
 def _left_alone(given: Words, does: str, server: Definition) -> Row | None:
-    """Returns why there is nothing to do for a server; ``None`` if there may be."""
+    """Returns why a server is left unchanged; ``None`` if it may be changed."""
     if server.tapped and does == "install":
         problem = tap_problem(server)
         return Row(server, why=_broken(server, problem) if problem else "has a tap", fine=not problem)
@@ -203,7 +203,7 @@ def _left_alone(given: Words, does: str, server: Definition) -> Row | None:
 
 
 def _report(rows: Iterable[Row]) -> None:
-    """Prints what changes, and what is left alone and why."""
+    """Prints the changes, and the unchanged servers with the reasons."""
     cells = [
         (
             "leave" if each.edit is None else "change",
@@ -231,7 +231,7 @@ def _write(changes: list[Row], edits: Iterable[Edit], what: str) -> int:
             written[edit.file] = edit.write()
         except ConfigError as error:
             problems.append(f"{error}.")
-    for each in agreed:  # they start what they started before
+    for each in agreed:  # they start the same command as before
         now = discover(config=each.file, all_projects=True).servers
         for server in now if each.file in written else ():
             if server.way == each.way:
@@ -290,7 +290,7 @@ def _status(given: Words) -> int:
 
 
 def _sessions() -> dict[str, index.RecordedSession]:
-    """Returns the last session of each server behind a tap, by its command line."""
+    """Returns the last session of each server with a tap, by its command line."""
     return {each.target: each for each in index.sessions(journal_folder()) if each.client}
 
 
@@ -327,7 +327,7 @@ def _fields(server: Definition, sessions: dict[str, index.RecordedSession]) -> d
 
 
 def _given(server: Definition) -> tuple[str, tuple[float | None, ...]]:
-    """Returns name, timeout, and max timeout on the command line of a tap."""
+    """Returns the name, timeout, and max timeout on the command line of a tap."""
     words = ["".join(part for part in each if isinstance(part, str)) for each in server.tap]
     given = split(words[words.index("tap") + 1 :])[1] or {}
     values = (given.get("timeout"), given.get("max_timeout"))
@@ -337,20 +337,20 @@ def _given(server: Definition) -> tuple[str, tuple[float | None, ...]]:
 
 
 def _limits(server: Definition, tool: str = "") -> Limits:
-    """Returns the limits of the tap of a server: those of its command line, else of the settings."""
+    """Returns the limits of a server's tap, from its command line or the settings."""
     name, limits = _given(server)
     return in_force(told=False).tap.limits_of(name, tool, *limits)
 
 
 def _tools(server: Definition) -> dict[str, dict[str, float | None]]:
-    """Returns the limits of single tools in the settings, which those of the command line override."""
+    """Returns the limits of single tools in the settings; those of the command line override them."""
     of_server = in_force(told=False).tap.servers.get(_given(server)[0])
     made = {tool: _limits(server, tool) for tool in (of_server.tools if of_server else ())}
     return {tool: {"timeout": each.timeout, "max_timeout": each.max_timeout} for tool, each in made.items()}
 
 
 def _unreachable(server: Definition, limits: Limits) -> str | None:
-    """Returns why a limit of the tap is never reached; ``None`` if it can be."""
+    """Returns why a limit of the tap is never reached; ``None`` if it can be reached."""
     own = server.call_limit
     if not own:
         return None

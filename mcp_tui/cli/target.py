@@ -36,10 +36,10 @@ def loaded() -> Loaded:
 
 
 def in_force(*, told: bool = True) -> Settings:
-    """Returns the settings. Warns of unknown ones, unless ``told`` is false.
+    """Returns the settings. Warns about unknown ones, unless ``told`` is false.
 
     Raises:
-        Failure: a value cannot be.
+        Failure: a value is invalid.
     """
     found = loaded()
     for wrong in found.wrong:
@@ -54,7 +54,7 @@ MEGABYTE: Final = 1024 * 1024
 
 
 class NeedsConsent(Failure):
-    """A project's server may not start until a person agrees to its ``definition``."""
+    """A person must agree to the ``definition`` of a project's server before it starts."""
 
     def __init__(self, text: str, definition: Definition) -> None:
         super().__init__(text)
@@ -64,10 +64,10 @@ class NeedsConsent(Failure):
 def settings(given: Words, *, grace: float | None = None, server: str | None = None) -> ClientSettings:
     """Returns the settings of a client, for the server that the words name or another one.
 
-    ``grace`` is how long a cancelled request is watched, in seconds.
+    ``grace`` is the time in seconds for which a cancelled request is watched.
 
     Raises:
-        Failure: a revision that there is not, a cap of nothing, or a setting that cannot be.
+        Failure: an unknown protocol version, a message cap of 0, or an invalid setting.
     """
     options = given.options
     chosen = in_force(told=server is None)
@@ -77,7 +77,7 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         raise Failure("--max-message must be above 0.")
     roots = tuple(options.roots)
     if roots:
-        # With asyncio.
+        # This loads asyncio.
         from mcp_tui.client.roots import missing_roots, root_uri
 
         if missing := missing_roots(roots):
@@ -87,7 +87,7 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
         protocol=options.protocol,
         offers=Offers(roots=bool(roots)),
         roots=roots,
-        # 0 is no limit, which is a number here.
+        # 0 means no limit, which must be a number here.
         connect_timeout=_first(options.connect_timeout, chosen.limits.connect_timeout) or 1e9,
         limits=limits(given, server=server),
         max_message=int(_first(options.max_message, chosen.limits.max_message) * MEGABYTE),
@@ -98,9 +98,10 @@ def settings(given: Words, *, grace: float | None = None, server: str | None = N
 
 
 def limits(given: Words, tool: str = "", *, server: str | None = None, ask: float = 0.0) -> Limits:
-    """Returns the limits of a request: from the options, else the settings of the tool, the server, or all.
+    """Returns the limits of a request: from the options, else from the settings of the tool, the server, or all.
 
-    ``ask`` is how long a person may be asked before a timeout cancels, in seconds, where the settings say so.
+    ``ask`` is the time in seconds for which a person may be asked before a timeout cancels, if the settings enable
+    that.
     """
     options = given.options
     name = server if server is not None else options.server or ("demo" if options.demo else "")
@@ -120,7 +121,7 @@ def target(given: Words) -> Target | None:
     """Returns the server that the words name; ``None`` without one.
 
     Raises:
-        Failure: two servers, a folder that is not there, an option that does not fit.
+        Failure: two servers, a missing folder, or an option that does not fit.
     """
     options = given.options
     named = [given.command is not None, given.url is not None, options.server is not None, options.demo]
@@ -130,7 +131,7 @@ def target(given: Words) -> Target | None:
         return _with_options(HttpTarget(url=given.url), given)
     if options.server is not None:
         return _configured(given, options.server)
-    # -P: it imports nothing from the folder in which you are, such as a random.py of yours.
+    # -P: the server must not import a file of the current folder, such as your random.py.
     demo = (sys.executable, "-P", "-m", "mcp_tui.demo")
     command = demo if options.demo else tuple(given.command or ())
     if not command:
@@ -140,13 +141,13 @@ def target(given: Words) -> Target | None:
 
 
 def _configured(given: Words, name: str) -> Target:
-    """Returns the server of a config file that has this name.
+    """Returns the server with this name from a config file.
 
     Raises:
         ConfigError: there is none, or there are several.
-        NeedsConsent: a person has to agree first.
+        NeedsConsent: a person must agree first.
     """
-    # With the configs of all clients.
+    # This loads the configs of all clients.
     from mcp_tui.config import consent
     from mcp_tui.config.servers import find
 
@@ -163,10 +164,10 @@ def require_consent(given: Words, found: Definition) -> None:
     """Refuses a server of a project's file to which nobody agreed.
 
     Raises:
-        Failure: nobody need agree to it, because it cannot start.
-        NeedsConsent: a person has to agree first.
+        Failure: it cannot start anyway, so nobody need agree.
+        NeedsConsent: a person must agree first.
     """
-    # The same.
+    # As above.
     from mcp_tui.config import consent
 
     if not consent.is_needed(found):
@@ -182,7 +183,7 @@ def require_consent(given: Words, found: Definition) -> None:
 
 
 def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | None = None) -> Target:
-    """Returns the target of a definition, with the options applied; without ``answers`` its inputs are asked for.
+    """Returns the target of a definition with the options applied; without ``answers`` a person is asked for its inputs.
 
     Raises:
         ConfigError: it cannot be used.
@@ -193,10 +194,10 @@ def of_definition(given: Words, found: Definition, answers: Mapping[str, str] | 
 
 
 def _answers(definition: Definition) -> dict[str, str]:
-    """Asks for each input of a definition that has neither a default nor a variable in the environment.
+    """Asks for each input of a definition that has neither a default nor an environment variable.
 
     Raises:
-        Failure: there is no terminal to ask at, or nothing was answered.
+        Failure: there is no terminal, or the answer is empty.
     """
     asked = definition.questions
     if not asked:
@@ -213,7 +214,7 @@ def _ask(each: AskedInput) -> str:
     said = clean(f"{each.description or each.id}{choices}")
     try:
         if each.secret:
-            # Only for a secret.
+            # Imported late: only for a secret.
             from getpass import getpass
 
             answer = getpass(f"{said}: ", stream=sys.stderr)
@@ -242,7 +243,7 @@ def _with_options(found: Target, given: Words) -> Target:
             kind, this = ("HTTP servers", "a stdio server") if stdio else ("stdio servers", "a URL")
             raise Failure(f"{option} is only for {kind}, but this is {this}.")
     if isinstance(found, HttpTarget):
-        # this loads an HTTP library, which a server that is a process does not need
+        # This loads an HTTP library, which a server on stdio does not need.
         import ssl
 
         from mcp_tui.transport.addresses import parse
@@ -259,7 +260,7 @@ def _with_options(found: Target, given: Words) -> Target:
         names = {name.lower() for name, _ in made}
         headers = {name: value for name, value in found.headers.items() if name.lower() not in names}
         repeated = tuple((name, value) for name, value in found.repeated if name.lower() not in names)
-        headers |= dict(reversed(made))  # of one name the first
+        headers |= dict(reversed(made))  # the first one of each name
         repeated += tuple(made[at] for at in range(len(made)) if made[at][0] in dict(made[:at]))
         reached = replace(
             found,
@@ -275,7 +276,7 @@ def _with_options(found: Target, given: Words) -> Target:
         if reached.client_cert and not address.secure:
             raise Failure("--client-cert needs a URL that begins with https://.")
         try:
-            # Read here once, so that a wrong file is refused before anything is connected.
+            # Read once, so that a wrong file is refused before connecting.
             load_client_certificate(reached, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         except TransportError as error:
             raise Failure(str(error)) from None
@@ -291,7 +292,7 @@ def _with_options(found: Target, given: Words) -> Target:
         found,
         env={**found.env, **dict(_pairs(options.env, "=", "-e"))},
         cwd=cwd or found.cwd,
-        # what a person sets on the command line is that person's choice of what runs
+        # options on the command line are the person's own choice of what runs
         approved="" if options.env or options.cwd else found.approved,
         inherit_env=found.inherit_env or options.inherit_env,
     )
@@ -310,7 +311,7 @@ def required(given: Words) -> Target:
     """Returns the server that the words name.
 
     Raises:
-        Failure: also when the words name no server.
+        Failure: as :func:`target`, and if the words name no server.
     """
     made = target(given)
     if made is None and given.options.config:
@@ -326,17 +327,17 @@ _CHECKED: Final = frozenset(
         *("max_message", "max_timeout", "no_journal", "protocol", "timeout", "transport", "words"),
     }
 )
-"""The options that are wholly checked here, or when the command line is read."""
+"""The options that are fully checked here or when the command line is parsed."""
 
 
 def start_server(given: Words) -> None:
-    """Starts the server of a plain command line, so that it starts while the command loads what talks to it.
+    """Starts the server of a plain command line, so that it starts while the command loads its modules.
 
-    It does nothing where the command may still refuse something, or where this here does: the command says so itself.
+    It does nothing if the command or this function may still report an error; the command then reports it.
     """
     if any(value for name, value in vars(given.options).items() if name not in _CHECKED):
         return
-    # What starts processes; a URL needs nothing of it.
+    # Imported late: a URL starts no process.
     from mcp_tui.transport.launching import start_early
 
     with suppress(Failure, McpError, UnicodeEncodeError):
@@ -349,7 +350,7 @@ def start_server(given: Words) -> None:
 
 
 def load_asyncio() -> None:
-    """Loads asyncio without ``ssl``, which takes a fifth of that time. TLS is httpx's alone, and not asyncio's."""
+    """Loads asyncio without ``ssl``, which takes a fifth of that time. Only httpx uses TLS, not asyncio."""
     modules = cast("dict[str, object]", sys.modules)
     if not {"asyncio", "ssl"} & modules.keys():
         modules["ssl"] = None
@@ -364,7 +365,7 @@ def _only(config: Path) -> str:
         Failure: it has none or several.
         ConfigError: it cannot be read.
     """
-    # With the configs of all clients.
+    # This loads the configs of all clients.
     from mcp_tui.config.servers import discover
 
     found = discover(config=config)
@@ -381,7 +382,7 @@ def _only(config: Path) -> str:
 
 
 def _headers(given: list[str]) -> list[tuple[str, str]]:
-    """Returns the headers that were given, each name as it was first written."""
+    """Returns the given headers, each name as it was first written."""
     pairs = _pairs(given, ":", "-H")
     first = {name.lower(): name for name, _ in reversed(pairs)}
     return [(first[name.lower()], value) for name, value in pairs]
@@ -407,15 +408,15 @@ def recall(given: Words) -> tuple[SavedCall, Words]:
 
     Raises:
         ConfigError: there is none, or there are several.
-        Failure: its server was not kept.
+        Failure: its server was not saved.
     """
-    # Only for --saved.
+    # Imported late: only for --saved.
     from mcp_tui.config import saved
 
     if given.options.session is not None:
         return saved.find(loaded().settings.saved_folder, given.options.saved), given
     if given.options.server is not None:
-        # what it asks for is asked once, when it is started
+        # its inputs are asked for once, when it starts
         kept = saved.SavedServer(name=given.options.server)
     else:
         where = target(given)
@@ -447,13 +448,13 @@ def _on(server: SavedServer, given: Words) -> Words:
         return given._replace(url=server.url)
     options.cwd = options.cwd or server.cwd or None
     have = [f"{name}={os.environ[name]}" for name in server.env if name in os.environ]
-    options.env = [*have, *options.env]  # those that are given count before
+    options.env = [*have, *options.env]  # given ones override saved ones
     _lacking(server.env, [each.partition("=")[0] for each in options.env], "-e {}=…")
     return given._replace(command=list(server.command))
 
 
 def _lacking(names: tuple[str, ...], given: list[str], option: str) -> None:
-    """Warns about values that were not saved and are not given."""
+    """Warns about values that were neither saved nor given."""
     have = {name.lower() for name in given}
     for name in names:
         if name.lower() not in have:

@@ -19,7 +19,7 @@ def text() -> str:
 
 
 def commit_of(checkout: Path) -> str:
-    """Returns the ``git describe`` of a checkout; empty for a release, or where there is no checkout."""
+    """Returns the ``git describe`` of a checkout; empty for a release, or without a checkout."""
     if not (checkout / ".git").exists():
         return ""
     command = ("git", "describe", "--tags", "--match=v*", "--always", "--dirty", "--abbrev=12")
