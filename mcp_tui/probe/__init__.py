@@ -1,5 +1,6 @@
-"""The cancellation probe, which finds out whether a server stops when told to.
+"""The cancellation probe, which checks whether a server stops a cancelled call.
 
-Scripted experiments on any server, over any transport and revision, each on a connection of its own; each rule gets a
-verdict. :class:`mcp_tui.probe.run.Probe` runs it, :mod:`mcp_tui.probe.rules` is the table of rules.
+The probe runs scripted experiments on any server, over any transport and revision. Each experiment has a separate
+connection, and each rule gets a verdict. :class:`mcp_tui.probe.run.Probe` runs the probe, and
+:mod:`mcp_tui.probe.rules` has the table of rules.
 """

@@ -1,4 +1,4 @@
-"""Messages that came in on a connection of the probe."""
+"""Messages received on a connection of the probe."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mcp_tui.protocol.messages import Json, NotificationFrame, ResponseFrame, as
 from mcp_tui.protocol.values import frozen
 
 EXCERPT_CHARACTERS: Final = 240
-"""Characters of a message that evidence quotes."""
+"""The most characters of a message that evidence quotes."""
 
 DROPPED_RESULT_BYTES: Final = 16_384
-"""Size in bytes from which a result is not kept."""
+"""The size in bytes of a message from which its result is not kept."""
 
 ANSWERS: Final = ("result", "error", "malformed", "oversize")
 """The kinds of arrivals that are responses."""
@@ -23,13 +23,15 @@ ANSWERS: Final = ("result", "error", "malformed", "oversize")
 
 @frozen
 class Arrival:
-    """A message that came in. ``kind``: one of :data:`ANSWERS`, ``progress``, ``log``, ``noise`` or ``other``.
+    """A received message.
 
-    A ``malformed`` one is a response that cannot be read, an ``oversize`` one is above the cap.
-    ``of`` is the id of the request that it belongs to: that of a response or, if it has none, of the request whose own
-    stream carried it; for progress the token, as it was sent. ``stream`` is the id of the request whose own stream carried
-    it. ``type`` is the ``resultType`` of a result that is not complete (2026-07-28). ``said`` is the text of an error or of
-    a result that is one.
+    ``at`` is in monotonic seconds. ``kind`` is one of :data:`ANSWERS`, ``progress``, ``log``, ``noise``, or ``other``. A
+    ``malformed`` arrival is a response that cannot be read; an ``oversize`` one exceeds the maximum size. ``frame`` is
+    the start of the message.
+
+    ``stream`` is the id of the request whose stream carried the message; ``None`` for any other channel. ``of`` is the id
+    in a response or, without an id, ``stream``; for progress it is the token as received. ``type`` is the ``resultType``
+    of a result that is not complete (2026-07-28). ``said`` is the text of an error, or of a result with ``isError``.
     """
 
     at: float
@@ -44,11 +46,11 @@ class Arrival:
     result: dict[str, Json] = field(default_factory=dict[str, Json])
     """The result, unless it is large."""
     is_filled: bool = False
-    """True for a result that has any content."""
+    """Whether a result has any content."""
 
     @property
     def words(self) -> str:
-        """A short name: ``result``, ``error -32800``, ``tool error``, ``malformed response``."""
+        """A short name of the arrival: ``result``, ``error -32800``, ``tool error``, ``malformed response``."""
         match self.kind:
             case "error":
                 return "malformed error" if self.code is None else f"error {self.code}"
@@ -59,23 +61,23 @@ class Arrival:
 
     @property
     def fails(self) -> bool:
-        """True for all but a result of a tool that did not fail."""
+        """Whether the arrival is anything but a result without ``isError``."""
         return self.kind != "result" or self.is_error
 
     @property
     def quoted(self) -> str:
-        """The name, and for an error its own words: ``error -32602: "No such page"``."""
+        """The short name with the text of an error: ``error -32602: "No such page"``."""
         return f'{self.words}: "{self.said}"' if self.said else self.words
 
 
 def arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | None) -> Arrival:
-    """Returns a frame as an arrival; ``raw`` is the message that holds it, alone or in a batch."""
+    """Returns the arrival for a frame; ``raw`` is the message that contains the frame, alone or in a batch."""
     text = messages.bytes_text(raw[: 4 * EXCERPT_CHARACTERS])[:EXCERPT_CHARACTERS]
     match frame:
         case ResponseFrame(id=id):
             of = stream if id is None or id is messages.MISSING else id
             if of is not None and not messages.is_request_id(of) and messages.integer_id(of) is None:
-                return Arrival(at, "other", text)  # it answers no request, and no notification either
+                return Arrival(at, "other", text)  # an id of a type that no request can have
             fields = as_object(frame.result)
             type_ = fields.get("resultType", "complete")
             return Arrival(
@@ -108,7 +110,7 @@ def arrival(frame: messages.Frame, at: float, raw: bytes, stream: RequestId | No
 
 @frozen
 class Discarded:
-    """Something that came in and that no client reads; ``what`` names it. ``stream`` is as for an arrival."""
+    """Received data that no client reads, described by ``what``. ``stream`` is as for :class:`Arrival`."""
 
     at: float
     what: str
@@ -121,7 +123,7 @@ def _kind(raw: bytes, at: float) -> str:
 
 
 def discarded(what: str, raw: bytes, at: float, stream: RequestId | None) -> Discarded:
-    """Returns what was discarded, with the kind of the message that it held."""
+    """Returns a record of discarded data; its description has the kind of message in the data."""
     kind = _kind(raw, at) if raw else "other"
     kinds = {"progress": f"progress in {what}", "log": f"a log message in {what}"}
     kinds |= dict.fromkeys(ANSWERS, f"a response in {what}")
@@ -129,7 +131,9 @@ def discarded(what: str, raw: bytes, at: float, stream: RequestId | None) -> Dis
 
 
 def named(name: Json, known: Collection[RequestId]) -> RequestId | None:
-    """Returns which of the ``known`` ids an id or a token names, whatever its type: ``4``, ``"4"``, and ``4.0`` name 4."""
+    """Returns the ``known`` id that an id or a token names; ``4``, ``"4"``, and ``4.0`` all name 4. ``None`` for no
+    match.
+    """
     if messages.is_request_id(name) and name in known:
         return name
     number = messages.integer_id(name)

@@ -1,30 +1,31 @@
-"""The experiments, in the order of a run: each does something to a server and judges the rules that this shows.
+"""The experiments, in the order of a run. Each makes calls on a server, and judges some rules by the result.
 
-An experiment is a coroutine that takes a `Trial`, and an entry in :data:`EXPERIMENTS`; `rules.py` says which rules it
-judges. It works with:
+An experiment is a coroutine that takes a `Trial`, and an entry in :data:`EXPERIMENTS`; `rules.py` names the experiment of
+each rule. An experiment uses:
 
-``trial.begin()``         calls the slow tool; the call is a ``Trace``. ``halfway(rule)`` also waits to the middle of its
-                          work, ``cancel(trace, after)`` cancels it then, ``cancelled_call(after)`` does it all and watches.
-``trial.mid``, ``end()``  seconds from a call to the middle of its work, and to the moment when nothing more is expected.
-``trial.observation(trace)``  what was observed of a call until its time and 0.5 s were over (``answers``, ``signs``, …),
-                          for `judging.py`, which makes findings of it; ``connection.quiet()`` listens on.
-``trial.note(words)``     notes what was seen. ``passed(rule, sentence, *evidence)``, ``warned()``, ``failed()``, and
-                          ``unseen()`` judge a rule by all that was noted and this evidence (``trace.evidence(arrival)``);
-                          ``give_up(rule, why)`` ends the experiment with ``unseen()``.
-``trial.survives(rule)``  asks for `tools/list` and calls the tool; if that is not answered as before any cancel, the rule is
-                          broken and the experiment ends; else it returns the words for it. ``next_call(rule)`` returns the
-                          finding instead.
-``trial.spared(rule, …)`` waits for a call that nobody cancelled, one of ``count`` in flight, and returns in words what is
-                          amiss with its answer, compared with the run without a cancel; empty if nothing.
-``trial.control``         the run without a cancel: its ``length`` in seconds, its ``signs`` of work, its ``answer``.
-``trial.connection``      ``ask()`` is `tools/list`, ``echo()`` the lightest request, ``request(method, params)`` any other,
-                          ``notify()`` a notification with any params, ``quiet(moment)`` listens, ``refused()`` is why
-                          notifications were not delivered; ``heard`` is all that came (`Arrival`: ``at``, ``frame``,
-                          ``of``, ``kind``: ``result``, ``error``, ``progress``, ``log``, …; ``result`` and ``code`` of a
-                          response); ``lost`` is set when the server is gone.
-``trial.server``          the server under test (`Server`); ``connect(name)`` opens one more connection to it.
-``trace``                 ``answered(moment)`` waits for its response until ``connection.now() + server.patience``, and
-                          ``waited()`` says why none came; ``responses``, ``progress()``, ``sent_at``.
+``trial.begin()``         calls the slow tool, and returns the call as a ``Trace``. ``halfway(rule)`` also waits until the
+                          middle of its work. ``cancel(trace, after)`` cancels a call. ``cancelled_call(after)`` calls,
+                          cancels, and returns the observation.
+``trial.mid``, ``end()``  seconds from a call to the middle of its work, and until no more message is expected.
+``trial.observation(trace)``  the observation of a call so far (``answers``, ``signs``, …), from which `judging.py` makes
+                          findings.
+``trial.note(words)``      adds evidence. ``passed(rule, sentence, *evidence)``, ``warned()``, ``failed()``, and
+                          ``unseen()`` judge a rule, with the evidence so far and that given
+                          (``trace.evidence(arrival)``). ``give_up(rule, why)`` ends the experiment with ``unseen()``.
+``trial.survives(rule)``  requests `tools/list` and calls the tool. If the answers differ from those before any cancel, the
+                          rule is broken and the experiment ends; otherwise it returns a text about the success.
+                          ``next_call(rule)`` returns a finding instead.
+``trial.spared(rule, …)``  waits for a call that was not cancelled, one of ``count`` in flight. Returns the difference of
+                          its answer from the uncancelled run as a text; empty if there is none.
+``trial.control``         the uncancelled run: its ``length`` in seconds, its ``signs`` of work, its ``answer``.
+``trial.connection``      ``ask()`` sends `tools/list`, ``echo()`` the lightest request, ``request(method, params)`` any
+                          other, ``notify()`` a notification with any params. ``quiet(moment)`` listens. ``refused()``
+                          says why notifications were not delivered. ``arrivals`` has all received messages (`Arrival`).
+                          ``lost`` is the reason if the connection ended.
+``trial.server``          the server under test (`ServerUnderTest`); ``connect(name)`` makes another connection to it.
+``trace``                 ``answered(moment)`` waits for the response until that time, usually
+                          ``connection.now() + server.patience``. ``waited()`` says why there is none. It also has
+                          ``responses``, ``progress()``, and ``sent_at``.
 """
 
 from __future__ import annotations
@@ -49,18 +50,18 @@ from mcp_tui.protocol.states import TRANSIT
 from mcp_tui.protocol.values import frozen
 from mcp_tui.transport.base import TransportError
 
-# -- calls that are cancelled rightly: mid-work, at once, at the end, by a timeout, … ----------------------------
+# -- calls that are cancelled correctly: mid-work, at once, at the end, by a timeout, … ----------------------------
 
 SOON_SECONDS: Final = 0.15
-"""Seconds after a call from which a cancel is not one at once."""
+"""The most seconds between a call and a cancel "at once"."""
 
 AT_ONCE_SECONDS: Final = 0.03
-"""Seconds between a call and its cancel, so that a server reads one before the other."""
+"""The seconds between a call and a cancel at once, so that the server reads them one after the other."""
 
 
 async def mid_work(trial: Trial) -> None:
-    """P-01 to P-04, P-18, P-24 and P-25: cancelled in the middle of its work."""
-    # What every cancel brings is for this experiment to find out: an attempt before it must not have said so.
+    """P-01 to P-04, P-18, P-24, and P-25: the call is cancelled in the middle of its work."""
+    # This experiment measures the responses without an id after an ordinary cancel; a first attempt must not count.
     trial.server.nameless = 0
     trace, observation = await trial.cancelled_call(trial.mid)
     if trial.was_quicker(trace):
@@ -73,7 +74,7 @@ async def mid_work(trial: Trial) -> None:
     observation = await trial.reaction(observation)
     work = judging.work("P-03", observation, trial.control)
     closing = [await _closing(trial, observation, work)] if trial.server.modern_http else []
-    # One fault breaks one rule: a server that does not take the close for a cancel has not told its tool of any.
+    # One fault breaks one rule: a server that does not treat the close as a cancel has told its tool of no cancel.
     if closing and closing[0].verdict is Verdict.FAIL:
         text = "the server did not treat the closed stream as a cancel (P-18), so the tool continued"
         work = _explained(work, text)
@@ -87,14 +88,14 @@ async def mid_work(trial: Trial) -> None:
 
 
 async def _next_call(trial: Trial, rule: str, observation: Observation) -> Finding:
-    """Judges the next call behind a cancel, if there was anything to cancel."""
+    """Judges the next call after a cancel, unless the cancelled call had already ended."""
     if observation.early:
         return Finding(rule, Verdict.NOT_OBSERVABLE, f"{ENDED} ({observation.early})", observation.quotes)
     return await trial.next_call(rule)
 
 
 def _post(trial: Trial, trace: Trace) -> None:
-    """P-25: the POST of the cancel is accepted, and not only when the tool has ended."""
+    """P-25: the POST of the cancel is accepted before the tool has ended."""
     connection, cancel_at = trial.connection, trace.cancel_at
     if connection.refusals:
         refused = connection.refused("the POST of the cancel")
@@ -118,7 +119,7 @@ def _post(trial: Trial, trace: Trace) -> None:
 
 
 def _stream(trial: Trial, trace: Trace) -> None:
-    """P-24: the call's own POST does not stay open for ever."""
+    """P-24: the response stream of the call does not stay open forever."""
     if trace.ended_at is None:
         waited = trial.connection.now() - trace.cancel_at
         trial.warned("P-24", f"the stream of the call was still open {waited:.1f} s after the cancel")
@@ -127,10 +128,10 @@ def _stream(trial: Trial, trace: Trace) -> None:
 
 
 async def _closing(trial: Trial, observation: Observation, work: Finding) -> Finding:
-    """P-18 by P-03: where the work went on, the same tool is cancelled by notification, in the handshake era.
+    """P-18, derived from P-03. If the work continued, the same tool is cancelled by a notification, in an older revision.
 
-    If that stops it, the close was not taken for a cancel. If it runs on there too, the tool itself ignores cancels, and
-    nothing shows what the server made of the close. A server without the older era is judged by the control run.
+    If the notification stops the tool, the server did not treat the close as a cancel. If the tool keeps running, it ignores
+    all cancels, and the effect of the close is unknown. A server without older revisions is judged by the control run.
     """
     found = replace(work, rule="P-18")
     if work.verdict is not Verdict.WARNING:
@@ -159,9 +160,9 @@ async def _closing(trial: Trial, observation: Observation, work: Finding) -> Fin
 
 
 async def at_once(trial: Trial) -> None:
-    """P-05 and P-06: cancelled as soon as the server can have read it."""
+    """P-05 and P-06: the call is cancelled as soon as the server can have read it."""
     _, observation = await trial.cancelled_call(AT_ONCE_SECONDS)
-    if observation.cancel > min(SOON_SECONDS, trial.mid):  # on a machine that is busy
+    if observation.cancel > min(SOON_SECONDS, trial.mid):  # the machine was too busy to cancel at once
         _, observation = await trial.cancelled_call(AT_ONCE_SECONDS)
     trial.findings += [
         await _next_call(trial, "P-06", observation),
@@ -174,15 +175,16 @@ async def _nothing_more(trial: Trial, rule: str, observation: Observation) -> Fi
 
 
 async def in_one_write(trial: Trial) -> None:
-    """P-27 and P-33: a server that reads both at once may look for the call before it has entered it.
+    """P-27 and P-33: the call and its cancel are in one write.
 
-    Or it finds it, and runs a tool whose signal was given before it began.
+    A server that reads both at once may handle the cancel before it has registered the call. Or it cancels the call, and
+    then starts the tool anyway.
     """
     choice, connection = trial.choice, trial.connection
     params: dict[str, Json] = {"requestId": connection.next_id, "reason": f"{PROBE_REASON}, in one write"}
     cancel = b"\n" + messages.encode(messages.notification(CANCEL_METHOD, params))
     trace = connection.call(choice.name, choice.arguments, behind=cancel)
-    # They share one write, so everything that comes is behind the cancel.
+    # Call and cancel share one write, so every message arrives after the cancel.
     trace.cancel_at = trace.sent_at
     behind = connection.echo()
     observation = await trial.watched(trace, trace.sent_at + trial.end(), behind)
@@ -200,20 +202,20 @@ async def in_one_write(trial: Trial) -> None:
 
 
 def _explained(found: Finding, why: str) -> Finding:
-    """Returns a finding that another rule explains, and that shows nothing of its own therefore."""
+    """Returns a finding as not observable, because the fault of another rule explains it."""
     return replace(found, verdict=Verdict.NOT_OBSERVABLE, sentence=why)
 
 
 CROSSINGS: Final = (-0.02, 0.0)
-"""Seconds after which a call is cancelled, from the moment when it should be done; with 0 when it is done."""
+"""The times of the cancels, in seconds relative to the expected end of the call; 0 means just after its answer."""
 
 
 async def at_completion(trial: Trial) -> None:
-    """P-07: cancelled at the moment at which it should be done, and at once when it is."""
+    """P-07: the call is cancelled shortly before its expected answer, and again just after it."""
     server, connection = trial.server, trial.connection
     if trial.control.duration is None:
         trial.give_up("P-07", NO_END)
-    # A short call is over sooner, and crosses as well.
+    # The short form of the call takes less time, and its answer crosses the cancel as well.
     usual, arguments = trial.control.answer, trial.choice.arguments
     if server.briefly is not None and server.brief is not None:
         usual, arguments = server.briefly, server.brief
@@ -222,7 +224,7 @@ async def at_completion(trial: Trial) -> None:
     for offset in CROSSINGS if server.has_time else CROSSINGS[-1:]:
         trace = connection.call(trial.choice.name, arguments)
         await trace.leaves()
-        # A little before it is due, so that the answer and the cancel cross. Which comes first is chance; both are allowed.
+        # The cancel is sent shortly before the answer is due, so that they cross. Either may come first; both are allowed.
         due = trace.sent_at + (length + offset if offset else length + server.patience)
         await connection.until(trace.over, due)
         if not trace.responses and (trace.over() or not offset):
@@ -238,7 +240,7 @@ async def at_completion(trial: Trial) -> None:
 
 
 async def timed_out(trial: Trial) -> None:
-    """P-16: the signal of a client whose own clock runs out."""
+    """P-16: the call is cancelled with the reason of a timeout."""
     _, observation = await trial.cancelled_call(trial.mid, f"timed out after {trial.mid:g} s")
     if not observation.early:
         await trial.survives("P-16")
@@ -246,7 +248,7 @@ async def timed_out(trial: Trial) -> None:
 
 
 async def id_zero(trial: Trial) -> None:
-    """P-23: what it does worse than calls with other ids that are cancelled at the same time."""
+    """P-23: the cancel of a call with the id 0, compared with cancels of other ids."""
     passes = Verdict.PASS in (trial.server.verdict("P-01"), trial.server.verdict("P-03"))
     if not passes or trial.server.verdict("P-04") is Verdict.FAIL:
         trial.give_up("P-23", "the cancel of another id has no visible effect either")
@@ -255,10 +257,10 @@ async def id_zero(trial: Trial) -> None:
         trial.give_up("P-23", f"the call with the id 0 was answered with {zero.observation.early}")
     await trial.survives("P-23")
     trial.evidence += [each.evidence for each in zero.observation.answers] or zero.observation.quotes
-    # what a server does now and then, the call of the first rules or one more shows with another id too
+    # A fault that occurs with any id, at least now and then, is not a fault of the id 0.
     worse = {rule: told for rule, told in zero.broken.items() if trial.server.verdict(rule) not in BAD}
     if worse:
-        # One more call, no more: three of them took more time than a whole run over HTTP has.
+        # Only one more call, because three took more time than a whole run over HTTP has.
         other = await _effect(trial, None)
         if trouble := other.observation.early or trial.connection.lost:
             trial.give_up("P-23", f"no call with another id to compare with: {trouble}")
@@ -274,7 +276,7 @@ async def id_zero(trial: Trial) -> None:
 
 @frozen
 class CancelEffect:
-    """The effect of a cancel: the rules that were ``broken`` with the reasons, and whether anything ``shows`` an effect."""
+    """The effect of a cancel: the ``broken`` rules with the reasons, and whether any sign ``shows`` that it was obeyed."""
 
     observation: Observation
     broken: dict[str, str]
@@ -282,7 +284,7 @@ class CancelEffect:
 
 
 async def _effect(trial: Trial, id: RequestId | None) -> CancelEffect:
-    """Cancels a call with this id, by default with the next one, in the middle of its work."""
+    """Cancels a call in the middle of its work; ``id`` is its id, by default the next one."""
     _, observation = await trial.cancelled_call(trial.mid, id=id)
     observation, control = await trial.reaction(observation), trial.control
     findings = (
@@ -291,13 +293,13 @@ async def _effect(trial: Trial, id: RequestId | None) -> CancelEffect:
         judging.work("P-03", observation, control),
     )
     broken = {each.rule: each.sentence for each in findings if each.verdict in BAD}
-    # a tool that never answers gives no answer after a cancel either
+    # If the tool never answers, a missing answer after a cancel shows nothing.
     telling = findings if control.duration is not None else findings[1:]
     return CancelEffect(observation, broken, any(each.verdict is Verdict.PASS for each in telling))
 
 
 async def two_in_flight(trial: Trial) -> None:
-    """P-14: the call that nobody cancelled answers as if nothing had happened, whichever of the two was called first."""
+    """P-14: of two calls one is cancelled, first the earlier, then the later; the other must be answered as usual."""
     if trial.control.answer is None:
         await _endless_pair(trial)
     for first in (True, False) if trial.server.has_time else (True,):
@@ -317,7 +319,7 @@ async def two_in_flight(trial: Trial) -> None:
 
 
 async def _endless_pair(trial: Trial) -> NoReturn:
-    """Cancels one of two calls of a tool that never ends: that the other goes on cannot be seen, its end can.
+    """Cancels one of two calls of a tool that never ends. An end of the other call is a fault.
 
     Raises:
         Judged: always.
@@ -334,7 +336,7 @@ async def _endless_pair(trial: Trial) -> NoReturn:
 
 
 async def disconnected(trial: Trial) -> None:
-    """P-17: over HTTP until 2025-11-25 the end of a stream says nothing, so the work goes on."""
+    """P-17: over HTTP until 2025-11-25, the end of a stream is not a cancel, so the work continues."""
     connection, control = trial.connection, trial.control
     trace, at = await trial.halfway("P-17")
     connection.close_stream(trace)
@@ -344,7 +346,7 @@ async def disconnected(trial: Trial) -> None:
     trial.note("the client closed the call's stream without a cancel", at - trace.sent_at)
     since = observation.cancel + judging.settling(control)
     on = [beat for beat in observation.times(judging.BEATS) if beat > since]
-    # The heartbeat alone can show the work here: progress and log messages came on the stream that was closed.
+    # Only the heartbeat can show the work here, because progress and log messages use the closed stream.
     if sum(beat > since for beat in control.times(judging.BEATS)) < judging.SOME:
         trial.unseen("P-17", f"nothing shows whether the work continues: {judging.HEARTBEAT}")
     elif len(on) >= judging.SOME:
@@ -356,7 +358,7 @@ async def disconnected(trial: Trial) -> None:
 
 
 async def notified_over_http(trial: Trial) -> None:
-    """P-19: in 2026-07-28 over HTTP only the closing of the stream cancels."""
+    """P-19: over HTTP in 2026-07-28, only closing the stream cancels, not a notification."""
     trace, at = await trial.halfway("P-19")
     trial.connection.notify(CANCEL_METHOD, {"requestId": trace.id, "reason": PROBE_REASON})
     trial.note("notifications/cancelled was POSTed", at - trace.sent_at)
@@ -372,9 +374,9 @@ async def notified_over_http(trial: Trial) -> None:
 
 
 async def session_deleted(trial: Trial) -> None:
-    """P-28: the last experiment over HTTP, because a whole server may die of it."""
+    """P-28: the session is deleted with a call in flight. It is the last experiment over HTTP, because a server may exit."""
     server, connection = trial.server, trial.connection
-    # A second session, with a call of its own in flight, has to go on; and a third one has to open.
+    # A second session, with a call in flight, must continue to work, and a third one must open.
     beside = server.connect("next to DELETE")
     await beside.open()
     spared = await Trial(beside).begin() if server.busy and trial.control.answer is not None else None
@@ -405,7 +407,7 @@ async def session_deleted(trial: Trial) -> None:
 
 
 def _of_the_deleted(trial: Trial, trace: Trace, at: float) -> str:
-    """Returns what became of the call in flight in the session that was deleted ``at`` a time."""
+    """Returns a text about the call that was in flight when its session was deleted, at the time ``at``."""
     if trace.responses:
         trial.evidence.append(trace.evidence(trace.responses[0]))
         return (
@@ -417,7 +419,8 @@ def _of_the_deleted(trial: Trial, trace: Trace, at: float) -> str:
 
 
 async def _in_a_new_session(trial: Trial) -> Finding:
-    # In a session of its own, since the deleted one has to be refused. mcp 1.9 answers 500 to everybody after a DELETE.
+    # In a new session, because the server must refuse the deleted one. mcp 1.9 answers every request after a DELETE with
+    #     # 500.
     other, what = trial.server.connect("after DELETE"), "a call in a new session"
     try:
         await other.open()
@@ -430,11 +433,17 @@ async def _in_a_new_session(trial: Trial) -> Finding:
 
 @frozen
 class Experiment:
-    """An experiment, which is run if one of its :attr:`rules` applies.
+    """An experiment, which runs if one of its :attr:`rules` applies.
 
-    ``alone``: beside no other. ``beats``: it reads the heartbeat, if there is one. ``opened``: on a connection that shook
-    hands; ``fresh``: on one on which no id was used yet. ``tool``: it needs the slow tool. ``spares``: it lets a call go on
-    uncancelled, so it needs a tool that does not end the connection by itself.
+    Attributes:
+        name: the name in :attr:`Rule.experiment`, which is also shown while the experiment runs.
+        run: the coroutine.
+        tool: whether it needs the slow tool.
+        alone: whether no other experiment may run at the same time.
+        beats: whether it reads the heartbeat, if there is one.
+        opened: whether the handshake on its connection is done.
+        fresh: whether it needs a connection on which no id was used.
+        spares: whether it leaves a call uncancelled, which needs a tool that does not end the connection by itself.
     """
 
     name: str
@@ -449,13 +458,13 @@ class Experiment:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The ids of the rules that it judges."""
+        """The ids of the rules that the experiment judges."""
         return tuple(rule.id for rule in RULES.values() if rule.experiment == self.name)
 
 
-# The order is that of a run. The first one comes first: others are compared with its verdicts, and it
-# mends a control run that was cold. What reads the heartbeat, one file for all connections, is alone, and so
-# is the DELETE: that comes last, because a whole server may die of it.
+# The experiments run in this order. "cancelled mid-work" is first, because others are compared with its verdicts, and
+# # because it corrects a control run that was slow. Experiments that read the heartbeat run alone, because one file
+# serves all # connections. The DELETE runs alone and last, because the whole server may exit.
 EXPERIMENTS: Final = (
     Experiment("cancelled mid-work", mid_work, alone=True),
     Experiment("disconnected", disconnected, beats=True),

@@ -1,4 +1,4 @@
-"""Experiments with cancels that no client should send: twice, too late, for nobody, malformed. A server ignores them all."""
+"""Experiments with improper cancels: twice, too late, for an unknown id, malformed. A server must ignore all of them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ MALFORMED: Final[tuple[tuple[str, int, Json], ...]] = (
     ("requestId 2.5 for the request 2", 2, {"requestId": 2.5}),
     ("requestId 3.0 for the request 3", 3, {"requestId": 3.0}),
 )
-"""The malformed cancels, and the id of the call in flight that a careless server might cancel for each."""
+"""The malformed cancels: name, id of the call that a lenient server might cancel, and params."""
 
 EQUAL: Final = 3
-"""In JSON, 3 and 3.0 are equal, so obeying that cancel breaks nothing."""
+"""The id of the call that a cancel of 3.0 may stop: 3 and 3.0 are equal in JSON, so obeying that cancel is no fault."""
 
 
 async def _ignored(trial: Trial, rule: str, since: float, *, valid: bool = True, cancels: int = 0) -> str:
-    """Checks that a notification was ignored: no response to it, and the next call works. Returns words for both.
+    """Checks that notifications since a time were ignored: no response, and the next call works. Returns a text about both.
 
-    ``cancels`` is the number of calls that it cancelled: what an ordinary cancel brings is not held against it.
+    ``valid`` says whether the notifications were valid. ``cancels`` is the number of calls that they cancelled: as many
+    responses without an id as after ordinary cancels are permitted.
 
     Raises:
-        Judged: it was not ignored, and ``rule`` is judged so, or it cannot be judged.
+        Judged: they were not ignored, or ``rule`` cannot be judged; the finding is added.
     """
     connection = trial.connection
     trial.evidence += connection.refused()
@@ -49,7 +50,7 @@ async def _ignored(trial: Trial, rule: str, since: float, *, valid: bool = True,
     answered = connection.nameless(since)
     trial.evidence += [EvidenceItem(f"{each.words} without an id", None, each.frame) for each in answered]
     if len(answered) > cancels * trial.server.nameless:
-        # a notification gets no response; one that is no valid request may get one, with the id null (JSON-RPC)
+        # A valid notification gets no response. An invalid one may get an error with the id null (JSON-RPC).
         verdict, clause = (Verdict.FAIL, UNANSWERED) if valid else (Verdict.WARNING, None)
         text = f"the server answered a notification: {answered[0].words} without an id"
         trial.findings.append(Finding(rule, verdict, text, tuple(trial.evidence), clause))
@@ -58,7 +59,7 @@ async def _ignored(trial: Trial, rule: str, since: float, *, valid: bool = True,
 
 
 async def twice(trial: Trial) -> None:
-    """P-08 and P-26: the same cancel again, a moment later."""
+    """P-08 and P-26: a call is cancelled twice."""
     connection, traces = trial.connection, trial.server.traces
     trace = await trial.begin()
     await connection.quiet(trace.sent_at + trial.mid)
@@ -67,7 +68,7 @@ async def twice(trial: Trial) -> None:
     trial.in_flight("P-08", trace)
     began = connection.now()
     await trial.cancel(trace, trial.mid)
-    traces.remove(trace)  # P-26 says whether it is answered twice
+    traces.remove(trace)  # P-26 judges whether this call is answered twice, so P-22 must not
     await asyncio.sleep(REACTION_SECONDS / 2)
     at, before = connection.now(), len(trace.responses)
     connection.notify(CANCEL_METHOD, {"requestId": trace.id, "reason": PROBE_REASON})
@@ -91,7 +92,7 @@ async def twice(trial: Trial) -> None:
 
 
 async def after_completion(trial: Trial) -> None:
-    """P-09: the cancel of a request that was answered, on the connection of the control run, beside another call."""
+    """P-09: an answered request is cancelled, on the connection of the control run, while another call is in flight."""
     connection, control = trial.connection, trial.control
     if connection.lost:
         trial.give_up("P-09", connection.lost)
@@ -120,7 +121,10 @@ async def after_completion(trial: Trial) -> None:
 
 
 async def _bystander(trial: Trial) -> Trace | None:
-    """Calls the tool, in its short form if it has one, so that a cancel that concerns no call may hit it."""
+    """Calls the tool, in its short form if possible, to see whether a cancel of no call hits this one.
+
+    Returns ``None`` if the answer of such a call cannot be judged.
+    """
     server, connection = trial.server, trial.connection
     if not server.busy or not server.has_time or (server.briefly or trial.control.answer) is None:
         return None
@@ -133,14 +137,14 @@ async def _bystander(trial: Trial) -> Trace | None:
 
 
 async def _hit_bystander(trial: Trial, rule: str, trace: Trace | None) -> str:
-    """Returns how a call was hit by a cancel that did not concern it, in words; empty if it was not."""
+    """Returns the effect of the cancel on the bystander as a text; empty if there is none."""
     if trace is None:
         return ""
     return await trial.spared(rule, trace, usual=trial.server.briefly)
 
 
 async def unknown(trial: Trial) -> None:
-    """P-10: an id that was never used, beside a call."""
+    """P-10: ids that were never used are cancelled, while another call is in flight."""
     connection = trial.connection
     other = await _bystander(trial)
     at = connection.now()
@@ -157,7 +161,7 @@ async def unknown(trial: Trial) -> None:
 
 
 async def malformed(trial: Trial) -> None:
-    """P-11: one broken notification after another, each while the call that it might hit is in flight."""
+    """P-11: malformed cancels are sent one after the other, each while the call that it might hit is in flight."""
     server, connection = trial.server, trial.connection
     calls: dict[int, Trace] = {}
     # The small ids are those of the calls that the malformed cancels might hit; the requests between them get others.
@@ -165,8 +169,8 @@ async def malformed(trial: Trial) -> None:
     worst: Finding | None = None
     sent = 0
     for name, id_, params in MALFORMED:
-        # Each call begins with the first cancel that might hit it. When all began before the first cancel, on a slow
-        # machine the last ones met calls that were over, and "all ignored" was said of what nobody had seen.
+        # Each call starts just before the first cancel that might hit it. If all calls started before the first cancel,
+        #         # those for the last cancels could have ended already on a slow machine.
         if server.busy and id_ not in calls:
             calls[id_] = await trial.begin(id=id_)
             await connection.quiet(connection.now() + min(REACTION_SECONDS, trial.mid / 2))
@@ -177,9 +181,9 @@ async def malformed(trial: Trial) -> None:
         at = connection.now()
         connection.refusals.clear()
         connection.notify(CANCEL_METHOD, params)
-        # Sent behind the cancel: once it is answered, the cancel was read, and a reaction to it is here or close behind.
+        # This request follows the cancel. Its answer shows that the cancel was read, so a reaction arrives soon if ever.
         response = await connection.echo().answered(at + REACTION_SECONDS)
-        await connection.quiet(connection.now() + 0.02)  # an error may come behind it
+        await connection.quiet(connection.now() + 0.02)  # an error may arrive after the answer
         trial.note(f"cancelled with {name}", None, "" if params is None else messages.text(params))
         trial.evidence += connection.refused()
         answers = connection.nameless(at)
@@ -189,13 +193,13 @@ async def malformed(trial: Trial) -> None:
         if len(answers) > usual and worst is None:
             sentence = f"{name}: the server answered a notification: {answers[0].words} without an id"
             worst = Finding("P-11", Verdict.WARNING, sentence)
-        if connection.lost and id_ == EQUAL:  # it dies of a valid cancel
+        if connection.lost and id_ == EQUAL:  # the server exits after a valid cancel
             trial.note(connection.lost)
-        # Beside a call in flight, an echo without an answer is no sign: some servers do one thing at a time.
+        # With a call in flight, a missing answer shows nothing: some servers handle one request at a time.
         elif connection.lost or (response is None and not calls):
             found = await trial.next_call("P-11")
             if found.verdict is Verdict.FAIL:
-                # a server may die some time after the one that it took for valid
+                # The server may exit some time after the cancel that it obeyed.
                 hit = "; ".join((*_taken(calls, trial), f"after {name}"))
                 evidence = (*trial.evidence, *found.evidence)
                 trial.findings.append(replace(found, sentence=f"{hit}: {found.sentence}", evidence=evidence))
@@ -210,7 +214,7 @@ async def malformed(trial: Trial) -> None:
 
 
 async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
-    """Judges whether the calls in flight were left alone, and names the cancels that hit them."""
+    """Judges whether the calls in flight were unharmed, and names the cancels that may have hit them."""
     connection, control = trial.connection, trial.control
     if not sent:
         return Finding("P-11", Verdict.NOT_OBSERVABLE, "every call was answered before it could be cancelled")
@@ -221,7 +225,7 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
     if not connection.lost:
         if not calls or control.duration is None:
             return Finding("P-11", Verdict.PASS, f"{count} were ignored, and a later call still worked")
-        # A server may work on one thing at a time; and a call that was rightly cancelled is over in its own time.
+        # A server may handle one call at a time. A correctly cancelled call needs only its own time.
         until = connection.now() + len(calls) * control.length + 3.0
         for id_, trace in calls.items():
             await trace.answered(trace.sent_at + trial.end() if id_ == EQUAL else until)
@@ -233,7 +237,7 @@ async def _hit(trial: Trial, calls: dict[int, Trace], sent: int) -> Finding:
 
 
 def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
-    """Returns the calls that were harmed, with the cancels that may have hit them. The end of the server is no hit."""
+    """Returns texts about the harmed calls, with the cancels that may have hit them. The end of the server is no hit."""
     hit: list[str] = []
     usual = trial.control.answer
     for id_, trace in calls.items():
@@ -253,9 +257,9 @@ def _taken(calls: dict[int, Trace], trial: Trial) -> list[str]:
 
 
 async def odd_reasons(trial: Trial) -> None:
-    """P-12: a reason of null, and one of 42, each for a call in flight, beside a third one.
+    """P-12: of three calls in flight, one is cancelled with the reason null and one with the reason 42.
 
-    The server may obey or ignore them.
+    The server may obey or ignore both cancels.
     """
     connection = trial.connection
     first, second = await trial.begin(), await trial.begin()
@@ -283,14 +287,14 @@ async def odd_reasons(trial: Trial) -> None:
 
 
 async def string_id(trial: Trial) -> None:
-    """P-13: the id of the call, but as a string. It is another id."""
+    """P-13: a call is cancelled by its id as a string, which is another id."""
     trace, at = await trial.halfway("P-13")
     trial.connection.notify(CANCEL_METHOD, {"requestId": str(trace.id), "reason": PROBE_REASON})
     trial.note(f'request {trace.id} in flight; "{trace.id}" was cancelled', at - trace.sent_at)
     how = await trial.untouched("P-13", trace)
     observation = trial.observation(trace)
     await _ignored(trial, "P-13", at)
-    # A tool that never ends gives no answer anyway, but it may be seen to stop.
+    # A tool that never ends gives no answer anyway, but the end of its progress shows that it stopped.
     fell_silent = (
         judging.progress("P-13", observation, trial.control, Strength.SHOULD).verdict is Verdict.PASS
     )
@@ -304,7 +308,7 @@ async def string_id(trial: Trial) -> None:
 
 
 async def initialize(trial: Trial) -> None:
-    """P-15: no client may cancel ``initialize``, so a server does best to ignore it. On a connection without handshake."""
+    """P-15: ``initialize`` is cancelled. No client may do so, so a server should ignore it."""
     connection, server = trial.connection, trial.server
     await connection.start()
     opening = connection.request(*server.hello(), id=HANDSHAKE_ID)

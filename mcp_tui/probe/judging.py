@@ -1,4 +1,4 @@
-"""Pure functions that turn the observation of a cancelled call into verdicts."""
+"""Pure functions that derive verdicts from the observation of a cancelled call."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from mcp_tui.protocol.states import TRANSIT
 from mcp_tui.protocol.values import fact, frozen
 
 SOME: Final = 2
-"""Number of signs of work that prove it: a single one may belong to the step in which the cancel was noticed."""
+"""The number of signs that prove work after a cancel. A single sign may belong to the step in which the tool noticed it."""
 
 END: Final = 0.85
-"""Share of an uncancelled run after which work counts as finished."""
+"""The share of an uncancelled run after which work counts as finished."""
 
 BEATS: Final = "the heartbeat"
 PROGRESS: Final = "progress"
 LOG: Final = "the log"
-"""Names of the signs of work: what changes the heartbeat file, progress, and log messages."""
+"""The names of the signs of work: changes of the heartbeat file, progress, and log messages."""
 
 HEARTBEAT: Final = (
     "mcp-tui probe --heartbeat FILE shows whether the tool stops, if it writes to FILE while it works"
 )
-"""Advice for tools that show no sign of work. Other commands quote it, so it names its own."""
+"""Advice for tools without a sign of work. It names its command, because other commands quote it."""
 
 EARLY: Final = 0.75
 EARLY_SECONDS: Final = 0.15
-"""An answer is too early before this share of an uncancelled run, and if it is this many seconds before its end."""
+"""An answer is too early before this share of an uncancelled run, and at least this many seconds before its end."""
 
 LATE: Final = 2.0
 LATE_SECONDS: Final = 1.5
-"""An answer is too late after this many times an uncancelled run, and this many seconds more."""
+"""An answer is too late after this multiple of an uncancelled run plus this many seconds."""
 
 
 @frozen
 class Answer:
-    """The answer of a call, to be compared with that of one like it.
+    """The answer of a call, for comparisons with similar calls.
 
-    ``took`` is its length in seconds; ``words`` name it and quote an error; ``fails``: it is no result, or one of a tool
-    that failed. ``type`` is the type of a result that is not complete. ``is_filled``: it has content. ``steps`` counts its
-    progress messages.
+    ``took`` is the seconds from the call to the answer. ``words`` describes the answer, and quotes an error. ``fails`` is
+    true unless the answer is a result without ``isError``. ``type`` is the type of a result that is not complete.
+    ``is_filled`` says whether the answer has content; ``steps`` counts its progress messages.
     """
 
     took: float
@@ -55,14 +55,15 @@ class Answer:
     steps: int = 0
 
     def in_words(self) -> str:
-        """Returns the answer in words: ``result after 1.20 s``."""
+        """Returns the answer with its time: ``result after 1.20 s``."""
         return f"{self.words} after {self.took:.2f} s"
 
 
 def harm(answer: Answer, usual: Answer) -> str:
-    """Returns what an answer lacks that a usual one has, in words; empty if nothing.
+    """Returns the harm in an answer as a text; empty if there is none.
 
-    ``usual`` is the answer of a call like it, to which nothing was done: an error, or an end far from its length, is harm.
+    ``usual`` is the answer of the same call without any cancel. An error, missing content, or a very different length is
+    harm.
     """
     if answer.fails and not usual.fails:
         return answer.in_words()
@@ -71,7 +72,7 @@ def harm(answer: Answer, usual: Answer) -> str:
     if usual.is_filled and not answer.is_filled and not answer.fails:
         return f"a result without content after {answer.took:.2f} s"
     early = answer.took < early_until(usual)
-    # A machine that is busy now and then makes calls differ. What reported every step was not cut short.
+    # On a busy machine the lengths of calls differ. A call that reported every step was not cut short.
     is_whole = usual.steps > SOME and answer.steps >= usual.steps - 1
     if (early and not is_whole) or answer.took > LATE * usual.took + LATE_SECONDS:
         return answer.in_words()
@@ -81,19 +82,19 @@ def harm(answer: Answer, usual: Answer) -> str:
 
 
 def early_until(usual: Answer) -> float:
-    """Returns the seconds from a call up to which its end is earlier than that of a usual one."""
+    """Returns the seconds after a call before which its end is too early."""
     return min(EARLY * usual.took, usual.took - EARLY_SECONDS)
 
 
 def differs_in_time(answer: Answer, usual: Answer) -> bool:
-    """Returns whether nothing but its length is amiss with an answer."""
+    """Returns whether the only harm in an answer is its length."""
     return bool(harm(answer, usual)) and not harm(replace(answer, took=usual.took), usual)
 
 
 def amiss(answer: Answer | None, usual: Answer, waited: str) -> str:
-    """Returns what is amiss with the answer of a call that nobody cancelled, as the rest of a sentence; empty if nothing.
+    """Returns the fault in the answer of a call that was not cancelled, as the rest of a sentence; empty if there is none.
 
-    ``waited`` says why there is no answer.
+    ``waited`` is the reason if there is no answer.
     """
     if answer is None:
         return f"was not answered: {waited}"
@@ -113,11 +114,11 @@ class LateResponse:
 
 @fact
 class WatchedCall:
-    """The observation of a call for ``watched`` seconds; all times are seconds since its writing.
+    """The observation of a call for ``watched`` seconds; all times are seconds since the call was written.
 
-    ``signs`` are the times of each sign of work that could be seen, by its name. ``lost`` is the reason if the server ended
-    by itself. ``foreign`` is the token of progress that may be about the call, but that nobody gave; empty for none.
-    ``unread`` are the times and the names of what came and no client reads.
+    ``signs`` has the times of each observable sign of work, by its name. ``lost`` is the reason if the connection ended by
+    itself. ``foreign`` is an unknown progress token that may belong to the call; empty for none. ``unread`` has times and
+    descriptions of received data that no client reads.
     """
 
     foreign: str = ""
@@ -127,16 +128,16 @@ class WatchedCall:
     lost: str = ""
 
     def times(self, sign: str) -> tuple[float, ...]:
-        """Returns the times of a sign of work, none if it could not be seen."""
+        """Returns the times of a sign of work; none if it is not observable."""
         return self.signs.get(sign, ())
 
 
 @fact
 class ControlRun(WatchedCall):
-    """The uncancelled run. ``duration`` is ``None`` if it did not end.
+    """The uncancelled run of the tool. ``duration`` is ``None`` if it did not end.
 
-    ``answer`` is its answer, if it got one. ``blocks``: while it worked, the server answered nothing else. ``echoes``: the
-    server answers the request that is sent behind each cancel.
+    ``answer`` is its answer, if any. ``blocks`` says whether the server answered no other request while the tool worked.
+    ``echoes`` says whether the server answers the lightest request, which is sent after each cancel.
     """
 
     duration: float | None
@@ -146,67 +147,68 @@ class ControlRun(WatchedCall):
 
     @property
     def length(self) -> float:
-        """The duration, or the seconds that the run was watched if it did not end."""
+        """The duration in seconds or, if the run did not end, the seconds for which it was watched."""
         return self.watched if self.duration is None else self.duration
 
 
 @fact
 class Observation(WatchedCall):
-    """A call that was cancelled ``cancel`` seconds after it was written."""
+    """The observation of a call that was cancelled ``cancel`` seconds after it was written."""
 
     cancel: float
     read: float | None = None
-    """Time at which the server had read the cancel, because it answered a request sent behind it."""
+    """The time at which the server answered a request sent after the cancel, which shows that it had read the cancel."""
     is_unread: bool = False
-    """True if it answered none: then nothing shows that it has read the cancel."""
+    """Whether the server did not answer that request, so that nothing shows that it has read the cancel."""
     answers: tuple[LateResponse, ...] = ()
     early: str = ""
-    """Reason of an end before the cancel; nothing was cancelled then."""
+    """The answer, or the reason of the end, if the call ended before the cancel; then nothing was cancelled."""
     quotes: tuple[EvidenceItem, ...] = ()
     """Messages worth quoting, such as the last progress."""
     closed_stream: bool = False
-    """True if the cancel closed the call's own stream: no message of it can arrive then."""
+    """Whether the cancel closed the call's stream, so that no later message of the call can arrive."""
     is_reaction: bool = False
-    """True if a result that came with the cancel is known to have been caused by it."""
+    """Whether a result that arrived with the cancel is known to be its effect."""
 
     @property
     def due(self) -> float:
-        """The time from which no message of the call is in transit any more."""
+        """The time after which no message sent before the cancel can still be in transit."""
         return self.cancel + TRANSIT
 
     def late(self, sign: str) -> list[float]:
-        """Returns the times of the signs that were not in transit.
+        """Returns the times of the signs that were sent after the cancel.
 
-        Those are also the second and later ones that came when the server was known to have read the cancel.
+        These are signs after :attr:`due` or, if there are at least :data:`SOME`, all signs after the server had read the
+        cancel.
         """
         read = _after(self.times(sign), self.due if self.read is None else min(self.read, self.due))
         return read if len(read) >= SOME else _after(self.times(sign), self.due)
 
 
 def longest_gap(*runs: WatchedCall) -> float:
-    """Returns the longest time between two signs of work, in seconds, of the sign that shows most of it."""
+    """Returns the longest time between two signs of work, in seconds: of progress, or else of log messages."""
     return max(longest(run.times(PROGRESS) or run.times(LOG)) for run in runs)
 
 
 def longest(moments: Sequence[float]) -> float:
-    """Returns the longest time between two of these moments, in seconds."""
+    """Returns the longest time between two consecutive moments, in seconds."""
     return max((late - early for early, late in pairwise(moments)), default=0.0)
 
 
 def quiet(control: ControlRun, *runs: WatchedCall) -> float:
-    """Returns the seconds without a sign of work from which a call is quiet: clearly longer than any that was seen."""
+    """Returns the seconds without a sign of work after which a call is quiet: clearly more than any observed gap."""
     return quiet_after(longest_gap(control, *runs))
 
 
 def settling(control: ControlRun) -> float:
-    """Returns the seconds after a cancel in which a sign of work may belong to the step under way."""
+    """Returns the seconds after a cancel in which a sign of work may belong to the current step of the tool."""
     return max(1.25 * longest_gap(control), min(TRANSIT, 0.35 * control.length))
 
 
 def middle(control: ControlRun, share: float) -> float:
-    """Returns the time at which to cancel a call, at a ``share`` of its uncancelled run or a little before.
+    """Returns the time at which to cancel a call: at a ``share`` of its uncancelled run, or slightly earlier.
 
-    It is as far as possible from the signs of work around it: one that comes with the cancel may have crossed it.
+    The time is as far as possible from signs of work, because a sign that arrives with the cancel may have crossed it.
     """
     at = share * control.length
     signs = control.times(PROGRESS) or control.times(LOG)
@@ -225,9 +227,9 @@ def _bad(level: Strength) -> Verdict:
 
 
 def known(found: Finding, *runs: WatchedCall) -> Finding:
-    """Returns a finding, but none of silence where something came that cannot be told apart from what is awaited.
+    """Returns a finding, or "not observable" if silence is not certain.
 
-    That is progress under a token that nobody gave, and what no client reads.
+    Progress under an unknown token, or data that no client reads, may be about the call.
     """
     if found.verdict in BAD:
         return found
@@ -252,7 +254,7 @@ def _unseen(rule: str, observation: Observation, what: str) -> Finding | None:
 
 
 def response(rule: str, observation: Observation, control: ControlRun, level: Strength) -> Finding:
-    """Judges that a cancelled call gets no response. Of a tool that never answers, silence shows nothing."""
+    """Judges that a cancelled call gets no response. If the tool never answers, silence shows nothing."""
     if (unseen := _unseen(rule, observation, "a response")) is not None:
         return unseen
     told = tuple(answer.evidence for answer in observation.answers)
@@ -278,7 +280,7 @@ def response(rule: str, observation: Observation, control: ControlRun, level: St
 
 
 def crossing(observation: Observation) -> bool:
-    """Returns whether the one answer is a result that came with the cancel, so that neither may have caused the other."""
+    """Returns whether the only answer is a result that arrived with the cancel, so that both may have crossed."""
     return (
         len(observation.answers) == 1
         and observation.answers[0].is_result
@@ -287,7 +289,7 @@ def crossing(observation: Observation) -> bool:
 
 
 def unread_by(observation: Observation, at: float) -> str:
-    """Returns words for a cancel that the server had not read at a time, because it had answered no ping behind it."""
+    """Returns a clause if the server had not read the cancel at a time, because it had not answered a later ping."""
     unread = observation.is_unread or (
         observation.read is not None and observation.read > max(at, observation.due)
     )
@@ -295,13 +297,13 @@ def unread_by(observation: Observation, at: float) -> str:
 
 
 def _with_unread(found: Finding, observation: Observation) -> Finding:
-    """Returns a finding of silence, but not where something came after the cancel that no client reads."""
+    """Returns a finding of silence, or "not observable" if data that no client reads arrived after the cancel."""
     after = tuple((at, what) for at, what in observation.unread if at > observation.cancel)
     return known(found, replace(observation, foreign="", unread=after))
 
 
 def progress(rule: str, observation: Observation, control: ControlRun, level: Strength) -> Finding:
-    """Judges that no progress message is sent after the cancel, except those in transit."""
+    """Judges that no progress message arrives after the cancel, except those in transit."""
     if (unseen := _unseen(rule, observation, "progress")) is not None:
         return unseen
     after = _after(observation.times(PROGRESS), observation.cancel)
@@ -326,7 +328,7 @@ def _messages(count: int) -> str:
 
 
 def unrest(observation: Observation, control: ControlRun) -> float:
-    """Returns the seconds for which a call has to be watched on before it can be called quiet; 0 if it is."""
+    """Returns the seconds for which a call must still be watched before it counts as quiet; 0 if it is quiet."""
     signs = (*observation.times(PROGRESS), *observation.times(LOG))
     return max(0.0, max((*signs, observation.cancel)) + quiet(control, observation) - observation.watched)
 
@@ -339,7 +341,7 @@ def _restless(rule: str, observation: Observation, control: ControlRun) -> Findi
 
 
 def ran_to_end(observation: Observation, control: ControlRun) -> str:
-    """Returns the sign that the work went on to its end, or an empty string."""
+    """Returns a text about the sign that the tool worked to its end; empty if there is none."""
     result = next((each for each in observation.answers if each.is_result), None)
     if result is not None and result.at > observation.due and result.at >= END * control.length:
         return f"the result arrived {result.at - observation.cancel:.2f} s after the cancel"
@@ -348,7 +350,7 @@ def ran_to_end(observation: Observation, control: ControlRun) -> str:
     since = observation.cancel + settling(control)
     for name, moments in observation.signs.items():
         expected = control.times(name)
-        went_on = len(_after(moments, since)) >= SOME  # a single one may be the last of a tool that cleans up
+        went_on = len(_after(moments, since)) >= SOME  # a single one may come from cleaning up
         if went_on and expected and moments[-1] >= END * expected[-1]:
             return f"{name} continued until {moments[-1] - observation.cancel:.2f} s after the cancel"
     return ""
@@ -366,7 +368,7 @@ def work(rule: str, observation: Observation, control: ControlRun) -> Finding:
         (name for name in observation.signs if len(_after(observation.times(name), since)) >= SOME), ""
     )
     ended = ran_to_end(observation, control) if observation.answers or observation.lost else ""
-    # A heartbeat says more than an answer.
+    # A heartbeat is more reliable than an answer.
     if ended and len(_after(control.times(BEATS), since)) < SOME:
         return Finding(rule, Verdict.WARNING, f"the tool worked to its end: {ended}", told)
     if going:
@@ -375,23 +377,23 @@ def work(rule: str, observation: Observation, control: ControlRun) -> Finding:
         return Finding(rule, Verdict.WARNING, text, observation.quotes)
     if observation.lost:
         return Finding(rule, Verdict.NOT_OBSERVABLE, observation.lost)
-    # What no client reads hides messages, but not a heartbeat.
+    # Data that no client reads may hide messages, but not a heartbeat.
     found = _stopped(rule, observation, control, since)
     return known(found, replace(observation, unread=()), replace(control, unread=()))
 
 
 def _stopped(rule: str, observation: Observation, control: ControlRun, since: float) -> Finding:
-    """Returns whether a sign of work shows that it stopped; that nothing arrives after a cancel shows nothing.
+    """Judges whether a sign of work shows that the work stopped. Silence after a cancel alone shows nothing.
 
-    Many SDKs send nothing more of a cancelled request, whatever its tool does. So messages show the end of work only where
-    some of them came when the server was known to have read the cancel.
+    Many SDKs send no message of a cancelled request, even if its tool keeps working. So messages show the end of the work
+    only if some of them arrived after the server had read the cancel.
     """
     for name in observation.signs:
         expected, shown = control.times(name), observation.times(name)
         count = len(_after(expected, since))
         if count < SOME:
             continue
-        # Work that was done before the cancel did not stop at it, although nothing comes any more.
+        # Work that was complete before the cancel did not stop because of it.
         if len(shown) >= END * len(expected):
             text = f"{name} came as often as in the uncancelled run, so the work may have been done"
             return Finding(rule, Verdict.NOT_OBSERVABLE, text, observation.quotes)
@@ -420,7 +422,10 @@ def _stopped(rule: str, observation: Observation, control: ControlRun, since: fl
 def harmed(
     rule: str, what: str, how: str, control: ControlRun, evidence: Sequence[EvidenceItem] = ()
 ) -> Finding:
-    """Returns the finding for a call that must work whatever was cancelled before it, and did not: ``how``."""
+    """Returns the finding for a call that failed, although it must work regardless of earlier cancels.
+
+    ``what`` names the call, and ``how`` is the rest of the sentence.
+    """
     text = f"{what} {how}"
     if control.lost:
         text += f" (the uncancelled run as well: {control.lost})"
@@ -428,7 +433,7 @@ def harmed(
 
 
 def nothing_more(rule: str, observation: Observation, control: ControlRun, level: Strength) -> Finding:
-    """Judges that neither a response nor progress comes: :func:`response` and :func:`progress` in one."""
+    """Judges that neither a response nor progress arrives: :func:`response` and :func:`progress` in one."""
     answered = response(rule, observation, control, level)
     if answered.verdict in BAD or observation.early or observation.closed_stream:
         return answered

@@ -1,6 +1,6 @@
-"""Experiments with a stdio server whose client goes away: stdin closed, client killed, stderr broken, wrapper killed.
+"""Experiments with a stdio server whose client disappears: stdin closed, client killed, stderr broken, wrapper killed.
 
-Each has a process of its own, started here because the client's transport would end the server by a signal.
+Each starts a separate process without the client's transport, which would end the server by a signal.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from mcp_tui.transport import base
 from mcp_tui.transport.launching import prepare
 
 OWN_EXIT_SECONDS: Final = 5.0
-"""Seconds that a server is given to exit by itself, beyond what its tool still takes and its start took."""
+"""The seconds in which a server must exit, in addition to the rest of its tool's run and the time of its start."""
 
 PROCESS_LOOK_SECONDS: Final = 0.01
-"""Seconds between two looks at the processes."""
+"""The seconds between two checks of the processes."""
 
 WRAPPER: Final = (
     sys.executable,
@@ -36,7 +36,7 @@ WRAPPER: Final = (
     "-c",
     "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))",
 )
-"""Runs between client and server as npx, uvx, or a shell does: the server inherits its pipes."""
+"""The command of a process between client and server, like npx, uvx, or a shell; the server inherits its pipes."""
 
 CLIENT: Final = (
     sys.executable,
@@ -57,13 +57,13 @@ for source, sink in ends:
 os._exit(server.wait() & 255)
 """,
 )
-"""Starts the server on pipes of its own, as a client does, and passes on what comes through them."""
+"""The command of a process that starts the server with new pipes, like a client, and copies their data."""
 
 
 class LoneServer(asyncio.SubprocessProtocol, base.Transport):
-    """The transport to a server in a process group of its own, whose pipes can be broken one by one.
+    """The transport to a server in a separate process group, with pipes that can be closed one by one.
 
-    ``through`` is the command line of a process between it and us, ``WRAPPER`` or ``CLIENT``.
+    ``through`` is the command line of a process that starts the server: ``WRAPPER``, ``CLIENT``, or empty for none.
     """
 
     kind = "stdio"
@@ -80,11 +80,11 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         """Starts the server.
 
         Raises:
-            TransportError: the program or the folder does not exist.
+            TransportError: the program or the working directory does not exist.
         """
         self.sink = sink
         launch = prepare(self._target)
-        # Its session of its own is a process group: by that, everything that it starts is found, and ended by close().
+        # The new session is a process group, by which close() finds and kills all processes that the server started.
         command = (*self._through, launch.path, *self._target.command[1:])
         await asyncio.get_running_loop().subprocess_exec(
             lambda: self, *command, env=launch.environment, cwd=self._target.cwd, start_new_session=True
@@ -92,19 +92,19 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         self._is_open = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes the process: it may have ended before :meth:`open` goes on."""
+        """Stores the process here, because it may have ended before :meth:`open` continues."""
         self.process = cast("asyncio.SubprocessTransport", transport)
         self.pid = self.process.get_pid()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Passes on each line of stdout."""
+        """Passes each line of stdout to the sink."""
         if fd == 1:
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
                 self.sink.received(raw=line)
 
     def process_exited(self) -> None:
-        """Reports the end of the process that we started."""
+        """Reports the end of the started process to the sink."""
         self.sink.closed(detail=f"the server exited (code {self.code})")
 
     def send(self, message: base.Outgoing) -> None:
@@ -113,21 +113,21 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         self.sink.written(message=message)
 
     def break_pipe(self, number: int) -> None:
-        """Closes our end of a pipe."""
+        """Closes the client's end of a pipe."""
         if (end := self.process.get_pipe_transport(number)) is not None:
             end.close()
 
     def kill(self) -> None:
-        """Kills the process that we started, but not the processes that it started."""
+        """Kills the started process, but not its child processes."""
         os.kill(self.process.get_pid(), signal.SIGKILL)
 
     @property
     def code(self) -> int | None:
-        """The exit code, once the process that we started has ended."""
+        """The exit code of the started process; ``None`` while it runs."""
         return self.process.get_returncode()
 
     async def has_ended(self, within: float = 0.0) -> bool:
-        """Waits until none of its processes runs, for ``within`` seconds at most; returns whether that is so."""
+        """Waits for at most ``within`` seconds until all processes have ended; returns whether they have."""
         end = time.monotonic() + within
         while self.code is None or running(self.process.get_pid()):
             if time.monotonic() >= end:
@@ -136,7 +136,7 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
         return True
 
     async def close(self) -> None:
-        """Ends all processes that are left."""
+        """Kills all remaining processes."""
         if not self._is_open:
             return
         self._is_open, self.sink = False, base.SILENCE
@@ -147,10 +147,10 @@ class LoneServer(asyncio.SubprocessProtocol, base.Transport):
 
 
 def running(group: int) -> list[int]:
-    """Returns the processes of a group that have not ended, without zombies."""
+    """Returns the ids of the running processes of a group, without zombies."""
     found: list[int] = []
     if Path("/proc/self/stat").exists():
-        # Not "[0-9]*/stat": glob asks whether that is there, and fails on a process that ends just then.
+        # Not "[0-9]*/stat", because glob then checks that file, and fails if the process ends just then.
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 state, _, of = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[:3]
@@ -172,13 +172,13 @@ _ENDING_WAYS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "P-29": ("the client was killed (kill -9)", CLIENT),
     "P-31": ("the wrapper was killed and stdin closed", WRAPPER),
 }
-"""The way in which a server is left behind, by the rule, and the process through which it is started."""
+"""A description of the way in which the client disappears, and the process that starts the server, by rule."""
 
 
 async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: bool) -> None:
-    """Leaves a server behind, ``busy`` or idle, and judges whether all its processes end.
+    """Removes the client of a server, ``busy`` or idle, and judges whether all its processes end.
 
-    It loses the process through which it was started, and its stdin unless that process was its client.
+    The process that started the server is killed, and its stdin is closed unless that process was the client.
     """
     what, through = _ENDING_WAYS[rule]
     server = LoneServer(trial.server.client.target, through)
@@ -189,14 +189,14 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
     if await server.has_ended():
         trial.give_up(rule, "the server had exited before")
     began = time.monotonic()
-    server.sink = base.SILENCE  # output from here on is no message of a session
+    server.sink = base.SILENCE  # later output is not part of a session
     if through:
         server.kill()
     if through != CLIENT:
         server.break_pipe(0)
     has_ended = await server.has_ended(OWN_EXIT_SECONDS + trial.server.connecting + left)
     took = time.monotonic() - began
-    # What its client had not passed on died with it; what was written into its stdin is read before the end.
+    # Data that the client had not copied is lost with the client; data in the stdin of the server is read before its end.
     if has_ended and unread and through == CLIENT:
         trial.unseen(rule, f"it exited after {took:.2f} s, but {unread}")
     elif has_ended:
@@ -212,27 +212,27 @@ async def _left(trial: Trial, connection: ProbeConnection, rule: str, *, busy: b
 
 
 async def _work(trial: Trial, connection: ProbeConnection, rule: str) -> tuple[float, str]:
-    """Calls the slow tool and waits until it is at work.
+    """Calls the slow tool, and waits until it works.
 
-    Returns the seconds that the tool still takes, and why nothing shows that the server has read the call; empty if its
-    progress, a log message, or the answer to a request behind the call does.
+    Returns the seconds until its expected end, and a text if nothing shows that the server has read the call. Progress, a
+    log message, or the answer to a later request shows it.
 
     Raises:
-        Judged: the call ended before, so ``rule`` cannot be judged.
+        Judged: the call ended too early, so ``rule`` cannot be judged.
     """
     choice, control = trial.choice, trial.control
     trace = connection.call(choice.name, choice.arguments)
     behind = connection.echo()
 
     def is_read() -> bool:
-        # Heartbeats are left out: they may be those of another experiment.
+        # Heartbeats do not count, because they may come from another experiment.
         signs = trace.signs(connection.now())
         return bool(behind.responses or signs.get(PROGRESS) or signs.get(LOG))
 
     await asyncio.sleep(min(trial.mid, 0.5))
     first = min((at for each in (PROGRESS, LOG) for at in control.times(each)), default=math.inf)
     if (control.echoes and not control.blocks) or first < 0.5 * control.length:
-        # On a busy machine the server may not have read it yet.
+        # On a busy machine the server may not have read the call yet.
         await connection.until(lambda: is_read() or trace.over(), connection.now() + trial.server.patience)
     trial.in_flight(rule, trace)
     left = control.length - (connection.now() - trace.sent_at)
@@ -245,9 +245,9 @@ async def _work(trial: Trial, connection: ProbeConnection, rule: str) -> tuple[f
 
 
 async def _idle_and_busy(trial: Trial, rule: str, name: str) -> None:
-    """Leaves a server behind that is idle, then one that works: it is given the time that its tool still takes."""
+    """Removes the client of an idle server, then that of a server with a call in flight."""
     await _left(trial, trial.connection, rule, busy=False)
-    # An idle server that stays has broken the rule already; only one that ends is left once more, at work.
+    # If the idle server stays, the rule is broken already, and the busy one is not tried.
     if trial.findings[0].verdict is Verdict.PASS and trial.server.busy:
         trial.findings.clear()
         again = trial.server.connect(f"{name} with a call in flight")
@@ -258,12 +258,12 @@ async def _idle_and_busy(trial: Trial, rule: str, name: str) -> None:
 
 
 async def stdin_closed(trial: Trial) -> None:
-    """P-21: the client ends the session as it should."""
+    """P-21: the client ends the session by closing stdin."""
     await _idle_and_busy(trial, "P-21", "stdin closed")
 
 
 async def client_killed(trial: Trial) -> None:
-    """P-29: the server loses its parent and all three pipes at the same moment."""
+    """P-29: the client is killed, so the server loses its parent and all three pipes at once."""
     await _idle_and_busy(trial, "P-29", "the client killed")
 
 
@@ -273,13 +273,13 @@ async def wrapper_killed(trial: Trial) -> None:
 
 
 async def stderr_broken(trial: Trial) -> None:
-    """P-30: a client may ignore what the server writes to stderr."""
+    """P-30: the client closes its end of stderr, because it may ignore stderr."""
     server, connection = trial.server, trial.connection
     process = LoneServer(server.client.target)
     trial.note("the client closed its end of stderr")
     await connection.open(process)
     process.break_pipe(2)
-    # asyncio closes it at the next turn of its loop, and the server may not be told anything before
+    # asyncio closes the pipe in the next iteration of its loop; no message may be sent before.
     await asyncio.sleep(0)
     if server.busy and server.control.answer is None:
         await _work(trial, connection, "P-30")

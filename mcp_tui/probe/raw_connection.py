@@ -1,7 +1,7 @@
-"""One connection of the probe: raw messages over the product's own transports, and all arrivals with their times.
+"""One connection of the probe: raw messages over mcp-tui's own transports, and all arrivals with their times.
 
-The client negotiates once, in :mod:`mcp_tui.probe.run`. From then on revision and transport are known, and the probe
-writes every message itself: its ids begin at 1, and its malformed messages pass no ledger that would refuse them.
+The client negotiates revision and transport once, in :mod:`mcp_tui.probe.run`. After that, the probe writes every message
+itself. So its ids start at 1, and no ledger refuses its malformed messages.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from mcp_tui.transport import base
 from mcp_tui.transport.suspension import Limit
 
 MOST_ARRIVALS: Final = 5000
-"""Maximum number of arrivals that are kept. A response is kept in any case."""
+"""The most arrivals that are kept, apart from responses, which are always kept."""
 
 PROBE_SLOW_START_SECONDS: Final = 1.0
-"""Seconds of connecting from which a server counts as slow to start."""
+"""The seconds of connecting above which a server counts as slow to start."""
 
 REPEATED_SECONDS: Final = 4.0
-"""Seconds up to which a tool without a short form is called again after each cancel."""
+"""The longest run, in seconds, of a tool without a short form that is called again after each cancel."""
 
 HEARTBEAT_SECONDS: Final = 0.04
-"""Seconds between two checks of the heartbeat file."""
+"""The seconds between two checks of the heartbeat file."""
 
-# Far from the ids of calls, which have to be the small ones: the malformed cancels (true, 2.5, 3.0) can hit only those.
+# Calls must have the small ids, because only those can be hit by the malformed cancels (true, 2.5, 3.0).
 HANDSHAKE_ID: Final = 100_000
 """The id of the handshake. Calls are numbered from 1."""
 
@@ -59,11 +59,11 @@ PROBE_REASON: Final = "mcp-tui probe"
 
 
 class Unprepared(base.TransportError):
-    """A tool that has to be called before the slow one failed. The text is a sentence with the tool's own words."""
+    """A tool that must be called before the slow one failed. The text is a sentence with the tool's own error."""
 
 
 async def watch(heartbeat: Path, beats: list[float]) -> None:
-    """Notes in ``beats`` when a file that the tool writes to while it works is seen to change, until cancelled."""
+    """Adds the time to ``beats`` whenever the heartbeat file changes, which the tool writes to while it works."""
     before = _state(heartbeat)
     while True:
         await asyncio.sleep(HEARTBEAT_SECONDS)
@@ -85,19 +85,29 @@ def _state(path: Path) -> tuple[int, int]:
 class ServerUnderTest(ProbedServer):
     """The server under test and its tool, with the results so far.
 
-    Filled in by the first connection, that of ``client``; every further one is opened from it. ``beats`` are the times at
-    which the heartbeat file was seen to change. ``connect`` makes a connection beside that of an experiment.
-    ``before`` are the calls that prepare each connection.
-    ``choice`` is ``None`` where no slow tool was found, and ``control`` a run of no time; ``task`` is the tool to run as a
-    task; ``brief`` are arguments with which the slow tool ends at once, and ``briefly`` its answer to those; ``lists`` says
-    whether ``tools/list`` was answered, ``unlisted`` why it failed; ``useless``: why the tool that a person named is of no
-    use. ``connecting``: seconds that it took to connect. ``nameless`` is the number of responses without an id that an
-    ordinary cancel brings. ``noise`` holds the lines of stdout that were not messages; ``traces`` are the requests on all
-    connections; ``calls`` counts tool calls by tool and arguments as JSON.
-
-    ``doubt`` names the experiment after which a call failed: until one works again, each further experiment begins with a
-    call. ``again`` is the request that was answered again when it was cancelled after its answer. ``uncancelled`` are the
-    answers of calls that were made to compare with, by the way in which they were made.
+    Attributes:
+        client: the client that connected first, and negotiated.
+        beats: the times of changes of the heartbeat file, in monotonic seconds.
+        connect: makes another connection; takes a name for its journal.
+        tools: the tools of the server.
+        choice: the slow tool; ``None`` if none was found.
+        before: the calls that prepare each connection.
+        control: the uncancelled run of ``choice``; without a tool, a run of 0 s.
+        task: the tool to run as a task.
+        brief: arguments with which the slow tool ends at once.
+        briefly: the answer to the call with these arguments.
+        lists: whether ``tools/list`` was answered.
+        unlisted: why ``tools/list`` failed.
+        useless: why the tool that the user named cannot be used.
+        connecting: the seconds that connecting took.
+        nameless: the number of responses without an id after an ordinary cancel.
+        doubt: the experiment after which a call failed. Until a call works again, each experiment starts with a call.
+        again: the request that was answered a second time when it was cancelled after its answer.
+        uncancelled: the answers of calls made for comparison, by the kind of comparison.
+        findings: the findings by rule.
+        noise: the lines on stdout that were not messages.
+        traces: the requests on all connections.
+        calls: the number of tool calls by tool and arguments as JSON.
     """
 
     client: Client
@@ -129,34 +139,34 @@ class ServerUnderTest(ProbedServer):
         return f"needs a slow tool; {self.unlisted or self.useless or 'none found'}"
 
     def verdict(self, rule: str) -> Verdict | None:
-        """Returns the verdict on a rule, if it was judged already."""
+        """Returns the verdict on a rule; ``None`` if it was not judged yet."""
         finding = self.findings.get(rule)
         return None if finding is None else finding.verdict
 
     @property
     def busy(self) -> bool:
-        """True if the tool is slow enough to be cancelled and does not end the connection by itself."""
+        """Whether there is a slow tool that does not end the connection by itself."""
         return self.choice is not None and not self.control.lost
 
     @property
     def has_time(self) -> bool:
-        """True if each experiment can end with a call of the tool: in its short form, or where they run side by side."""
+        """Whether each experiment may end with a call of the tool: it has a short form, or experiments run in parallel."""
         return self.briefly is not None or (
             self.transport == "stdio" and self.control.length <= REPEATED_SECONDS
         )
 
     @property
     def slow_to_start(self) -> bool:
-        """True if a connection that an experiment left unharmed is reused for the next one."""
+        """Whether the server starts so slowly that experiments reuse unharmed connections."""
         return self.connecting > PROBE_SLOW_START_SECONDS and self.transport == "stdio"
 
     @property
     def patience(self) -> float:
-        """Seconds that the next call is given to be answered: what starts slowly may be slow in all."""
+        """The seconds to wait for the answer to the next call; longer for a server that starts slowly."""
         return min(5.0 + self.control.length, 15.0) + self.connecting
 
     def hello(self) -> tuple[str, dict[str, Json]]:
-        """Returns the method and the params of the opening request."""
+        """Returns the method and the params of the first request."""
         if self.revision.modern:
             return "server/discover", {}
         name = self.revision.name
@@ -164,7 +174,7 @@ class ServerUnderTest(ProbedServer):
 
 
 class ProbeConnection(base.Silence):
-    """A connection to the server for one experiment, and the sink of its transport. ``heard`` has the arrivals in order."""
+    """A connection to the server for one experiment, and the sink of its transport. ``arrivals`` are in order."""
 
     def __init__(self, server: ServerUnderTest, store: Store) -> None:
         self.server = server
@@ -172,20 +182,20 @@ class ProbeConnection(base.Silence):
         self.arrivals: list[Arrival] = []
         self.discarded: list[Discarded] = []
         self.lost = ""
-        """Reason of an end that the probe did not ask for."""
+        """The reason why the connection ended, unless the probe ended it."""
         self.ended_at = math.inf
-        """Time of that end."""
+        """The time of that end, in monotonic seconds."""
         self._refused: base.Outgoing | None = None
         self.refusals: list[str] = []
-        """Reasons why notifications were refused or not delivered."""
+        """The reasons why notifications were refused or not delivered."""
         self.accepted_at: dict[str, float] = {}
-        """Times at which the first POST of each kind of notification was accepted, by its method."""
+        """The time at which the first POST of a notification was accepted, by its method."""
         self.traces: dict[RequestId, Trace] = {}
         self.transport: base.Transport = make_transport(server.client, server.transport)
         self._news = asyncio.Event()
         self.next_id = 1
         self.prepared = 0
-        """Number of calls that prepared it."""
+        """The number of calls that prepared the connection."""
 
     def now(self) -> float:
         """Returns monotonic seconds."""
@@ -205,13 +215,14 @@ class ProbeConnection(base.Silence):
             TransportError: the server cannot be started or reached.
         """
         self.transport = transport or self.transport
-        # Closing deletes no session: some server dies of a DELETE, so the sessions are deleted at the end of the run.
+        # Closing must not delete the session: some servers exit after a DELETE, so sessions are deleted at the end of the
+        # run.
         if self.server.transport == "http":
             self.transport.continues_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         await self.transport.open(self)
 
     async def open(self, transport: base.Transport | None = None) -> None:
-        """Opens a transport as :meth:`start` does, and shakes hands.
+        """Opens a transport, like :meth:`start`, and does the handshake.
 
         Raises:
             TransportError: the server cannot be reached, or does not answer.
@@ -228,7 +239,7 @@ class ProbeConnection(base.Silence):
         self.store.event(ev.Connected(at=self.now(), transport=kind, revision=revision, server=""))
 
     async def greeted(self) -> None:
-        """Finishes the handshake after the answer; until 2025-11-25 with a notification."""
+        """Finishes the handshake after its answer; until 2025-11-25 with ``notifications/initialized``."""
         revision = self.server.revision
         self.transport.negotiated(revision)
         if not revision.modern:
@@ -237,7 +248,7 @@ class ProbeConnection(base.Silence):
                     await Connection(transport=self.transport, speaking=revision).initialized()
 
     async def prepare(self) -> None:
-        """Calls the tools that the slow tool needs to be called before it.
+        """Calls the tools that must be called before the slow tool.
 
         Raises:
             Unprepared: one of them failed.
@@ -252,14 +263,14 @@ class ProbeConnection(base.Silence):
         self.prepared += len(self.server.before)
 
     async def close(self) -> None:
-        """Ends the connection and, over stdio, its server. Over HTTP the session stays: its DELETE comes last."""
+        """Ends the connection and, over stdio, the server. Over HTTP the session is kept until the end of the run."""
         await self.transport.close()
         self.store.close()
 
-    # -- what came in: the sink of the transport -----------------------------------------------------------------
+    # -- received messages: the sink of the transport -----------------------------------------------------------------
 
     def cut_off(self, *, raw: bytes, outline: bytes | None, at: float | None = None) -> None:
-        """Keeps the start of a message as one that is not JSON."""
+        """Stores the start of a truncated message as a message that is not JSON."""
         self.received(raw=raw, outline=outline, at=at)
 
     def received(
@@ -271,18 +282,20 @@ class ProbeConnection(base.Silence):
         outline: bytes | None = None,
         at: float | None = None,
     ) -> None:
-        """Keeps a message, and answers requests of the server."""
+        """Stores a message, and answers requests from the server."""
         at = self.now() if at is None else at
         parsed = messages.parse(raw, outline)
         if stream is not None and status:
-            parsed = messages.as_answer(parsed)  # a body of its own is the answer, readable or not
+            parsed = messages.as_answer(
+                parsed
+            )  # an HTTP body that is not a stream is the answer, even if unreadable
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
             method, id = getattr(frame, "method", None), messages.storable_id(getattr(frame, "id", None))
             self.store.frame("in", raw, at=at, stream=stream, method=method or "", id=id)
             if isinstance(frame, RequestFrame):
                 self._answer(frame)
-            # Every condition that is waited for goes through these at each message, so a flood
-            # must not make them many. The journal has all of them.
+            # Each message makes every waiting condition scan the arrivals, so their number is limited. The journal has all
+            #             # messages.
             made = arrival(frame, at, raw, stream)
             if len(self.arrivals) < MOST_ARRIVALS or made.kind in ANSWERS:
                 self.arrivals.append(made)
@@ -291,7 +304,7 @@ class ProbeConnection(base.Silence):
         self._news.set()
 
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
-        """Keeps that something came that no client reads."""
+        """Stores a record of data that no client reads."""
         if len(self.discarded) < MOST_ARRIVALS:
             self.discarded.append(discarded(what, raw, self.now(), stream))
         self._news.set()
@@ -299,7 +312,7 @@ class ProbeConnection(base.Silence):
     def too_large(
         self, message: Oversized, *, stream: RequestId | None = None, at: float | None = None
     ) -> None:
-        """Keeps that a message above the cap came: a response if its start or its end says so."""
+        """Stores a record of a message above the maximum size; as a response if its start or its end shows an id."""
         at = self.now() if at is None else at
         frame = messages.salvage(message.head + message.tail, "above the cap")
         self.dropped(what=f"a message of {message.size:,} bytes, above the cap", stream=stream)
@@ -314,7 +327,7 @@ class ProbeConnection(base.Silence):
         self._send(messages.result(frame.id, {}) if frame.method == "ping" else answer, "response")
 
     def written(self, *, message: base.Outgoing) -> None:
-        """Writes a sent message to the journal, and notes the time of a request."""
+        """Writes a sent message to the journal, and stores the time of a request."""
         at, id = self.now(), message.id
         if id in self.traces:
             self.traces[id].sent_at, self.traces[id].is_written = at, True
@@ -322,15 +335,15 @@ class ProbeConnection(base.Silence):
         self._news.set()
 
     def accepted(self, *, message: base.Outgoing) -> None:
-        """Notes that a notification was accepted over HTTP."""
-        # A JSON-RPC error in a response of 2xx refuses the cancel. The transport reports such
-        # a body first, then that the POST was accepted.
+        """Stores the time at which a notification was accepted over HTTP."""
+        # A JSON-RPC error in a 2xx response refuses the cancel. The transport reports the body first, then the accepted
+        # POST.
         if message is not self._refused:
             self.accepted_at.setdefault(message.method, self.now())
         self._news.set()
 
     def replied(self, *, message: base.Outgoing, raw: bytes, status: int) -> None:
-        """Keeps what came in answer to a cancel; an error that names no request refuses the cancel."""
+        """Stores the HTTP body that answered a notification; an error with no id of a request refuses the notification."""
         parsed = messages.parse(raw)
         for frame in parsed.frames if isinstance(parsed, Batch) else (parsed,):
             if (
@@ -346,12 +359,12 @@ class ProbeConnection(base.Silence):
             self.received(raw=raw)
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
-        """Notes that the stream of a request ended."""
+        """Stores the end of the stream of a request."""
         self.traces[id].end(detail)
         self._news.set()
 
     def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.RefusedResponse) -> None:
-        """Notes that a message was refused or not delivered."""
+        """Stores the reason why a message was refused or not delivered."""
         method = message.method
         if message.id is not None:
             self.traces[message.id].end(detail)
@@ -370,11 +383,11 @@ class ProbeConnection(base.Silence):
         self.store.event(ev.Stderr(at=self.now() if at is None else at, line=text))
 
     def degraded(self, *, detail: str) -> None:
-        """Logs what the connection cannot do any more."""
+        """Logs the functions that the connection has lost."""
         self.store.event(ev.Degraded(at=self.now(), detail=detail))
 
     def processes_ended(self, *, count: int) -> None:
-        """Logs that processes of the server were still running at its end."""
+        """Logs the number of the server's processes that still ran after its end."""
         self.store.event(ev.ProcessesEnded(at=self.now(), count=count))
 
     def secrets(self, *, values: Iterable[str]) -> None:
@@ -382,19 +395,19 @@ class ProbeConnection(base.Silence):
         self.store.learn(values)
 
     def closed(self, *, detail: str, expected: bool = False, **_facts: object) -> None:
-        """Notes the end of the connection."""
+        """Stores the end of the connection."""
         if not expected:
             self.lost, self.ended_at = detail or "the connection ended", self.now()
         self.store.event(ev.Disconnected(at=self.now(), detail=detail))
         self._news.set()
 
     async def until(self, condition: Callable[[], bool], at: float) -> bool:
-        """Waits until the condition holds or the time ``at`` has come; returns whether it holds."""
+        """Waits until the condition is true, at most until the time ``at``; returns whether it is true."""
         while not condition():
             left = at - self.now()
             if left <= 0:
                 return False
-            # Nothing is awaited between the look at the condition and this, so whatever arrives later wakes the wait.
+            # There is no await between the check of the condition and this line, so every later arrival wakes the wait.
             self._news.clear()
             try:
                 async with Limit(left):
@@ -407,20 +420,20 @@ class ProbeConnection(base.Silence):
         """Listens until a given time, or until the connection ends."""
         await self.until(lambda: bool(self.lost), until)
 
-    # -- what goes out ---------------------------------------------------------------------------------------------
+    # -- sent messages ---------------------------------------------------------------------------------------------
 
     def request(
         self, method: str, params: dict[str, Json], *, id: RequestId | None = None, behind: bytes = b""
     ) -> Trace:
-        """Sends a request, by default with the next id, from 1. ``behind`` is sent in the same write."""
+        """Sends a request; ``id`` is by default the next one, from 1. ``behind`` is appended to the same write."""
         if id is None:
             id, self.next_id = self.next_id, self.next_id + 1
         trace = Trace(self, id, method)
-        # From 2026-07-28 on, each request declares its version and capabilities by itself: those that the client negotiated.
+        # From 2026-07-28 on, each request declares the protocol version and the capabilities that the client negotiated.
         agreed = self.server.client.ledger.negotiated.meta if self.server.revision.modern else {}
         meta = {**agreed, **as_object(params.get("_meta"))}
         if method == "tools/call":
-            # The token is the id, so that progress is filed under its call by the look-up that responses have.
+            # The token equals the id, so that one function assigns both progress and responses to their call.
             meta["progressToken"] = id
             self.server.calls[str(params["name"]), messages.text(params["arguments"])] += 1
         made = messages.request(id, method, {**params, "_meta": meta} if meta else params or None)
@@ -470,7 +483,7 @@ class ProbeConnection(base.Silence):
     ) -> None:
         if self.lost:
             return
-        # The header MCP-Protocol-Version belongs to what follows the handshake, not to the request that negotiates it.
+        # Requests after the handshake have the header MCP-Protocol-Version, but not the request that negotiates it.
         speaking = None if method == "initialize" else self.server.revision
         connection = Connection(transport=self.transport, speaking=speaking)
         made = connection.outgoing(message, method, id, self.server.client.mirrors)
@@ -484,7 +497,7 @@ class ProbeConnection(base.Silence):
 
 
 def violations(connections: Sequence[ProbeConnection]) -> list[str]:
-    """Returns a sentence for each way in which messages named their call wrongly, with an example."""
+    """Returns a sentence for each kind of message with a wrong id or token, with an example, and for unreadable data."""
     found: dict[str, list[str]] = {}
     for connection in connections:
         for each in connection.arrivals:
@@ -508,44 +521,46 @@ def violations(connections: Sequence[ProbeConnection]) -> list[str]:
 
 @dataclass(slots=True, eq=False)
 class Trace:
-    """One request of an experiment. Times are monotonic seconds."""
+    """One request of an experiment. Times are in monotonic seconds."""
 
     connection: ProbeConnection
     id: RequestId
     method: str
     cancel_at: float = math.inf
     closed_stream: bool = False
-    """True once we closed its stream: nothing more of it can be seen then."""
+    """Whether the probe closed the stream of the request, so that later messages cannot be seen."""
     sent_at: float = field(default_factory=time.monotonic)
-    """Time of its writing; time of the call if no writing was reported."""
+    """The time at which the request was written, or that of the call until then."""
     is_written: bool = False
     ended_at: float | None = None
-    """Time at which its stream ended."""
+    """The time at which the stream of the request ended."""
     failure: str = ""
-    """Reason of a failure below the protocol (HTTP status, connection refused)."""
+    """The reason of a failure of the transport, such as an HTTP status or a refused connection."""
 
     def __post_init__(self) -> None:
         self.connection.traces[self.id] = self
         self.connection.server.traces.append(self)
 
     def end(self, failure: str) -> None:
-        """Notes the end of its stream."""
+        """Stores the end of the stream of the request."""
         self.ended_at = self.ended_at or self.connection.now()
         self.failure = self.failure or failure
 
     @property
     def responses(self) -> list[Arrival]:
-        """Its responses, including those that have its id in another type."""
+        """The responses to the request, including those with its id in another JSON type."""
         return [each for each in self.connection.arrivals if each.kind in ANSWERS and self._is_named(each)]
 
     def progress(self) -> list[Arrival]:
-        """Returns the progress messages with its token, including those that have it in another type."""
+        """Returns the progress messages with the token of the request, including those with the token in another JSON
+        type.
+        """
         return [each for each in self.connection.arrivals if each.kind == "progress" and self._is_named(each)]
 
     def foreign_progress(self) -> list[Arrival]:
-        """Returns progress under a token that nobody gave, as far as it may be about this call.
+        """Returns progress under an unknown token that may belong to this call.
 
-        It is if it came on the call's own stream, or if no other call was made after this one.
+        Such progress arrived on the call's own stream, or no other call was made after this one.
         """
         later = any(
             each.sent_at > self.sent_at and each.method == self.method
@@ -564,17 +579,19 @@ class Trace:
         return named(arrival.of, (self.id,)) is not None
 
     def signs(self, until: float) -> dict[str, tuple[float, ...]]:
-        """Returns the times of each sign of its work, in seconds after its writing; heartbeats ``until`` a given time."""
+        """Returns the times of each sign of work, in seconds after the request was written; heartbeats only up to
+        ``until``.
+        """
         sent, arrivals = self.sent_at, self.connection.arrivals
         signs = {BEATS: [beat for beat in self.connection.server.beats if beat <= until]}
-        # What cannot be signs is left out, not empty: silence on a stream that we closed says nothing about the work.
+        # Unobservable signs are left out instead of being empty, because silence on a closed stream shows nothing.
         if not self.closed_stream:
             signs[PROGRESS] = [each.at for each in self.progress()]
             signs[LOG] = [each.at for each in arrivals if each.kind == "log"]
         return {name: tuple(at - sent for at in times if at > sent) for name, times in signs.items()}
 
     def answer(self) -> Answer | None:
-        """Returns its first arrivals as one to compare with others; ``None`` if there is none yet."""
+        """Returns the first response in a form that can be compared with others; ``None`` without a response."""
         response = next(iter(self.responses), None)
         if response is None:
             return None
@@ -589,34 +606,36 @@ class Trace:
         )
 
     def unread(self) -> tuple[tuple[float, str], ...]:
-        """Returns what came since its writing, for it or for no other request, that no client reads."""
+        """Returns the data that no client reads and that may belong to this request, with the seconds since it was
+        written.
+        """
         since = [each for each in self.connection.discarded if each.at > self.sent_at]
         return tuple((each.at - self.sent_at, each.what) for each in since if each.stream in (None, self.id))
 
     def over(self) -> bool:
-        """Returns whether it was answered, or cannot be answered any more."""
-        # A stream that we closed ends, too, but that is the cancel: the call is watched on by what else shows its work.
+        """Returns whether the request was answered, or can no longer be answered."""
+        # A stream that the probe closed is the cancel, not a failure; other signs still show the work.
         failed = bool(self.failure) and not self.closed_stream
         return bool(self.responses or self.connection.lost) or failed
 
     async def leaves(self) -> None:
-        """Waits until it is written."""
+        """Waits until the request is written, at most 10 s."""
         await self.connection.until(lambda: self.is_written or self.over(), self.connection.now() + 10.0)
 
     async def answered(self, until: float) -> Arrival | None:
-        """Waits for its first response until a given time."""
+        """Waits for the first response, at most until the time ``until``; returns ``None`` without a response."""
         await self.connection.until(self.over, until)
         return next(iter(self.responses), None)
 
     def trouble(self) -> str:
-        """Returns the reason why no response came; empty if there is none."""
+        """Returns the reason of a failed connection or transport; empty if there is none."""
         return self.connection.lost or self.failure
 
     def waited(self) -> str:
-        """Returns the same, or else how long it has been waiting."""
+        """Returns the result of :meth:`trouble`, or else the time spent waiting."""
         return self.trouble() or f"no answer within {self.connection.now() - self.sent_at:.1f} s"
 
     def evidence(self, response: Arrival) -> EvidenceItem:
-        """Returns an arrival as evidence, with its distance from the cancel of this request."""
+        """Returns an arrival as evidence, with the time between the cancel of this request and the arrival."""
         lag = "" if self.cancel_at == math.inf else f", {response.at - self.cancel_at:+.3f} s from the cancel"
         return EvidenceItem(f"{response.words}{lag}", response.at - self.sent_at, response.frame)

@@ -1,4 +1,4 @@
-"""The findings of a run: verdicts with their evidence, and the report that sums them up."""
+"""The findings of a run, which are verdicts with evidence, and the report that summarises them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Verdict(Enum):
     WARNING = "warning"
     """A SHOULD is not followed."""
     NOT_OBSERVABLE = "not observable"
-    """The server gives no way to see it, or the experiment could not be run."""
+    """The server gives no way to observe the rule, or the experiment could not be run."""
     NOT_APPLICABLE = "not applicable"
     """The rule does not apply to this transport, revision, or server."""
 
@@ -34,9 +34,9 @@ TIME_OVER: Final = "not run: time was over (mcp-tui probe --time S gives more)"
 
 @frozen
 class EvidenceItem:
-    """One observation. ``at`` is seconds since the call of the experiment was written, where it has one.
+    """One observation. ``at`` is in seconds since the call of the experiment was written; ``None`` without a call.
 
-    ``frame`` is the start of the message that showed it. Both texts may hold text from the server.
+    ``frame`` is the start of the observed message. ``what`` and ``frame`` may contain text from the server.
     """
 
     what: str
@@ -44,16 +44,16 @@ class EvidenceItem:
     frame: str = ""
 
     def fields(self) -> dict[str, object]:
-        """The evidence for programs."""
+        """Returns the evidence for JSON."""
         at = None if self.at is None else round(self.at, 3)
         return {"t": at, "what": self.what, "frame": self.frame or None}
 
 
 @frozen
 class Finding:
-    """The verdict on one rule, the reason, and its evidence. ``sentence`` may hold text from the server.
+    """The verdict on one rule, the reason, and the evidence. ``sentence`` may contain text from the server.
 
-    ``clause`` is the broken clause where it is not the rule's own but one that holds everywhere.
+    ``clause`` is the broken clause if it is a general one instead of the rule's own.
     """
 
     rule: str
@@ -63,13 +63,13 @@ class Finding:
     clause: Clause | None = None
 
     def fields(self) -> dict[str, object]:
-        """The finding for programs."""
+        """Returns the finding for JSON."""
         evidence = [each.fields() for each in self.evidence]
         return {"verdict": self.verdict.value, "sentence": self.sentence, "evidence": evidence}
 
 
 def is_broken(clause: Clause, finding: Finding, *, strict: bool = False) -> bool:
-    """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed."""
+    """Returns whether a MUST is broken or, if ``strict``, a SHOULD is not followed."""
     advised = strict and finding.verdict is Verdict.WARNING and clause.level is not Strength.MAY
     return finding.verdict is Verdict.FAIL or advised
 
@@ -85,7 +85,7 @@ class CalledTool:
 
 @frozen
 class PassedOver:
-    """A tool that may be slow but was not used: the reason, and the command that uses it all the same."""
+    """A tool that may be slow but was not used: the reason, and the command that uses it anyway."""
 
     tool: str
     why: str
@@ -94,15 +94,31 @@ class PassedOver:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """A whole run, filled in as it goes on. ``party`` is who was judged, ``asked`` the question that its last line answers.
+    """The report of a run, filled in during the run.
 
-    ``probe`` is the version of mcp-tui, ``date`` is the start of the run (UTC), ``command`` the server's command line or URL
-    without secrets. ``duration`` is the seconds that the tool took uncancelled, ``None`` if it did not end or there is none.
-    ``no_tool`` is the reason why no slow tool was used, with the way out in the same sentence; empty if one was used.
-    ``passed_over`` are the best candidates then. ``unlisted``: no tool is known, because ``tools/list`` failed. ``lost`` is
-    the reason why no experiment could connect after the control run. ``notes`` are sentences about the run, among them the
-    ``violations``: what the server sent against the protocol and no rule is about. ``not_run`` are the rules that were not
-    judged because time was over. ``took`` is the seconds of each experiment by its name.
+    Attributes:
+        party: who was judged.
+        asked: the question that the last line answers.
+        label: the left text of the badge.
+        info: the facts about the server.
+        table: the rules.
+        probe: the version of mcp-tui.
+        date: the start of the run (UTC).
+        command: the server's command line or URL, without secrets.
+        tool: the slow tool; empty for none.
+        arguments: the arguments of its calls.
+        duration: the seconds of the uncancelled run; ``None`` if it did not end, or without a tool.
+        seconds: the seconds of the whole run.
+        calls: the tools that were called.
+        findings: the findings by rule.
+        notes: sentences about the run, including the ``violations``.
+        violations: messages that violate the protocol, but that no rule is about.
+        no_tool: why no slow tool was used, and what to do; empty if one was used.
+        unlisted: whether the tools are unknown, because ``tools/list`` failed.
+        passed_over: the best candidates if no slow tool was used.
+        lost: why no experiment could connect after the control run.
+        not_run: the rules that were not judged because time was over.
+        took: the seconds of each experiment.
     """
 
     party: ClassVar = "server"
@@ -130,11 +146,11 @@ class Report:
 
     @property
     def server_named(self) -> str:
-        """The server's name with its version."""
+        """The name of the server with its version."""
         return f"{self.info.name} {self.info.version}".strip()
 
     def rows(self) -> list[tuple[Rule, Clause, Finding]]:
-        """Each rule with its clause and its verdict, in the order of the rules."""
+        """Returns each rule with its clause and its finding, in the order of the rules."""
         unseen = Finding("", Verdict.NOT_OBSERVABLE, "not run")
         rows: list[tuple[Rule, Clause, Finding]] = []
         for rule in self.table.values():
@@ -145,17 +161,17 @@ class Report:
         return rows
 
     def seconds_of(self, rule: Rule) -> float:
-        """The seconds that a rule took: its share of its experiment, which may judge several."""
+        """Returns the seconds that a rule took: its share of the experiment, which may judge several rules."""
         rules = [each for each in self.table.values() if each.experiment == rule.experiment]
         return self.took.get(rule.experiment, 0.0) / len(rules)
 
     def broken(self, *, strict: bool = False) -> bool:
-        """Whether a MUST is broken or, if ``strict``, a SHOULD is not followed, or there is a violation."""
+        """Returns whether a MUST is broken or, if ``strict``, a SHOULD is not followed or there is a violation."""
         broken = any(is_broken(clause, finding, strict=strict) for _, clause, finding in self.rows())
         return broken or (strict and bool(self.violations))
 
     def unjudged(self, *, strict: bool = False) -> bool:
-        """Whether time was over before a MUST or, if ``strict``, a SHOULD was judged."""
+        """Returns whether time was over before a MUST or, if ``strict``, a SHOULD was judged."""
         levels = (Strength.MUST, Strength.SHOULD) if strict else (Strength.MUST,)
         info = self.info
         return any(
@@ -163,7 +179,7 @@ class Report:
         )
 
     def counts(self) -> dict[Verdict, int]:
-        """The number of rules with each verdict."""
+        """Returns the number of rules with each verdict."""
         verdicts = [finding.verdict for _, _, finding in self.rows()]
         return {verdict: verdicts.count(verdict) for verdict in Verdict}
 
@@ -172,7 +188,7 @@ class Report:
         return finding if finding is not None and finding.verdict in BAD else None
 
     def stops(self) -> tuple[str, str]:
-        """Whether the server stops when told to (``yes``, ``no``, or ``not observable``), and the reason."""
+        """Returns whether the server stops when told to (``yes``, ``no``, or ``not observable``), and the reason."""
         if why := self.no_tool or self.lost:
             return "not observable", why
         work = self.findings.get("P-03")
@@ -188,13 +204,13 @@ class Report:
         return "not observable", "; ".join([work.sentence, *aside])
 
     def in_short(self, answer: str) -> str:
-        """The answer to the question in a few words."""
+        """Returns the answer of :meth:`stops` in a few words."""
         if self._of("P-04") is not None:
             return "next call fails"
         return {"yes": "stops", "no": "keeps working"}.get(answer, answer)
 
     def badge(self) -> dict[str, object]:
-        """The report for badge services (the endpoint format of shields.io)."""
+        """Returns the report for badge services (the endpoint format of shields.io)."""
         answer = self.stops()[0]
         fails = sum(is_broken(clause, found) for _, clause, found in self.rows())
         warnings = sum(is_broken(clause, found, strict=True) for _, clause, found in self.rows()) - fails
@@ -212,7 +228,7 @@ class Report:
         return {"schemaVersion": 1, "label": self.label, "message": message, "color": color}
 
     def fields(self) -> dict[str, object]:
-        """The report for programs."""
+        """Returns the report for JSON."""
         (answer, why), info = self.stops(), self.info
         return {
             "schema": 1,

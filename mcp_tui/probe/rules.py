@@ -1,8 +1,8 @@
 """The rules of the probe, with their levels and their clauses in the specification.
 
-The words *MUST* and *SHOULD* are the specification's unless a clause is marked as *inferred*: then it is our
-reading of the specification. Whatever the level of a rule, a server that exits, loses its
-session, or does not answer the next call fails it, because no client can work with that.
+The words *MUST* and *SHOULD* are the specification's, unless a clause is marked as *inferred*, which means derived from the
+specification. A server that exits, loses its session, or does not answer the next call fails a rule of any level, because
+no client can work with such a server.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Strength(Enum):
 
 @frozen
 class Clause:
-    """A place in the specification. ``inferred``: our reading, not its literal words."""
+    """A place in the specification. ``inferred`` means that the rule is derived from it, without literal words."""
 
     level: Strength
     name: str
     inferred: bool = False
 
     def text(self, revision: str) -> str:
-        """Returns the clause as a report names it."""
+        """Returns the clause as text for a report."""
         return f"{self.name} ({revision})" + (", inferred" if self.inferred else "")
 
     def fields(self, revision: Revision) -> dict[str, object]:
-        """Returns the clause for programs."""
+        """Returns the clause for JSON."""
         return {"level": self.level.value, "clause": self.text(revision.name), "inferred": self.inferred}
 
 
@@ -46,8 +46,8 @@ class Clause:
 class ProbedServer:
     """The facts about a server that decide whether a rule applies.
 
-    ``transport``: ``stdio``, ``http`` or ``sse``. ``session``: it opened an HTTP session. ``no_tasks``: the
-    reason why there is no task to cancel, or empty.
+    ``transport`` is ``stdio``, ``http``, or ``sse``. ``session`` says whether the server opened an HTTP session.
+    ``no_tasks`` is the reason why there is no task to cancel; empty if there may be one.
     """
 
     transport: str
@@ -57,7 +57,7 @@ class ProbedServer:
 
     @property
     def modern_http(self) -> bool:
-        """True if a cancel is the closing of a stream."""
+        """Whether closing a stream is the cancel."""
         return self.revision.modern and self.transport == "http"
 
 
@@ -97,11 +97,12 @@ def _posted(server: ProbedServer) -> str:
 
 @frozen
 class Rule:
-    """A rule. ``handshake`` and ``modern`` are its clauses in each era, ``None`` if it has none there.
+    """A rule.
 
-    ``over_http`` stands for ``modern`` where the transport is streamable HTTP. ``experiment`` is the name of the one
-    that judges it (`experiments.py`), empty if the whole run does. ``unless`` returns the reason why the rule does not
-    apply to a server, or an empty string.
+    ``handshake`` is its clause until 2025-11-25, and ``modern`` from 2026-07-28 on; ``None`` if there is none. ``over_http``
+    replaces ``modern`` over streamable HTTP. ``experiment`` is the name of the experiment that judges the rule
+    (`experiments.py`); empty if the whole run does. ``unless`` returns the reason why the rule does not apply to a
+    server; empty if it applies.
     """
 
     id: str
@@ -114,7 +115,7 @@ class Rule:
     unless: Callable[[ProbedServer], str] = lambda _: ""
 
     def clause(self, revision: Revision, transport: str) -> Clause:
-        """Returns the clause for a revision, or that of the other era if there is none."""
+        """Returns the clause for a revision, or that of the other revisions if there is none."""
         if revision.modern and transport == "http" and self.over_http is not None:
             return self.over_http
         newer = self.modern or self.over_http
@@ -123,13 +124,13 @@ class Rule:
         return found
 
     def of(self, revision: Revision) -> Revision:
-        """Returns the revision that its clause for a revision stands in: one of the other era if this has none."""
+        """Returns the revision of the specification that has the clause of :meth:`clause`."""
         if revision.modern:
             return LATEST_HANDSHAKE if self.modern is None and self.over_http is None else revision
         return LATEST if self.handshake is None else revision
 
     def fields(self) -> dict[str, object]:
-        """Returns the rule for programs: its first clause, and the one of 2026-07-28 if that differs."""
+        """Returns the rule for JSON: its first clause, and that of 2026-07-28 if it differs."""
         newer = self.modern or self.over_http
         modern = None if newer is None else newer.fields(LATEST)
         first = modern if self.handshake is None else self.handshake.fields(LATEST_HANDSHAKE)
@@ -142,7 +143,7 @@ _must: Final = partial(Clause, Strength.MUST)
 _should: Final = partial(Clause, Strength.SHOULD)
 
 SURVIVES: Final = _must("Cancellation", inferred=True)
-"""A server must survive every cancel. It fails each rule whose experiment it does not survive."""
+"""A server must survive every cancel. It fails each rule in whose experiment it does not."""
 UNANSWERED: Final = _must("Base protocol, Notifications")
 """A notification gets no response."""
 
@@ -154,7 +155,7 @@ _ONCE: Final = _must("Base protocol, Responses", inferred=True)
 _SHUTDOWN: Final = _should("Lifecycle, Shutdown", inferred=True)
 _OWN_IDS: Final = _should("Requests, ids", inferred=True)
 
-# The clauses of a rule in each era, and where there is a third one, over HTTP in 2026-07-28.
+# The clauses of a rule until 2025-11-25, in 2026-07-28, and, if there is a third one, over HTTP in 2026-07-28.
 _NOTHING_MORE: Final = (_BEHAVIOR, _must("stdio, Cancellation"), _must("Streamable HTTP, Cancellation"))
 _NEXT_WORKS: Final = (SURVIVES, SURVIVES)
 _INVALID_IGNORED: Final = (_INVALID, _INVALID)
@@ -223,7 +224,7 @@ CANCELLED_AS_USUAL: Final = {
     "P-12": ("P-04", "P-14"),
     "P-27": ("P-04", "P-06"),
 }
-"""The rules whose experiments cancel a call rightly, too, and the rules that are about surviving that."""
+"""The rules whose experiments also cancel a call correctly, each with the rules about surviving such a cancel."""
 
 RULES: Final[dict[str, Rule]] = {rule.id: rule for rule in _RULE_TABLE}
-"""Every rule by its id, in the order of a report. An id is never given to another rule."""
+"""Every rule by its id, in the order of a report. The id of a removed rule is never reused."""

@@ -1,8 +1,8 @@
 """A whole run of the probe: finds a slow tool, runs it once uncancelled, runs the experiments, and judges.
 
-Experiments that read the heartbeat run alone; the others run side by side over stdio, where each has a process of its own,
-and one after the other over HTTP, where a server that one of them breaks would spoil the verdict of the next. HTTP sessions
-are deleted last, because some server dies of a DELETE.
+Experiments that read the heartbeat run alone. The others run in parallel over stdio, where each has a separate process. Over
+HTTP they run one after the other, because a server broken by one experiment would affect another. HTTP sessions are deleted
+last, because some servers exit after a DELETE.
 """
 
 from __future__ import annotations
@@ -70,49 +70,57 @@ if TYPE_CHECKING:
     from mcp_tui.client.auth.authorization import Authorization
 
 LANES: Final = 3
-"""Experiments at a time over stdio."""
+"""The number of experiments that run at the same time over stdio."""
 
 RUN_DURATIONS: Final = 10
 RUN_GRACE_SECONDS: Final = 30.0
 """A run takes at most ten times the tool's duration and 30 s."""
 
 CLOSING_SECONDS: Final = 5.0
-"""Seconds of that reserved for closing connections."""
+"""The seconds of a run that are reserved for closing connections."""
 
 CANDIDATES: Final = 3
-"""Tools that are tried, each once, until one reports progress."""
+"""The most tools that are tried, each once, until one reports progress."""
 
 FOUND_TOOL_SECONDS: Final = 8.0
-"""Seconds that a tool may take that the probe chose itself."""
+"""The most seconds that a tool may take if the probe chose it."""
 
 LAG_LOOK_SECONDS: Final = 0.05
-"""Seconds between two looks at the time."""
+"""The seconds between two checks of the clock."""
 
 SUSPENSION_SECONDS: Final = 0.5
-"""Seconds of coming late from which an experiment is repeated, whatever it found."""
+"""The seconds of suspension from which an experiment is repeated regardless of its findings."""
 
 OPENING: Final = 300_000
-"""The first id of the calls that show whether a server still works."""
+"""The first id of the calls that check whether a server still works."""
 
 PASSED_OVER: Final = 3
-"""Maximum number of tools that a report explains if none was used."""
+"""The most tools that a report explains if none was used."""
 
 WAY_OUT: Final = "name a tool that works for a second or more: mcp-tui probe --tool NAME ARG=VALUE"
 
 
 OnProgress = Callable[[str | Finding], None]
-"""A callback for each step of the probe, in words, and for each finding."""
+"""A callback for each step of the probe, as text, and for each finding."""
 
 
 @dataclass(eq=False)
 class Probe:
     """One run against one server.
 
-    ``store`` makes the store of each connection, by the name of its experiment; ``on_progress`` gets steps and findings.
-    ``before`` are tools to call on each connection first. ``patience`` is the number of seconds that a named tool may take
-    uncancelled; ``limit`` the number of seconds for the whole run, 0 for ten times the tool's duration and 30 s.
-    ``experiments`` are those to run. ``reuse``: an experiment gets the connection of the one before, if that was unharmed,
-    also of a server that starts quickly.
+    Attributes:
+        target: the server.
+        settings: the settings of the client.
+        store: makes the store of a connection; takes the name of its experiment.
+        on_progress: receives steps and findings.
+        wish: the tool that the user named.
+        before: tools to call first on each connection.
+        heartbeat: a file that the tool writes to while it works.
+        patience: the most seconds that a named tool may take uncancelled.
+        limit: the most seconds of the run; 0 means ten times the tool's duration plus 30 s.
+        experiments: the experiments to run.
+        reuse: whether experiments reuse unharmed connections even if the server starts quickly.
+        tokens: the sign-in to the server.
     """
 
     target: Target
@@ -130,18 +138,18 @@ class Probe:
     tokens: Authorization | None = None
 
     def __post_init__(self) -> None:
-        # a tool must not turn into a task of its own accord: that is an experiment of its own
+        # Without the task capability, no call becomes a task, which would disturb all experiments but that with a task.
         self.settings = replace(self.settings, offers=replace(self.settings.offers, tasks=False))
         self.server: ServerUnderTest
         self.report: Report
         self._beats: list[float] = []
         self._lags: list[tuple[float, float]] = []
-        """When this process came late to what it had to do, and by how many seconds."""
+        """The times at which this process was suspended or too slow, and for how many seconds."""
         self._began = time.monotonic()
         self._made: list[ProbeConnection] = []
         self._open: set[ProbeConnection] = set()
         self._spare: list[ProbeConnection] = []
-        """Connections to reuse; each of them answered after the last experiment on it."""
+        """Connections to reuse. Each was unharmed by its last experiment."""
         self._closings: list[asyncio.Task[None]] = []
 
     # -- the run ---------------------------------------------------------------------------------------------------
@@ -150,8 +158,8 @@ class Probe:
         """Runs every experiment that applies.
 
         Raises:
-            TransportError: no connection could be made.
-            Unsuitable: a named tool cannot be called, or looked up (:class:`ListUnreadable`).
+            TransportError: the server cannot be reached.
+            Unsuitable: a named tool cannot be called; :class:`ListUnreadable` if the tools are unknown.
             Unprepared: a tool to call first failed.
         """
         self._began = time.monotonic()
@@ -183,7 +191,7 @@ class Probe:
         return self.report
 
     async def _watch_lags(self) -> None:
-        """Notes when this process comes late: it was suspended, or starved by others. Then the server may have been, too."""
+        """Stores the times at which this process was suspended or starved of CPU, because the server may have been too."""
         while True:
             due = time.monotonic() + LAG_LOOK_SECONDS
             await asyncio.sleep(LAG_LOOK_SECONDS)
@@ -204,12 +212,13 @@ class Probe:
         return connection
 
     async def _release(self, connection: ProbeConnection, *, harmed: bool) -> None:
-        """Closes a connection, or keeps it for the next experiment if the server is slow to start and unharmed.
+        """Closes a connection, or keeps an unharmed one for the next experiment if the server starts slowly.
 
-        Over stdio it closes in the background, because a server may take long to exit. Over HTTP it stays until the end.
+        Over stdio the connection is closed in the background, because a server may take long to exit. Over HTTP it stays
+        open until the end of the run.
         """
         server = self.server
-        # Moved, not copied: a connection that is used again is released again.
+        # The arrivals are moved instead of copied, because a reused connection is released again.
         server.noise += [each for each in connection.arrivals if each.kind == "noise"]
         connection.arrivals = [each for each in connection.arrivals if each.kind != "noise"]
         if server.transport == "http":
@@ -232,7 +241,7 @@ class Probe:
     # -- the tool --------------------------------------------------------------------------------------------------
 
     async def _negotiate(self) -> None:
-        """Connects once as every client does, to learn the revision, the transport, and the tools."""
+        """Connects once like any client, to learn the revision, the transport, and the tools."""
         self.on_progress("connecting")
         date = utc_stamp(wall())
         client = Client(self.target, self.settings, store=self.store("connect"), tokens=self.tokens)
@@ -246,7 +255,7 @@ class Probe:
                 except ListFailed as error:
                     unlisted = str(error)
             transport = client.transport
-            # The DELETE of a session comes last of all (P-28): some server dies of it, before the first experiment here.
+            # Closing must not delete the session: P-28 sends the DELETE last, because some servers exit after it.
             if transport is not None and info.transport == "http":
                 transport.continues_session = True  # pyright: ignore[reportAttributeAccessIssue] - HTTP's alone
         finally:
@@ -275,7 +284,7 @@ class Probe:
         )
 
     async def _prepare(self) -> None:
-        """Connects, chooses the tool, and runs it once uncancelled, in a session of its own."""
+        """Connects, chooses the tool, and runs it once uncancelled, in a separate session."""
         await self._negotiate()
         server = self.server
         if server.unlisted and (named := [each.tool for each in (*self.before, self.wish) if each.tool]):
@@ -300,7 +309,7 @@ class Probe:
         await self._release(connection, harmed=False)
 
     async def _choose(self, wanted: list[Choice]) -> ProbeConnection:
-        """Tries candidates once each, and takes the first that reports progress, else the first that is slow enough."""
+        """Tries candidates once each, and chooses the first that reports progress, else the first that is slow enough."""
         server, report, asked = self.server, self.report, bool(self.wish.tool)
         useful: list[tuple[Choice, ControlRun]] = []
         useless: list[PassedOver] = []
@@ -329,7 +338,7 @@ class Probe:
             if response is not None and response.is_error:
                 report.notes.append(f"{choice.name} {_failed(response)}")
             useful.append((choice, control))
-            # Without progress of the tool, P-02 cannot be judged, and P-03 only by other signs: so it is looked for first.
+            # Without progress of the tool, P-02 cannot be judged, so a tool with progress is preferred.
             if asked or len(control.times(PROGRESS)) > 1:
                 break
         if not useful:
@@ -355,7 +364,7 @@ class Probe:
         return connection
 
     def _passed_over(self, useless: list[PassedOver]) -> tuple[PassedOver, ...]:
-        """Returns the best candidates: those that were tried, then those that were not."""
+        """Returns the best candidates: the tried ones first, then others."""
         tried = {each.tool for each in useless}
         others = (
             PassedOver(each.name, each.why_not or "it was not tried", self._command(each.name, each.usage))
@@ -365,7 +374,7 @@ class Probe:
         return (*useless, *others)[:PASSED_OVER]
 
     def _command(self, tool: str, usage: Sequence[tuple[str, str]], *, prepared: bool = False) -> str:
-        """Returns the command that probes with a tool; ``prepared`` if another one has to be called before it."""
+        """Returns the command that probes with a tool. ``prepared`` adds a placeholder for a tool to call first."""
         words = ["mcp-tui probe"]
         if prepared:
             words.append("--before TOOL NAME=VALUE…")
@@ -385,7 +394,7 @@ class Probe:
         return f"no tool of the server looks both slow and harmless: {WAY_OUT}"
 
     async def _run_warm(self, connection: ProbeConnection) -> None:
-        """Runs the tool uncancelled once more: on connections that are reused no call is as cold as the first."""
+        """Runs the tool uncancelled once more, because the first call on a connection may be slower than the later ones."""
         server = self.server
         if server.choice is not None and server.control.duration is not None and not connection.lost:
             limit = min(self.patience, max(1.0, self._left(0.0)))
@@ -394,7 +403,7 @@ class Probe:
                 server.control = control
 
     async def _try_briefly(self, connection: ProbeConnection) -> None:
-        """Finds out whether the tool can be called with arguments that make it short."""
+        """Tries the arguments that make the tool short, and stores them with the answer if the call works."""
         choice, until = self.server.choice, connection.now() + self.server.patience
         if choice is not None and choice.brief is not None and not connection.lost:
             trace = connection.call(choice.name, choice.brief)
@@ -415,7 +424,8 @@ class Probe:
                 due.append(experiment)
         lanes = LANES if self.server.transport == "stdio" else 1
         budget = RUN_DURATIONS * (self.server.control.length or 1.0) + RUN_GRACE_SECONDS
-        # The time of a run is promised. What it cuts off is reported as not run, and is exit status 6 if a MUST is among it.
+        # The run must not exceed its time. Rules that it cuts off are reported as not run; the exit status is 6 if a MUST is
+        #         # among them.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._left(budget))):
                 for alone, group in groupby(due, self._runs_alone):
@@ -426,11 +436,11 @@ class Probe:
             self._mark_unseen(experiment, TIME_OVER)
 
     def _runs_alone(self, experiment: Experiment) -> bool:
-        """Returns whether an experiment runs beside no other: one that reads the heartbeat, which is that of all calls."""
+        """Returns whether an experiment runs alone, for example because the heartbeat file is that of all calls."""
         return experiment.alone or (experiment.beats and self.heartbeat is not None)
 
     def _left(self, budget: float) -> float:
-        """Returns the seconds left of a budget, or of the limit of the run if there is one; neither is endless time."""
+        """Returns the seconds left of the limit of the run, or else of ``budget``; a budget of 0 is unlimited."""
         budget = self.limit or budget or math.inf
         return self._began + budget - min(CLOSING_SECONDS, budget / 4) - time.monotonic()
 
@@ -444,18 +454,18 @@ class Probe:
 
         missed = await asyncio.gather(*(make(each) for each in experiments))
         for experiment, reason in zip(experiments, missed, strict=True):
-            if reason and lanes > 1:  # it may be a server of which only one can run at a time
+            if reason and lanes > 1:  # perhaps only one process of the server can run at a time
                 reason = await self._make(experiment)
             self._mark_unseen(experiment, reason)
 
     def _applies(self, rule: str) -> bool:
-        """Returns whether a rule applies to this server; if not, that is its finding."""
+        """Returns whether a rule applies to this server; otherwise adds the finding "not applicable"."""
         if absent := RULES[rule].unless(self.server):
             self._found(Finding(rule, Verdict.NOT_APPLICABLE, absent))
         return not absent
 
     def _obstacle(self, experiment: Experiment) -> str:
-        """Returns the reason why an experiment cannot be run with this tool, or an empty string."""
+        """Returns the reason why an experiment cannot be run with this tool; empty if it can."""
         if experiment.tool and self.server.choice is None:
             return self.server.needs_tool
         lost = self.server.control.lost
@@ -469,7 +479,7 @@ class Probe:
                 self._found(Finding(rule, Verdict.NOT_OBSERVABLE, why))
 
     async def _make(self, experiment: Experiment) -> str:
-        """Runs one experiment, and again if this process came too late; returns the reason if it could not be run."""
+        """Runs one experiment, and repeats it if this process was too slow; returns the reason if it could not be run."""
         self.on_progress(experiment.name)
         began = time.monotonic()
         why, findings = await self._attempt(experiment)
@@ -479,14 +489,14 @@ class Probe:
             why_again = f"mcp-tui was suspended for {late:.1f} s" if late else BUSY
             self.on_progress(f"{experiment.name}, again: {why_again}")
             again = await self._attempt(experiment)
-            # What the first one did to the server may have made the second impossible.
+            # The first attempt may have changed the server so that the second one is impossible.
             why, findings = (why, findings) if again[0] else again
         self.report.took[experiment.name] = time.monotonic() - began
         self._found(*findings)
         return why
 
     async def _attempt(self, experiment: Experiment) -> tuple[str, list[Finding]]:
-        """Runs one experiment once; returns the reason if it could not be run, and what it found."""
+        """Runs one experiment once; returns the reason if it could not be run, and the findings."""
         opened = experiment.opened
         used = opened and not experiment.fresh and bool(self._spare)
         connection = self._spare.pop() if used else self._connection(experiment.name)
@@ -513,7 +523,7 @@ class Probe:
             await self._release(connection, harmed=harmed)
 
     async def _restless(self, experiment: Experiment) -> str:
-        """Returns why the heartbeat would show nothing: it does not rest, because the work of an earlier call goes on."""
+        """Waits until the heartbeat is quiet; returns a reason if the work of an earlier call keeps it going."""
         beats, pause = self._beats, 1.5 * longest(self.server.control.times(BEATS))
         if not beats or not experiment.beats:
             return ""
@@ -525,9 +535,9 @@ class Probe:
         return ""
 
     async def _doubt(self, experiment: Experiment, connection: ProbeConnection) -> str:
-        """Returns why an experiment would show nothing: a call that must work does not, since an earlier one failed, too.
+        """Calls the tool if a call of an earlier experiment failed; returns the reason if this call fails too.
 
-        What one experiment does to a server may outlast it: over HTTP, and behind a bridge or a daemon.
+        The effect of one experiment may affect the next: over HTTP, and behind a bridge or a daemon.
         """
         server = self.server
         if not server.doubt:
@@ -535,7 +545,7 @@ class Probe:
         if not experiment.opened:
             connection = self._connection("a call before any cancel")
             await connection.open()
-        # The small ids belong to the experiment.
+        # The small ids are reserved for the experiment.
         first, connection.next_id = connection.next_id, OPENING
         found = await Trial(connection).next_call("", "a call before any cancel")
         connection.next_id = first
@@ -547,10 +557,10 @@ class Probe:
     # -- over all experiments --------------------------------------------------------------------------------------
 
     def _explain(self) -> None:
-        """Leaves what every cancel brings about to the rule about the ordinary one: one fault breaks one rule."""
+        """Turns findings into "not observable" if the fault of another rule explains them: one fault breaks one rule."""
         found = self.server.findings
         verdicts = {rule: finding.verdict for rule, finding in found.items()}
-        # A cancel in the same write is one at once. Among the malformed cancels one is valid, beside other calls.
+        # A cancel in the same write is also one at once. One of the malformed cancels is valid, with other calls in flight.
         for rule, cause, besides in (("P-27", "P-05", "P-01"), ("P-11", "P-14", "")):
             if verdicts.get(rule) in BAD and verdicts.get(cause) in BAD and verdicts.get(besides) not in BAD:
                 text = f"the fault of {cause}: {found[rule].sentence}"
@@ -571,7 +581,7 @@ class Probe:
         traces = self.server.traces
         twice = [trace for trace in traces if len(trace.responses) > 1]
         if (again := self.server.again) is not None and twice == [again]:
-            twice = []  # P-09 says so
+            twice = []  # P-09 already reports this
         elif again is not None:
             text = "this server answers other requests twice, too (P-22)"
             found = self.server.findings["P-09"]
@@ -599,19 +609,19 @@ class Probe:
             self._found(Finding("P-32", Verdict.PASS, "every line on stdout was a message", (read,)))
 
 
-# -- the control run: the tool at work, uncancelled ------------------------------------------------------------
+# -- the control run: the tool, uncancelled ------------------------------------------------------------
 
 ASIDE_SECONDS: Final = 0.15
-"""Seconds after which another request shows whether the server answers while the tool works."""
+"""The seconds after which another request checks whether the server answers while the tool works."""
 
 BLOCKED_SECONDS: Final = 0.5
-"""Seconds from which an answer counts as held up by the tool."""
+"""The seconds from which an answer counts as delayed by the tool."""
 
 
 async def _control_run(
     connection: ProbeConnection, choice: Choice, limit: float
 ) -> tuple[ControlRun, Arrival | None]:
-    """Runs a tool to its end, or for ``limit`` seconds; returns also its answer."""
+    """Runs a tool to its end, or for ``limit`` seconds; returns the run and its answer."""
     trace = connection.call(choice.name, choice.arguments)
     await trace.leaves()
     sent = trace.sent_at
@@ -621,7 +631,7 @@ async def _control_run(
     ended_at = connection.now() if response is None else response.at
     if response is None and not connection.lost:
         connection.cancel(trace)
-    await asyncio.sleep(0.05)  # an answer that waited for the tool comes now
+    await asyncio.sleep(0.05)  # an answer that waited for the end of the tool may arrive now
     lost = connection.lost or ("" if response is not None else trace.trouble())
     control = ControlRun(
         duration=None if response is None and not lost else ended_at - sent,
@@ -652,7 +662,7 @@ def _blocks(aside: Trace | None, response: Arrival | None) -> bool:
 
 
 def _useless_because(control: ControlRun, response: Arrival | None, *, asked: bool) -> str:
-    """Returns the reason why a tool is useless for the probe. ``asked``: a person named it, so more is accepted."""
+    """Returns why a tool is useless for the probe; empty if it is usable. ``asked`` says whether the user named it."""
     if control.lost:
         return "" if asked else f"ended the connection ({control.lost})"
     if response is None:

@@ -1,4 +1,4 @@
-"""The experiment with a task: a call that runs as one is cancelled by ``tasks/cancel``."""
+"""The experiment with a task: a call that runs as a task is cancelled by ``tasks/cancel``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mcp_tui.protocol.tasks import EXTENSION
 CANCEL: Final = "tasks/cancel"
 
 UNKNOWN_TASK_SECONDS: Final = 0.2
-"""Seconds after which a task of unknown duration is cancelled."""
+"""The seconds after which a task of unknown duration is cancelled."""
 
 
 async def _ask(trial: Trial, method: str, params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
-    """Sends a request about a task; returns the reason why it got no result, or empty, and the result."""
+    """Sends a request about a task; returns the error (empty for none) and the result."""
     if trial.server.revision.modern:
         params = {**params, "_meta": {META_CAPABILITIES: {"extensions": {EXTENSION: {}}}}}
     trace = trial.connection.request(method, params)
@@ -45,7 +45,7 @@ async def tasks_cancel(trial: Trial) -> None:
 
 
 def _at_work(trial: Trial, began: float, sentence: str) -> tuple[Verdict, str]:
-    """Returns the verdict on a task that was cancelled: its status says so, but a heartbeat may say that it works on."""
+    """Returns the verdict on a task with the status "cancelled"; a heartbeat may show that it keeps working."""
     cancelled = next(
         (each.sent_at for each in trial.connection.traces.values() if each.method == CANCEL), began
     )
@@ -66,7 +66,7 @@ async def _task(trial: Trial) -> tuple[Verdict, str]:
     choice = (server.choice or server.task) if modern else server.task
     if choice is None:
         return Verdict.NOT_OBSERVABLE, server.needs_tool
-    # the duration of a tool that only runs as a task is unknown, so it is cancelled soon
+    # The duration of a tool that only runs as a task is unknown, so the task is cancelled soon.
     known = server.choice == choice
     length = server.control.length if known else AIM_SECONDS
     middle = MID * length if known else UNKNOWN_TASK_SECONDS

@@ -1,4 +1,4 @@
-"""The choice of a tool to cancel, slow and harmless, and of its arguments."""
+"""The choice of a slow and harmless tool to cancel, and of its arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mcp_tui.protocol.tasks import EXTENSION
 from mcp_tui.protocol.values import frozen
 
 AIM_SECONDS: Final = 2.0
-"""Seconds that a tool is asked to take, if an argument says how long."""
+"""The duration in seconds that a tool is called with, if it has an argument for it."""
 
 BRIEF_SECONDS: Final = 0.2
-"""Seconds that it is asked to take when only its answer matters."""
+"""The duration in seconds of calls for which only the answer matters."""
 
 REPORTED_STEPS: Final = 10
-"""Steps that a tool is asked to report, if an argument says how many."""
+"""The number of steps that a tool is called with, if it has an argument for it."""
 
 _ARGUMENT_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -35,13 +35,13 @@ _UNITS: Final = {
     **dict.fromkeys(_set("s sec secs second seconds"), 1.0),
     **dict.fromkeys(_set("minute minutes mins"), 60.0),
 }
-"""The seconds of each unit of time."""
+"""The seconds in each unit of time."""
 _DURATIONS: Final = _set("duration delay sleep wait pause time runtime latency")
 _OTHER_MEASURES: Final = _set(
     "age count date end index interval length limit max maximum min minimum number offset per rate since size "
     "stamp start timeout timestamp ttl until zone"
 )
-"""Words that make a number something other than the duration of the call, whatever stands beside them."""
+"""Words in the name of a number that is not the duration of the call, regardless of the other words."""
 _STEP_WORDS: Final = _set("steps iterations ticks rounds chunks updates beats times n")
 _SLOW: Final = _set(
     "countdown delay delayed long longrunning pause running sleep sleeper sleepy slow slowly timer wait"
@@ -50,7 +50,7 @@ _MAYBE_SLOW: Final = _set(
     "background batch busy cooperative count crawl cycle heavy job operation progress scan simulate "
     "stream task work worker"
 )
-"""Words that say little by themselves: they count for tools with a duration or ``readOnlyHint`` only."""
+"""Words that alone are a weak sign. They count only for tools with a duration or ``readOnlyHint``."""
 _HARMFUL: Final = _set(
     "append buy clear commit crash create delete deploy destroy drop email erase exec execute exit "
     "format halt insert install kill mail merge modify move notify order patch pay post publish purge "
@@ -63,20 +63,20 @@ _OF_TIME: Final = re.compile(
     r"\b(m?secs?|(milli)?seconds?|ms|minutes?|hours?|times?|durations?|runtime|latency|timers?|countdown|delay\w*"
     r"|sleep\w*|wait\w*|paus\w+|slow\w*|how long|long[- ]running|takes long|a while)\b"
 )
-"""A text that speaks of time, in lower case."""
+"""Words about time, in lower case."""
 _OF_ITS_TIME: Final = re.compile(
     r"\b(m?secs?|(milli)?seconds?|ms|minutes?|durations?|how long|delay\w*|sleep\w*|wait\w*|paus\w+|slow\w*)\b"
 )
-"""A text that makes an argument called ``time`` a duration; alone, it may as well be a point in time."""
+"""Words that show that an argument called ``time`` is a duration and not a point in time."""
 _HANDLES: Final = _set(
     "account address cmd code command directory element email file filename folder handle host id ids key page path "
     "pid port process query ref script selector session sql token uri url user uuid"
 )
-"""Words of arguments that name a thing on the server: an invented value would name one by chance."""
+"""Words for arguments that identify something on the server, so that only the user knows a valid value."""
 
 
 class Unsuitable(ValueError):
-    """A tool cannot be used. The text is one sentence with the reason and what to do."""
+    """A tool cannot be used. The text is one sentence with the reason."""
 
 
 class ListUnreadable(Unsuitable):
@@ -87,8 +87,8 @@ class ListUnreadable(Unsuitable):
 class Choice:
     """A tool and the arguments to call it with.
 
-    ``brief`` are arguments that make it short, if there are any. ``seconds`` is how long it is asked to take, 0 if no
-    argument says that; ``why`` are the reasons why it was chosen.
+    ``brief`` has arguments that make the call short, if possible. ``seconds`` is the requested duration; 0 if no argument
+    sets it. ``why`` has the reasons for the choice.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Choice:
     seconds: float = 0.0
 
     def shown(self) -> str:
-        """The arguments in a line: ``seconds=2 steps=10``."""
+        """Returns the arguments in one line: ``seconds=2 steps=10``."""
         made = (
             f"{name[:40]}={value if isinstance(value, (int, float)) else shown(value)}"
             for name, value in self.arguments.items()
@@ -107,20 +107,20 @@ class Choice:
         return " ".join(made)
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The arguments as ``NAME=VALUE`` of a command has them."""
+        """Returns names and values of the arguments, as a command line has them."""
         return tuple((name, as_argument(value)) for name, value in self.arguments.items())
 
 
 def as_argument(value: Json) -> str:
-    """Returns a value as ``NAME=VALUE`` of a command has it."""
+    """Returns a value in the form of ``NAME=VALUE`` on a command line."""
     return value if isinstance(value, str) else text(value)
 
 
 @frozen
 class RatedTool:
-    """A tool as a candidate: ``choice`` to call it, or the reason ``why_not``; the highest ``score`` is the likeliest.
+    """A tool as a candidate: the ``choice``, or the reason ``why_not``. A higher ``score`` is a better candidate.
 
-    ``usage`` are arguments to name it with, with VALUE where only a person knows one.
+    ``usage`` has arguments for a command line that names the tool, with ``VALUE`` if only the user knows a value.
     """
 
     name: str
@@ -132,7 +132,7 @@ class RatedTool:
 
 @frozen
 class NamedTool:
-    """The tool that the user named, empty for none, and its arguments: ``pairs`` are typed by its schema."""
+    """The tool that the user named (empty for none), and its arguments; the schema gives the types of ``pairs``."""
 
     tool: str = ""
     pairs: tuple[tuple[str, str], ...] = ()
@@ -140,12 +140,12 @@ class NamedTool:
 
 
 def words(name: str) -> set[str]:
-    """Returns the words of a name in lower case: ``sleepTime_ms`` has three."""
+    """Returns the words in a name, in lower case; ``sleepTime_ms`` has three."""
     return {word.lower() for word in _ARGUMENT_WORD.findall(name)}
 
 
 def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
-    """Returns the named tool, with missing arguments filled in: a duration, defaults, required ones.
+    """Returns the named tool; adds a duration, defaults, and required arguments that are missing.
 
     Raises:
         Unsuitable: there is no such tool, or the arguments do not fit.
@@ -157,7 +157,7 @@ def named_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
 
 
 def preparing_tool(wish: NamedTool, tools: Sequence[dict[str, Json]]) -> Choice:
-    """Returns the named tool with the given arguments alone, to be called before the slow one.
+    """Returns the named tool with only the given arguments, for a call before the slow tool.
 
     Raises:
         Unsuitable: there is no such tool, or the arguments do not fit.
@@ -188,15 +188,15 @@ def _check(wish: NamedTool, tool: dict[str, Json], arguments: dict[str, Json]) -
 
 
 def rated(tools: Sequence[dict[str, Json]]) -> list[RatedTool]:
-    """Returns all tools, those that look slow and harmless first, the likeliest of each kind first."""
+    """Returns all tools, the best candidates first; tools that cannot be used are at the end."""
     made = [_rate(tool) for tool in tools if isinstance(tool.get("name"), str)]
     return sorted(made, key=lambda each: (each.choice is None, -each.score))
 
 
 def candidates(tools: Sequence[dict[str, Json]], wish: NamedTool | None = None) -> list[Choice]:
-    """Returns the named tool; without one, those that look slow and harmless, the likeliest first.
+    """Returns the named tool or, if none is named, the tools that look slow and harmless, the best first.
 
-    None of those is marked as destructive.
+    Tools marked as destructive are never chosen.
 
     Raises:
         Unsuitable: there is no such tool, or the arguments do not fit.
@@ -207,22 +207,22 @@ def candidates(tools: Sequence[dict[str, Json]], wish: NamedTool | None = None) 
 
 
 def task_choice(tools: Sequence[dict[str, Json]], chosen: Choice | None, wish: NamedTool) -> Choice | None:
-    """Returns the tool to run as a task (``execution.taskSupport``): the named, the slow, or a likely one."""
+    """Returns the tool to run as a task (``execution.taskSupport``): the named tool, the slow one, or the best candidate."""
     able = [tool for tool in tools if task_support(tool) in ("optional", "required")]
     names = {str(tool.get("name")) for tool in able}
     if wish.tool:
         return named_tool(wish, tools) if wish.tool in names else None
     if chosen is not None and chosen.name in names:
         return chosen
-    # Rating refuses a tool that runs only as a task, which is what is wanted here.
+    # Without the member ``execution``, the rating does not reject tools that only run as a task.
     likely = candidates([{**tool, "execution": {}} for tool in able])
     return likely[0] if likely else None
 
 
 def no_tasks(info: ServerInfo, task: Choice | None, unlisted: str) -> str:
-    """Returns the reason why there is no task to cancel, or an empty string.
+    """Returns the reason why there is no task to cancel; empty if there may be one.
 
-    ``unlisted`` is the reason why the tools are not known: then nobody knows whether one takes tasks.
+    ``unlisted`` is the reason why the tools are unknown; then one of them may support tasks.
     """
     if info.revision.modern:
         extensions = as_object(info.capabilities.get("extensions"))
@@ -246,7 +246,7 @@ def _marked(tool: dict[str, Json]) -> bool:
 
 
 def _rate(tool: dict[str, Json]) -> RatedTool:
-    """Rates a tool: slow by its name or a duration among its arguments, and harmless as far as it says."""
+    """Rates a tool by signs that it is slow (its name, a duration among its arguments) and harmless."""
     name, read_only = str(tool["name"]), as_object(tool.get("annotations")).get("readOnlyHint") is True
     fields, named = _parameters(tool.get("inputSchema")), words(name)
     said = as_text(tool.get("description")).lower()[:2000]
@@ -290,13 +290,13 @@ def _described(field: Field) -> str:
 
 
 def _is_handle(field: Field, said: str) -> bool:
-    """Returns whether a value for a field would have to be known: it is no choice, no duration, and has no default."""
+    """Returns whether only the user knows a value for a field: it has no choices and no default, and is no duration."""
     known = field.choices or "default" in field.schema or "const" in field.schema
     return not known and bool(words(field.name) & _HANDLES) and _unit(field, said) is None
 
 
 def _usage(fields: Sequence[Field], arguments: dict[str, Json], said: str) -> tuple[tuple[str, str], ...]:
-    """Returns the arguments that a command must name: a duration, and what is required and has no default."""
+    """Returns the arguments for a command line: a duration, and required arguments without a default."""
     made: list[tuple[str, str]] = []
     for each in fields:
         if _unit(each, said) is not None:
@@ -310,15 +310,15 @@ def _usage(fields: Sequence[Field], arguments: dict[str, Json], said: str) -> tu
 
 
 _MOST_STEPS: Final = 10_000
-"""Maximum number of arguments that are read; more than a form would show."""
+"""The most arguments of a tool that are read."""
 
 
 def _arguments(
     tool: dict[str, Json], given: dict[str, Json]
 ) -> tuple[dict[str, Json], dict[str, Json] | None, float]:
-    """Returns the arguments of a long call, those of a short one if they can differ, and the seconds asked for.
+    """Returns the arguments of a long call, those of a short call if possible, and the requested seconds.
 
-    ``given`` takes precedence. The seconds are 0 if no argument says how long the tool takes.
+    Arguments in ``given`` take precedence. The seconds are 0 if no argument sets the duration.
     """
     fields = _parameters(tool.get("inputSchema"))
     said = as_text(tool.get("description")).lower()[:2000]
@@ -359,7 +359,7 @@ def _least(field: Field) -> Json:
 
 
 def _doubt(field: Field, given: dict[str, Json]) -> tuple[bool, bool]:
-    """A sort key: the given field first, then the one that most clearly is a duration."""
+    """Returns a sort key: given fields first, then fields that are most clearly durations."""
     return field.name not in given, all(_UNITS.get(word, 60) > 1 for word in words(field.name))
 
 
@@ -368,7 +368,7 @@ def _numeric(field: Field) -> bool:
 
 
 def _unit(field: Field, said: str) -> float | None:
-    """Returns the seconds that 1 means for a field that is a duration; ``None`` for any other field.
+    """Returns the unit of a field that is a duration, in seconds; ``None`` for any other field.
 
     ``said`` is the description of the tool, in lower case.
     """
@@ -392,7 +392,7 @@ def _is_steps(field: Field, said: str) -> bool:
 
 
 def _fitted(value: float, field: Field) -> float:
-    """Returns the number nearest to ``value`` that the schema of a field permits."""
+    """Returns the number nearest to ``value`` that the bounds of a field permit."""
     schema, whole = field.schema, "number" not in field.types
     low, high = number(schema.get("minimum")), number(schema.get("maximum"))
     above, below = number(schema.get("exclusiveMinimum")), number(schema.get("exclusiveMaximum"))

@@ -1,4 +1,4 @@
-"""The tools of an experiment: its calls, its cancels, and its findings."""
+"""The methods that experiments use: calls, cancels, observations, and findings."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ from mcp_tui.protocol.states import TRANSIT
 from mcp_tui.transport.base import TransportError
 
 MID: Final = 0.4
-"""Share of its work after which a call is cancelled."""
+"""The share of its work after which a call is cancelled."""
 
 
 TOO_QUICK: Final = 0.3
-"""Seconds below which a call cannot be cancelled in the middle of its work."""
+"""The seconds below which a call is too short to be cancelled in the middle of its work."""
 
 HARM: Final = "calls of this tool fare so without any cancel, too"
-"""The reason why the harm of a call that nobody cancelled shows nothing."""
+"""The reason why harm to an uncancelled call shows nothing."""
 
 NO_END: Final = "the tool did not end on its own"
-"""The reason why nothing shows that a call was left alone."""
+"""The reason why nothing shows that a call was unharmed."""
 
 BUSY: Final = "the machine is busy"
-"""How a finding begins that another attempt may better."""
+"""The start of a finding that causes another attempt."""
 
 ENDED: Final = "the call ended before the cancel"
 """The reason why an experiment shows nothing about a cancel."""
 
 REACTION_SECONDS: Final = 0.25
-"""Seconds in which a wrong reaction to a notification should show."""
+"""The seconds in which a wrong reaction to a notification should arrive."""
 
 CALLED_AGAIN: Final = ("", "P-04", "P-06", "P-07", "P-14", "P-28")
-"""The rules that are about the next call, so that the tool is called however long it takes."""
+"""The rules about the next call, for which the tool is called even if it takes long."""
 
 COMPARED_SECONDS: Final = 3.0
-"""Seconds that a call to compare with is given to be answered, beyond its time."""
+"""The seconds to wait for the answer of a comparison call, in addition to its usual time."""
 
 LISTENED_SECONDS: Final = 0.35
-"""Seconds to listen on: for those in which a message may be in transit, and some more."""
+"""The seconds to keep listening: slightly longer than a message may be in transit."""
 
 
 class Judged(Exception):
-    """Ends an experiment early because its rule is judged already."""
+    """Ends an experiment early, because its rule has been judged."""
 
 
 class Trial:
-    """One experiment at work on one connection: its calls, what it was ``told`` so far, and its ``findings``."""
+    """One experiment on one connection: its calls, the ``evidence`` so far, and its ``findings``."""
 
     def __init__(self, connection: ProbeConnection) -> None:
         self.server = connection.server
@@ -73,63 +73,66 @@ class Trial:
 
     @property
     def choice(self) -> Choice:
-        """The slow tool; only for experiments that need one."""
+        """The slow tool. Only experiments that need one may ask for it."""
         assert self.server.choice is not None
         return self.server.choice
 
     @property
     def control(self) -> ControlRun:
-        """Its uncancelled run."""
+        """The uncancelled run of the tool."""
         return self.server.control
 
     @property
     def mid(self) -> float:
-        """Seconds after which a call is cancelled mid-work."""
+        """The seconds after which a call is cancelled mid-work."""
         control = self.control
-        # Without an end, the length is the time for which the tool was watched: this share of it is one second at most.
+        # If the run did not end, its length is the time for which it was watched; then the cancel is sent after at most 1 s.
         share = MID if control.duration is not None else min(MID, 1.0 / max(control.watched, 1.0))
         return judging.middle(control, share)
 
     def end(self, since: float = 0.0) -> float:
-        """Seconds from a call to the moment after which nothing more of it is expected."""
+        """Returns the seconds after a call at which no more message of it is expected.
+
+        ``since`` is the time of the cancel, in seconds after the call.
+        """
         control = self.control
         quiet = judging.quiet(control) + LISTENED_SECONDS
         if control.duration is None:
             return since + max(3.0, quiet)
         return max(control.length + max(0.5, 0.1 * control.length), since + quiet)
 
-    # -- what is found ---------------------------------------------------------------------------------------------
+    # -- findings ---------------------------------------------------------------------------------------------
 
     def level(self, rule: str) -> Strength:
         """Returns the level of a rule for this server."""
         return RULES[rule].clause(self.server.revision, self.server.transport).level
 
     def note(self, what: str, at: float | None = None, frame: str = "") -> None:
-        """Notes an observation as evidence for all findings from here on."""
+        """Adds an observation to the evidence of all later findings."""
         self.evidence.append(EvidenceItem(what, at, frame))
 
     def found(self, rule: str, verdict: Verdict, sentence: str, *more: EvidenceItem) -> None:
-        """Judges a rule, with the evidence noted so far and ``more``."""
+        """Adds a finding, with the evidence so far and ``more``."""
         self.findings.append(Finding(rule, verdict, sentence, (*self.evidence, *more)))
 
     def passed(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
-        """Notes that the server follows a rule."""
+        """Adds the finding that the server follows a rule."""
         self.found(rule, Verdict.PASS, sentence, *more)
 
     def warned(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
-        """Notes that the server does not follow a SHOULD."""
+        """Adds the finding that the server does not follow a SHOULD."""
         self.found(rule, Verdict.WARNING, sentence, *more)
 
     def failed(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
-        """Notes that the server breaks a MUST."""
+        """Adds the finding that the server breaks a MUST."""
         self.found(rule, Verdict.FAIL, sentence, *more)
 
     def unseen(self, rule: str, sentence: str, *more: EvidenceItem) -> None:
-        """Notes that the experiment does not show whether the server follows a rule."""
+        """Adds the finding that a rule is not observable."""
         self.found(rule, Verdict.NOT_OBSERVABLE, sentence, *more)
 
     def give_up(self, rule: str, why: str) -> NoReturn:
-        """Ends the experiment, which cannot show whether the server follows a rule.
+        """Ends the experiment with the finding that a rule is not observable.
 
         Raises:
             Judged: always.
@@ -140,16 +143,16 @@ class Trial:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def begin(self, *, id: RequestId | None = None) -> Trace:
-        """Calls the tool and waits until the call is written."""
+        """Calls the tool, and waits until the call is written."""
         trace = self.connection.call(self.choice.name, self.choice.arguments, id=id)
         await trace.leaves()
         return trace
 
     async def halfway(self, rule: str) -> tuple[Trace, float]:
-        """Calls the tool and waits for the middle of its work; returns the call and that time, its time of cancel.
+        """Calls the tool, and waits until the middle of its work; returns the call and that time, as its time of cancel.
 
         Raises:
-            Judged: the call had ended before, so ``rule`` cannot be judged.
+            Judged: the call has ended, or is about to, so ``rule`` cannot be judged.
         """
         trace = await self.begin()
         await self.connection.quiet(trace.sent_at + self.mid)
@@ -158,7 +161,7 @@ class Trial:
         return trace, trace.cancel_at
 
     def in_flight(self, rule: str, *traces: Trace) -> None:
-        """Checks that calls are in flight, and would be for a while: that one is cut short must be seen.
+        """Checks that calls are in flight, and not about to end, so that an effect of the cancel is observable.
 
         Raises:
             Judged: one of them has ended, or is about to, so ``rule`` cannot be judged.
@@ -173,16 +176,17 @@ class Trial:
                 self.give_up(rule, f"{BUSY}: after {elapsed:.2f} s the call was about to end on its own")
 
     async def cancel(self, trace: Trace, after: float, reason: str = PROBE_REASON) -> Trace | None:
-        """Cancels a call ``after`` seconds from its writing, and waits until the server has read the cancel.
+        """Cancels a call ``after`` seconds after it was written, and waits until the server has read the cancel.
 
-        Returns a request sent behind the cancel, whose answer shows that the cancel was read.
+        Returns a request sent after the cancel, whose answer shows that the cancel was read; ``None`` over HTTP in
+        2026-07-28.
         """
         connection = self.connection
         await connection.quiet(trace.sent_at + after)
         at = connection.cancel(trace, reason)
         if connection.server.modern_http:
-            return None  # there is nothing to be seen on a stream that is closed
-        if connection.server.transport == "http":  # two POSTs overtake each other
+            return None  # nothing can be observed on a closed stream
+        if connection.server.transport == "http":  # the next POST must not overtake the cancel
             await connection.until(lambda: CANCEL_METHOD in connection.accepted_at, at + TRANSIT)
         behind = connection.echo()
         await behind.answered(at + TRANSIT)
@@ -191,13 +195,16 @@ class Trial:
     async def cancelled_call(
         self, after: float, reason: str = PROBE_REASON, *, id: RequestId | None = None
     ) -> tuple[Trace, Observation]:
-        """Calls the tool, cancels it ``after`` seconds later, and watches it until nothing more is expected."""
+        """Calls the tool, cancels the call ``after`` seconds later, and watches it until no more message is expected."""
         trace = await self.begin(id=id)
         behind = await self.cancel(trace, after, reason)
         return trace, await self.watched(trace, trace.sent_at + self.end(after), behind)
 
     def was_quicker(self, trace: Trace) -> bool:
-        """Takes a call that had its result before the cancel for the uncancelled run: that one may have been cold."""
+        """Returns whether a call had its result before the cancel, and then uses it as the uncancelled run.
+
+        The first run may have been slower than later ones.
+        """
         ended_at = trace.responses[0].at if trace.responses else trace.cancel_at
         response, took = trace.responses[:1], ended_at - trace.sent_at
         if (
@@ -212,9 +219,9 @@ class Trial:
         return True
 
     async def reaction(self, observation: Observation) -> Observation:
-        """Returns what was seen of a call, with the cause of a result that came with its cancel, if that can be told.
+        """Returns an observation, in which a result that arrived with the cancel may be marked as its effect.
 
-        Where an uncancelled call takes far longer, now as before, the cancel caused it.
+        The cancel caused the result if uncancelled calls take much longer, both before and now.
         """
         usual, answers = self.control.answer, observation.answers
         if usual is None or not judging.crossing(observation):
@@ -225,19 +232,20 @@ class Trial:
             return observation
         return replace(observation, is_reaction=True)
 
-    # -- comparing with calls that nobody cancels --------------------------------------------------------------------
+    # -- comparisons with uncancelled calls --------------------------------------------------------------------
 
     async def spared(self, rule: str, trace: Trace, count: int = 1, usual: Answer | None = None) -> str:
-        """Waits for the answer of a call that nobody cancelled, one of ``count`` in flight; returns what is amiss with it.
+        """Waits for the answer of an uncancelled call, one of ``count`` in flight; returns the fault in the answer as a
+        text.
 
-        That is empty if it was answered as the uncancelled run was, or as ``usual``, the answer of the short form.
+        The text is empty if the answer is like that of the uncancelled run, or like ``usual``, the answer of the short form.
 
         Raises:
-            Judged: such calls fare as badly when none is cancelled, so ``rule`` cannot be judged.
+            Judged: without any cancel such calls have the same fault, so ``rule`` cannot be judged.
         """
         is_short, usual, now = usual is not None, usual or self.control.answer, trace.connection.now()
-        assert usual is not None  # of a tool that never answers, no answer is awaited
-        # A server that works on one thing at a time needs the time of all.
+        assert usual is not None  # the caller does not wait for a tool that never answers
+        # A server that handles one call at a time needs the time of all calls.
         await trace.answered(max(now, trace.sent_at + count * self.control.length) + self.server.patience)
         self.evidence += [trace.evidence(each) for each in trace.responses[:1]]
         answer = trace.answer()
@@ -250,12 +258,12 @@ class Trial:
         return how
 
     async def untouched(self, rule: str, trace: Trace) -> str:
-        """Waits for the end of a call on which a cancel must have no effect; returns in words what that did to it.
+        """Waits for the end of a call on which a cancel must have no effect; returns the effect as a text, empty for none.
 
-        A tool that never answers is watched for a while: that it answers is an effect, too.
+        A tool that never answers is watched for a while; an answer is then an effect too.
 
         Raises:
-            Judged: uncancelled calls fare so as well.
+            Judged: uncancelled calls have the same fault.
         """
         if self.control.answer is not None:
             return await self.spared(rule, trace)
@@ -264,14 +272,14 @@ class Trial:
         return f"was answered with {trace.responses[0].quoted}" if trace.responses else ""
 
     async def are_usual(self, traces: Sequence[Trace], count: int) -> bool:
-        """Returns whether each of these calls fares as calls do where none is cancelled, ``count`` side by side."""
+        """Returns whether the answer of each call is usual for ``count`` parallel calls without any cancel."""
         return all([await self._is_usual(each.answer(), count) for each in traces])
 
     async def _is_usual(self, answer: Answer | None, count: int) -> bool:
-        """Returns whether a call fares as badly where none is cancelled: one of ``count`` side by side.
+        """Returns whether an answer is usual without any cancel, for one of ``count`` parallel calls.
 
-        With 0 it is the second of two in a row. Where even the first fails on a new connection, nothing works any more, and
-        that is not usual.
+        With a ``count`` of 0 it is compared with the second of two consecutive calls. If even the first call on a new
+        connection fails, the server no longer works at all, and the answer is not usual.
         """
         control, memo, name = self.control, self.server.uncancelled, f"{count or 'two in a row'}"
         if name not in memo:
@@ -284,9 +292,9 @@ class Trial:
     async def _takes_as_long_now(
         self, answer: Answer | None, usual: Answer, arguments: dict[str, Json]
     ) -> bool:
-        """Returns whether a call whose length alone is unusual takes as long where none is cancelled, alone or beside one.
+        """Returns whether only the length of a call is unusual, and calls without any cancel take as long now.
 
-        How fast a machine is changes, and a cancelled call that works on takes its share of it, which is for P-03 to say.
+        The speed of the machine changes, and a cancelled call that keeps working slows others down, which P-03 judges.
         """
         if answer is None or not judging.differs_in_time(answer, usual):
             return False
@@ -300,7 +308,7 @@ class Trial:
         return any(each is not None and not judging.harm(answer, each) for each in like_it)
 
     async def _uncancelled(self, count: int) -> list[Answer | None]:
-        """Returns the answers of a lone call, and behind it those of the calls to compare with."""
+        """Returns the answer of a single call, followed by the answers of the comparison calls."""
         choice, server = self.choice, self.server
         try:
             if not count:
@@ -316,7 +324,7 @@ class Trial:
     async def _answers(
         self, name: str, calls: Sequence[Sequence[dict[str, Json] | None]]
     ) -> list[Answer | None]:
-        """Calls the tool on a connection of its own, each group when the one before was answered; returns the answers."""
+        """Calls the tool on a new connection, one group of parallel calls after the other; returns the answers."""
         connection, found = self.server.connect(name), list[Answer | None]()
         try:
             await connection.open()
@@ -331,10 +339,10 @@ class Trial:
         return found
 
     async def survives(self, rule: str) -> str:
-        """Makes the next call; returns the words for its success.
+        """Makes the next call; returns a text about its success.
 
         Raises:
-            Judged: it is not answered as before, so ``rule`` is broken, and judged so, or cannot be judged.
+            Judged: the call failed, so ``rule`` is broken or cannot be judged; the finding is added.
         """
         found = await self.next_call(rule)
         if found.verdict is Verdict.PASS:
@@ -346,8 +354,8 @@ class Trial:
     async def next_call(self, rule: str, what: str = "the next call", *, compares: bool = True) -> Finding:
         """Judges whether the server answers ``tools/list`` and a call of the tool as it did before any cancel.
 
-        A tool that has no short form is not called for rules that are not about the next call, if the time is short.
-        ``compares``: a failure is compared with calls of the tool without any cancel.
+        If time is short, a tool without a short form is only called for rules about the next call. ``compares`` says
+        whether a failure is compared with calls without any cancel.
         """
         connection, server, control = self.connection, self.server, self.control
         listing = connection.ask()
@@ -375,16 +383,16 @@ class Trial:
         return judging.harmed(rule, what, how, control, (*told, *self._last_words(trace)))
 
     def _unlisted(self, response: Arrival) -> str:
-        """Returns what is wrong with the answer to ``tools/list``, compared with that before any cancel."""
+        """Returns the fault in the answer to ``tools/list``, compared with that before any cancel; empty for none."""
         if response.fails:
             return f"was answered with {response.quoted}" if self.server.lists else ""
-        # That of a long answer is not kept, but a list without tools is short.
+        # The results of long answers are not kept, but a list without tools is short.
         short = len(response.frame) < EXCERPT_CHARACTERS
         listed = as_list(response.result.get("tools"))
         return "names no tools any more" if short and not listed and self.server.tools else ""
 
     def _last_words(self, trace: Trace) -> tuple[EvidenceItem, ...]:
-        """Returns evidence of the reason why a request got no answer; none if it got one."""
+        """Returns evidence of the reason why a request got no answer; none if it was answered."""
         connection = trace.connection
         if trace.responses:
             return ()
@@ -405,10 +413,10 @@ class Trial:
             for each in trace.responses[:1]
         )
 
-    # -- what was seen ---------------------------------------------------------------------------------------------
+    # -- observations ---------------------------------------------------------------------------------------------
 
     async def watched(self, trace: Trace, until: float, behind: Trace | None = None) -> Observation:
-        """Listens until a given time, and then until the call is quiet; returns what was seen of it."""
+        """Listens until a given time, and then until the call is quiet; returns the observation."""
         connection = self.connection
         await connection.quiet(until)
         more = judging.unrest(self.observation(trace, behind), self.control)
@@ -417,7 +425,7 @@ class Trial:
         return self.observation(trace, behind)
 
     def observation(self, trace: Trace, behind: Trace | None = None) -> Observation:
-        """Returns the observation of a cancelled call; ``behind`` is the request sent behind its cancel."""
+        """Returns the observation of a cancelled call so far; ``behind`` is the request sent after the cancel."""
         sent, connection = trace.sent_at, trace.connection
         cancel_at, now = trace.cancel_at, connection.now()
         early = [each for each in trace.responses if each.at < cancel_at]
@@ -427,7 +435,7 @@ class Trial:
         after = [each for each in progress if each.at > cancel_at]
         read = behind.responses[0].at - sent if behind is not None and behind.responses else None
         how = "cancelled by closing its stream" if trace.closed_stream else "cancelled by notification"
-        quotes = [EvidenceItem(how, max(0.0, cancel_at - sent))]  # in one write they share a moment
+        quotes = [EvidenceItem(how, max(0.0, cancel_at - sent))]  # in one write, both have the same time
         is_unread = behind is not None and read is None and self.control.echoes
         if read is not None:
             quotes.append(EvidenceItem("a ping sent behind the cancel was answered, so it was read", read))
@@ -443,7 +451,7 @@ class Trial:
             LateResponse(each.words, each.at - sent, each.kind == "result", trace.evidence(each))
             for each in late
         ]
-        # What every cancel brings is told of the ordinary one alone (P-01).
+        # Responses without an id after every cancel are only reported for the ordinary cancel (P-01).
         for each in connection.nameless(cancel_at)[self.server.nameless :]:
             words = f"{each.words} without an id"
             told = EvidenceItem(
@@ -467,5 +475,5 @@ class Trial:
 
 
 def foreign_token(progress: Sequence[Arrival]) -> str:
-    """Returns the first token that nobody gave, in quotes; empty for none."""
+    """Returns the token of the first message, as text; empty without a message."""
     return next((shown(each.of) for each in progress), "")
