@@ -74,7 +74,7 @@ _HOMES: Final = {
     "protocol.errors": ("CallCancelled", "CallEnded", "CallFailed", "CallLost", "CallTimedOut", "McpError"),
     "transport.base": ("TransportError", "Unauthorized"),
 }
-"""The modules of these names. Each is loaded on first use: naming a target does not load the client."""
+"""The module of each name. A module is loaded at the first use of its names: naming a target does not load the client."""
 
 
 def __getattr__(name: str) -> object:

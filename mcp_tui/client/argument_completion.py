@@ -1,7 +1,8 @@
-"""Completion of an argument: requested when typing pauses, and cancelled when it goes on (utilities/completion).
+"""Completes an argument: requests values when typing pauses, and cancels the request when typing continues
+(utilities/completion).
 
-Each is an internal request, in the table like any other. A newer keystroke cancels the one before it, by the signal that
-the revision prescribes; an answer that still comes is late, and is not offered.
+Each request is an internal one and appears in the table like any other. A newer keystroke cancels the previous
+request by the signal that the revision prescribes. An answer that still arrives is late and is not offered.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from mcp_tui.protocol.messages import Json, as_object, texts_in
 from mcp_tui.transport.base import spawn
 
 TYPING_PAUSE_SECONDS: Final = 0.2
-"""Seconds without a keystroke before a request."""
+"""Seconds without a keystroke before a request is sent."""
 
 OFFERED_VALUES: Final = 100
-"""Values that are offered, as many as one answer may hold (utilities/completion)."""
+"""The maximum number of offered values, which is that of one answer (utilities/completion)."""
 
 SUPERSEDED: Final = "superseded by a newer keystroke"
 
@@ -27,7 +28,7 @@ _NO_METHOD: Final = -32601
 
 
 Told = Callable[[str, Sequence[str]], None]
-"""Receives the name of an argument and values for it, as the server wrote them: hostile."""
+"""Receives the name of an argument and its completions, as the server wrote them: hostile text."""
 
 
 class Completer:
@@ -48,10 +49,10 @@ class Completer:
         self._refused = False
 
     def ask(self, name: str, value: str, others: Mapping[str, str]) -> None:
-        """Completes ``value`` of the argument ``name``, unless something newer is requested first.
+        """Requests completions of ``value`` for the argument ``name`` after the pause, unless a newer call replaces it.
 
-        ``others`` are the arguments given so far (sent from 2025-06-18 on). A server without completions is not asked; in
-        2024-11-05 none declares them, and the first refusal is remembered.
+        ``others`` are the other arguments so far (sent from 2025-06-18 on). A server without completions gets no
+        request. In 2024-11-05 no server declares them, so the first refusal is remembered.
         """
         self.stop()
         info = self._client.info
@@ -61,7 +62,7 @@ class Completer:
             spawn(self._complete(self._asked, name, value, dict(others)), name=f"completion of {name}")
 
     def stop(self) -> None:
-        """Cancels the request under way, if there is one."""
+        """Cancels the open request, if there is one."""
         self._asked += 1
         row = None if self._id is None else self._client.requests.get(self._id)
         if row is not None and row.open:

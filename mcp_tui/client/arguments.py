@@ -1,4 +1,4 @@
-"""A tool's arguments as a person types them, ``NAME=VALUE``: typed by the tool's schema, and checked against it."""
+"""Arguments of a tool as a person types them, ``NAME=VALUE``: converts them by the tool's schema, and checks them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from mcp_tui.client.schemas import Schema, is_of, parse_json, wanted
 from mcp_tui.protocol.messages import Json
 
 COMBINATIONS: Final = 64
-"""Ways to read several values that are tried against the whole schema, at most."""
+"""The maximum number of combinations of readings that are checked against the whole schema."""
 
 
 class ArgumentError(ValueError):
-    """The arguments do not fit. The text is one sentence that names each that is wrong."""
+    """The arguments do not fit. The text is one sentence that names each wrong one."""
 
 
 def typed_arguments(
     schema: Json, pairs: Iterable[tuple[str, str]], given: dict[str, Json] | None = None
 ) -> dict[str, Json]:
-    """Returns a tool's arguments: those ``given``, and over them the values of ``NAME=VALUE`` by its ``inputSchema``.
+    """Returns a tool's arguments: those ``given``, overridden by ``NAME=VALUE`` converted by its ``inputSchema``.
 
-    Every part of the schema that describes a name counts, in whatever branch it stands. Where they agree on the type, the
-    value is of that type: a string stays as typed (``012`` too); numbers, booleans, arrays, and objects are read as JSON.
-    Where they differ, the reading counts with which the whole is valid. Without a type, JSON where it parses and text
-    otherwise. A name that is given several times is an array.
+    Every part of the schema that describes a name counts, in any branch. If the parts agree on the type, the value
+    has that type: a string stays as typed (``012`` too); numbers, booleans, arrays, and objects are parsed as JSON.
+    If they differ, the reading that makes the whole valid counts. Without a type, the value is JSON if it parses,
+    else text. A name that is given several times becomes an array.
 
     Raises:
-        ArgumentError: a text is not a value of the type in the schema, or a name is given twice and is no array.
+        ArgumentError: a text is not a value of the type in the schema, or a name is given twice and is not an array.
     """
     whole = Schema(schema)
     texts: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ def typed_arguments(
 
 
 def _readings(whole: Schema, name: str, texts: list[str]) -> list[Json]:
-    """Returns the values that the texts of one name may mean, the likeliest first."""
+    """Returns the possible values of the texts of one name, the likeliest first."""
     parts = whole.members(whole.raw, name)
     kinds = [whole.types_of(part) for part in parts]
     known = [each for each in kinds if each]
@@ -69,10 +69,10 @@ def _readings(whole: Schema, name: str, texts: list[str]) -> list[Json]:
 
 
 def _typed(name: str, text: str, kinds: list[frozenset[str]]) -> list[Json]:
-    """Returns the values that one text may mean for the types that parts of the schema permit; an empty set says nothing.
+    """Returns the possible values of one text for the types that parts of the schema permit; an empty set permits all.
 
     Raises:
-        ArgumentError: it is a value of none of these types.
+        ArgumentError: the text is a value of none of these types.
     """
     try:
         value = parse_json(text)
@@ -91,7 +91,7 @@ def _typed(name: str, text: str, kinds: list[frozenset[str]]) -> list[Json]:
 
 
 def _way(name: str, text: str, types: frozenset[str]) -> str:
-    """Returns how an array or object may be written, from a short text that is none."""
+    """Returns how to write an array or object, for a short text that is neither."""
     if len(text) > 40 or "'" in text or not types <= {"array", "object", "null"}:
         return ""
     written: Json = [each.strip() for each in text.split(",")] if "array" in types else {"key": text}
@@ -99,17 +99,17 @@ def _way(name: str, text: str, types: frozenset[str]) -> str:
 
 
 def check_arguments(schema: Json, arguments: dict[str, Json]) -> str:
-    """Returns what is wrong with a tool's arguments, in one sentence, or an empty string.
+    """Returns the problems of a tool's arguments in one sentence, or an empty string.
 
-    A schema that cannot be used (too large, too deep, broken, referring elsewhere) checks nothing: the server has the
-    last word.
+    A schema that cannot be used (too large, too deep, broken, with outside references) checks nothing: the server
+    decides.
     """
     return "; ".join(_problems(schema, arguments))
 
 
 def _problems(schema: Json, arguments: dict[str, Json], but: Collection[str] = ()) -> Iterator[str]:
-    """Yields what is wrong with arguments, except those named ``but``."""
+    """Yields the problems of arguments, except those named ``but``."""
     for found in Schema(schema).problems(arguments):
         if not found.advisory and not (found.path and found.path[0] in but):
-            # the name of an argument and what is wrong with it are one sentence
+            # The name of an argument and its problem form one sentence.
             yield str(found).replace(": is ", " is ", 1)

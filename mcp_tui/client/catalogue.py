@@ -1,7 +1,7 @@
 """The lists of a server: tools, resources, resource templates, and prompts, read page by page.
 
-A cursor is opaque and an empty string is a valid one (pagination, 2026-07-28). Whatever makes a list shorter than the
-server may have meant is reported as a violation: a repeated cursor, one that is not a string, pages without end, and
+A cursor is opaque, and an empty string is valid (pagination, 2026-07-28). Everything that may make a list shorter
+than the server intended is reported as a violation: a repeated cursor, one that is not a string, endless pages, and
 entries that are not objects.
 """
 
@@ -31,17 +31,17 @@ CHANGED_LISTS: Final = {
     "notifications/resources/list_changed": ("resources", "templates"),
     "notifications/prompts/list_changed": ("prompts",),
 }
-"""The lists that a notification says have changed."""
+"""The list that each notification reports as changed."""
 
 
 PAGES: Final = 1000
-"""Pages of one list after which no other is requested: a server that invents a new cursor each time has no last one."""
+"""The maximum number of pages of one list: a server that always returns a new cursor has no last page."""
 
 
 class ListFailed(McpError):
     """A page that failed: ``tools/list failed: database is down (error -32603)``.
 
-    ``row`` is its request; ``why`` says what its answer lacks. A list that failed is not an empty one.
+    ``row`` is its request; ``why`` says what its answer lacks. A list that failed is not an empty list.
     """
 
     def __init__(self, row: Request, why: str = "") -> None:
@@ -53,16 +53,17 @@ class ListFailed(McpError):
 
 
 async def every(client: Requester, what: str) -> list[dict[str, Json]]:
-    """Returns all entries of one of :data:`LISTS`, every page, as the server sent them; other values are left out.
+    """Returns all entries of one of :data:`LISTS`, every page, as the server sent them; values that are not objects are
+    left out.
 
     Raises:
-        ListFailed: a page failed, timed out, was cancelled or lost, or holds no list.
+        ListFailed: a page failed, timed out, was cancelled or lost, or has no list.
     """
     return (await _read(client, what))[0]
 
 
 async def _read(client: Requester, what: str) -> tuple[list[dict[str, Json]], float]:
-    """Returns the same, and the seconds for which it may be kept; 0 if the server names no valid time."""
+    """Returns the same, and the time in seconds for which it may be cached; 0 if the server gives no valid time."""
     method, member, _ = LISTS[what]
     entries: list[dict[str, Json]] = []
     cursors: set[str] = set()
@@ -103,9 +104,10 @@ def _violation(client: Requester, rule: str, text: str, id_: ev.RequestId | None
 
 
 def _usable(client: Requester, tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """Returns the tools without those with invalid header annotations, and keeps the annotations of the others.
+    """Returns the tools without those with invalid header annotations, and stores the annotations of the others.
 
-    Only over HTTP in 2026-07-28; a tool that is left out is reported as a violation (streamable HTTP, 2026-07-28).
+    This applies only to HTTP in 2026-07-28. A tool that is left out is reported as a violation (streamable HTTP,
+    2026-07-28).
     """
     for tool in tools:
         support = as_object(tool.get("execution")).get("taskSupport")
@@ -130,18 +132,18 @@ def _result(row: Request, frame: ResponseFrame | None, member: str) -> dict[str,
         raise ListFailed(row)
     page = as_object(frame.result)
     items = page.get(member)
-    if items and not isinstance(items, list):  # null and {} are what some languages write for an empty list
+    if items and not isinstance(items, list):  # Some languages write null or {} for an empty list.
         raise ListFailed(row, f"the response to {row.method} has no list {member!r}")
     return page
 
 
 def offers(client: Requester, what: str) -> bool:
-    """Returns whether the server declared the capability that a list needs."""
+    """Whether the server declared the capability that a list needs."""
     return client.info is not None and LISTS[what][2] in client.info.capabilities
 
 
 def difference(before: list[dict[str, Json]], after: list[dict[str, Json]]) -> str:
-    """Returns the changes between two lists in words; empty if there are none. Names are the server's, and hostile."""
+    """Returns the differences between two lists in words; empty if there are none. Names are the server's, and hostile."""
     old, new = {_name(each): each for each in before}, {_name(each): each for each in after}
     told = {
         "added": [name for name in new if name not in old],
@@ -160,10 +162,10 @@ def _name(entry: dict[str, Json]) -> str:
 
 
 class Lists:
-    """The lists of one connection, kept as long as the server says that they may be (caching, 2026-07-28).
+    """The lists of one connection, cached as long as the server permits (caching, 2026-07-28).
 
-    A list that the server said has changed is read again, and so is one without a time to live, as all are up to
-    2025-11-25. Nothing outlives the connection, so ``cacheScope`` decides nothing here.
+    A list is read again if the server reported a change or gave no time to live, as up to 2025-11-25. The cache ends
+    with the connection, so ``cacheScope`` does not matter here.
     """
 
     def __init__(self, client: Requester) -> None:
@@ -179,7 +181,7 @@ class Lists:
                 self._kept.pop(kind, None)
 
     async def read(self, what: str) -> list[dict[str, Json]]:
-        """Returns all entries of one of :data:`LISTS`: those that are kept while they are fresh, else read from the server.
+        """Returns all entries of one of :data:`LISTS`, from the cache while they are fresh, else from the server.
 
         Raises:
             ListFailed: a page failed, timed out, was cancelled or lost.
@@ -188,7 +190,7 @@ class Lists:
         entries, until = kept
         if now >= until:
             entries, life = await _read(self._client, what)
-            # Else the list changed meanwhile, and some pages may be older than that.
+            # Otherwise the list changed meanwhile, and some pages may be older than the change.
             if self._kept.get(what) is kept:
                 self._kept[what] = entries, now + life
         return entries

@@ -1,9 +1,9 @@
-"""The differences between two catalogues in their normal form, ranked: breaking, risky, or additive.
+"""Finds and ranks the differences between two catalogues in their normal form: breaking, risky, or additive.
 
-Breaking is what a caller that worked may stumble over: a tool is gone, an argument is required, a value is refused that was
-taken, a result may be what it was not. Additive is the contrary. Risky is what no schema judges: texts that a model reads,
-hints that a client trusts. Libraries that compare schemas say whether one accepts less than another, but not where, so the
-comparison is made here; what it does not understand counts as breaking or risky, never as nothing.
+*Breaking* can fail for a working caller: a tool is gone, an argument is required, a formerly valid value is rejected,
+a result may have new values. *Additive* is the opposite. *Risky* is what no schema judges: texts that a model reads,
+hints that a client trusts. Libraries that compare schemas say whether one accepts less than another, but not where,
+so the comparison is made here. What it does not understand counts as breaking or risky, never as nothing.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from mcp_tui.protocol.values import frozen
 Catalogue = Mapping[str, Mapping[str, dict[str, Json]]]
 
 COMPARED_PAIRS: Final = 5_000
-"""Pairs of schemas that one comparison looks at; that of each alternative is one."""
+"""The maximum number of pairs of schemas in one comparison; each alternative has a comparison of its own."""
 
 ALL_PAIRS: Final = 50_000
-"""Pairs that all comparisons of two schemas look at together."""
+"""The maximum number of pairs in all comparisons of two schemas together."""
 
 
 class Rank(Enum):
-    """The weight of a difference, the worst first."""
+    """The rank of a difference, the worst first."""
 
     BREAKING = "breaking"
     RISKY = "risky"
@@ -63,7 +63,7 @@ class Change:
     detail: str
 
     def fields(self) -> dict[str, Json]:
-        """The difference for programs."""
+        """The difference as JSON."""
         place = written(self.path)
         return {
             "rank": self.rank.value,
@@ -75,7 +75,7 @@ class Change:
 
 
 class Effect(Enum):
-    """The effect of a change in a schema: on the values that it accepts, or on none."""
+    """The effect of a change in a schema on the values that it accepts, or no effect."""
 
     NARROWER = "narrower"
     WIDER = "wider"
@@ -96,7 +96,7 @@ _FOR_INPUT: Final = {
     Effect.TEXT: Rank.RISKY,
 }
 _FOR_OUTPUT: Final = _FOR_INPUT | {Effect.NARROWER: Rank.ADDITIVE, Effect.WIDER: Rank.BREAKING}
-"""What an effect means for arguments, and for results, where a caller has to understand what may come."""
+"""The rank of an effect in arguments, and in results, where a caller must understand every possible value."""
 
 _REFUSES: Final = frozenset({Effect.NARROWER, Effect.OTHER, Effect.REMOVED})
 
@@ -188,7 +188,7 @@ def _of_arguments(old: list[dict[str, Json]], new: list[dict[str, Json]]) -> Ite
 
 
 def _of_execution(old: dict[str, Json], new: dict[str, Json]) -> Iterator[tuple[Rank, Path, str]]:
-    """Compares how a tool runs as a task: taking a way of calling it from callers is breaking."""
+    """Compares how a tool runs as a task: removing a way to call it is breaking."""
     ways = {"forbidden": {"call"}, "optional": {"call", "task"}, "required": {"task"}}
     was, now = (as_text(each.get("taskSupport")) or "forbidden" for each in (old, new))
     if was != now:
@@ -217,14 +217,16 @@ def _quoted(value: Json) -> str:
 
 
 QUOTED_CHARACTERS: Final = 120
-"""Characters of a value that a difference quotes."""
+"""The maximum number of characters of a value that a difference quotes."""
 
 
 # -- schemas ---------------------------------------------------------------------------------------------------
 
 
 class SchemaComparison:
-    """Compares two schemas in their normal form: what does the newer one accept that the older did not, or no longer?"""
+    """Compares two schemas in their normal form: what does the newer one accept that the older did not, and what no
+    longer?
+    """
 
     def __init__(self, old: Json, new: Json) -> None:
         self._schemas = Schema(old), Schema(new)
@@ -234,7 +236,9 @@ class SchemaComparison:
         )
         self._left, self._left_of_all = COMPARED_PAIRS, ALL_PAIRS
         self._searches = False
-        """Whether it is looked for what accepts an alternative: alternatives within it have no budget of their own then."""
+        """Whether a search for a matching alternative is running. Then alternatives within it have no budget of their
+        own.
+        """
         self._cuts = 0
         self._active: set[tuple[int, int]] = set()
 
@@ -253,7 +257,7 @@ class SchemaComparison:
         yield from self._definitions(as_object(old), as_object(new), path)
         old, new = (self._resolved(*each) for each in zip(self._schemas, (old, new), strict=True))
         pair = id(old), id(new)
-        # A schema may refer to itself: a pair that is being compared has no difference but those that are found there.
+        # A schema may refer to itself: a pair that is being compared already adds no further differences.
         if pair in self._active or old == new:
             return
         if old is False or new is False:
@@ -275,7 +279,7 @@ class SchemaComparison:
         return self._left < 0 or self._left_of_all < 0
 
     def _alone(self, old: Json, new: Json, path: Path) -> Iterator[_Found]:
-        """Compares two schemas with a budget of their own."""
+        """Compares two schemas with a separate budget."""
         left = self._left
         if not self._searches:
             self._left = COMPARED_PAIRS
@@ -310,7 +314,7 @@ class SchemaComparison:
                     yield from self._opaque(keyword, old, new, path)
         types = list(self._types(old, new, path))
         yield from types
-        # No type in common: what else they say is about different values.
+        # Without a common type, all other keywords are about different values.
         if any(effect is Effect.OTHER for effect, _, _ in types):
             return
         yield from self._values(old, new, path)
@@ -431,9 +435,9 @@ class SchemaComparison:
     def _choices(
         self, old: dict[str, Json], new: dict[str, Json]
     ) -> tuple[str, list[Json], list[Json], dict[str, Json], dict[str, Json]] | None:
-        """Returns the alternatives of both, and what stands beside them; ``None`` if these cannot be told apart.
+        """Returns the alternatives of both, and the keywords next to them; ``None`` if these cannot be separated.
 
-        A schema without alternatives is the only one, where the other has nothing beside its own.
+        A schema without alternatives counts as the only alternative if the other has no keywords next to its own.
         """
         words = [next((each for each in ALTERNATIVES if each in node), "") for node in (old, new)]
         if not any(words) or any({"anyOf", "oneOf"} <= node.keys() for node in (old, new)):
@@ -469,7 +473,7 @@ class SchemaComparison:
                 cut[0] += 1
             elif not taking:
                 removed.append((at, was))
-            elif taking[0][0] in left and self._gives(was, taking[0][1]):  # a text may have changed
+            elif taking[0][0] in left and self._gives(was, taking[0][1]):  # only a text may have changed
                 place, now = taking[0]
                 yield from self._alone(was, now, (*path, place))
         for at, now in after:
@@ -493,9 +497,9 @@ class SchemaComparison:
     def _tagged(
         self, old: list[Json], new: list[Json], before: list[Placed], after: list[Placed]
     ) -> tuple[list[tuple[Placed, Placed]], list[Placed], list[Placed]]:
-        """Pairs alternatives by a property that tells all of them apart.
+        """Pairs alternatives by a property whose values distinguish all of them.
 
-        Returns the pairs, and what is left of both lists.
+        Returns the pairs, and the rest of both lists.
         """
         owners = (
             each.owners(alternatives)
@@ -509,13 +513,13 @@ class SchemaComparison:
     def _first(
         self, at: int, schemas: list[Placed], fits: Callable[[Json], bool]
     ) -> tuple[Placed, ...] | None:
-        """Returns the first schema that fits an alternative, if any; ``None`` if that was too much to find out.
+        """Returns the first schema that fits an alternative, if any; ``None`` if the search was too large.
 
-        That at the place of the alternative is looked at first.
+        The schema at the same position is tried first.
         """
         left, cuts, searches = self._left, self._cuts, self._searches
         if not searches:
-            self._left = COMPARED_PAIRS + 4 * len(schemas)  # most differ at once
+            self._left = COMPARED_PAIRS + 4 * len(schemas)  # most pairs differ at once
         self._searches = True
         try:
             for each in chain(schemas[at : at + 1], schemas):
@@ -534,13 +538,13 @@ class SchemaComparison:
         return not any(effect in _REFUSES for effect, _, _ in self.compare(old, new, ()))
 
     def _gives(self, old: Json, new: Json) -> bool:
-        """Whether it accepts nothing that the older one did not."""
+        """Whether a schema accepts nothing that the older one did not."""
         return not any(
             effect in (Effect.WIDER, Effect.NEW, Effect.OTHER) for effect, _, _ in self.compare(old, new, ())
         )
 
     def _definitions(self, old: dict[str, Json], new: dict[str, Json], path: Path) -> Iterator[_Found]:
-        """Compares definitions that references still lead to: a change within one is found at no other place."""
+        """Compares the definitions that still have references: a change within one appears at no other place."""
         for keyword in DEFINITIONS:
             before, after = as_object(old.get(keyword)), as_object(new.get(keyword))
             for name in sorted(before.keys() & after.keys()):
@@ -551,7 +555,7 @@ class SchemaComparison:
 
 
 def _split(node: dict[str, Json]) -> list[Json]:
-    """Returns a schema of several types as one for each."""
+    """Returns a schema with several types as one schema for each."""
     kinds = texts_in(node.get("type"))
     return [cast("Json", node | {"type": kind}) for kind in kinds] if len(kinds) > 1 else [node]
 

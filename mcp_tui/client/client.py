@@ -1,8 +1,8 @@
-"""The client: wires a transport, a ledger, and a store together, and keeps the ledger's time.
+"""The client: connects a transport, a ledger, and a store, and keeps the ledger's time.
 
-Reports of the transport go into the ledger; its events are stored and passed to listeners, and its actions carried out. All
-of it happens in the event loop's thread and in one call, so a cancel changes its row and is on its way before
-:meth:`Client.cancel` returns.
+Reports of the transport go to the ledger. Its events are stored and passed to listeners, and its actions are carried
+out. All of that happens in one call in the thread of the event loop. So a cancel has changed its row and is being
+sent before :meth:`Client.cancel` returns.
 """
 
 from __future__ import annotations
@@ -45,42 +45,43 @@ if TYPE_CHECKING:
 DEFAULT_REASON: Final = "User requested cancellation"
 SHUTDOWN_REASON: Final = "client is shutting down"
 SHUTDOWN_SECONDS: Final = 2.0
-"""Seconds that the cancels of a quit may take to leave before the connection is closed."""
+"""Seconds that the cancels of a quit have to be sent before the connection closes."""
 
 CLOCK_LOOK_SECONDS: Final = 0.1
-"""Seconds between two looks at the clock while a request is open, by which a suspension is noticed and measured."""
+"""Seconds between two checks of the clock while a request is open, which notice and measure a suspension."""
 SUSPENSION_SECONDS: Final = 0.5
-"""Seconds from which a suspension is reported in which a limit ran out."""
+"""The minimum number of seconds of a reported suspension in which a limit passed."""
 LONG_SUSPENSION_SECONDS: Final = 2.0
-"""Seconds from which any suspension is reported."""
+"""The minimum number of seconds of any reported suspension."""
 BEHIND_SECONDS: Final = 10.0
-"""Seconds that a limit waits for the handling of what was read before it."""
+"""Seconds for which a limit waits until earlier input is handled."""
 BEHIND_LOOK_SECONDS: Final = 0.01
-"""Seconds between two looks whether that is handled."""
+"""Seconds between two checks for that."""
 
 SOON_SECONDS: Final = 0.1
-"""Seconds before a deadline for which :meth:`Client.handle_what_is_due` waits."""
+""":meth:`Client.handle_what_is_due` waits for a deadline within this number of seconds."""
 
 GIVEN_UP: Final = "the task that waited for it was cancelled"
-"""The reason of a cancel that follows that of an asyncio task."""
+"""The reason of a cancel that follows the cancel of an asyncio task."""
 
 CANCEL_BATCH: Final = 25
-"""Requests that are cancelled in one turn of the loop, in two or three milliseconds."""
+"""The number of requests that are cancelled in one turn of the loop, in two or three milliseconds."""
 
 BATCH_PAUSE_SECONDS: Final = 0.002
-"""Seconds between two batches, for keys and for drawing the screen."""
+"""Seconds between two batches, for keys and the drawing of the screen."""
 
 
 class Client:
-    """One server, its requests, and everything that came of them.
+    """One server, its requests, and all their results.
 
-    ``disconnected`` is set while there is no connection, and ``last_words`` says why the last one ended. ``mirrors`` are the
-    header annotations of the tools that were listed, ``task_support`` their ``taskSupport``. ``tokens`` authorizes requests
-    to a server behind a URL; without it a refusal is final. ``respond`` answers the server's questions to a person;
-    ``settings.offers`` declares which. ``store`` keeps what happens; ``now`` is a monotonic clock in seconds, the loop's.
+    ``disconnected`` is set while there is no connection, and ``last_words`` says why the last one ended. ``mirrors``
+    are the header annotations of the listed tools, ``task_support`` their ``taskSupport``. ``tokens`` authorizes
+    requests to a server behind a URL; without it a refusal is final. ``respond`` answers the server's questions to a
+    person; ``settings.offers`` declares which. ``store`` stores the events; ``now`` is a monotonic clock in seconds,
+    that of the loop.
 
-    A client survives its connection: after a loss :meth:`connect` opens another one, with the same rows and new ids. If an
-    HTTP server ended only its session, ``renewal`` opens a new one.
+    A client outlives its connection: after a loss, :meth:`connect` opens another one, with the same rows and new ids.
+    If an HTTP server ended only its session, ``renewal`` opens a new one.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Client:
         self.now = now
         self.ledger = Ledger(self, grace=self.settings.grace)
         self.requests = self.ledger.requests
-        """All requests so far, as rows."""
+        """The rows of all requests so far."""
         self.connection: Connection | None = None
         self.disconnected = asyncio.Event()
         self.last_words = ""
@@ -108,21 +109,21 @@ class Client:
         self.steps: list[ev.Note] = []
         """The steps of the last attempt to connect, oldest first."""
         self.refusals: dict[RequestId, base.RefusedResponse] = {}
-        """The HTTP refusals while connecting, and of requests that were not authorized, by their rows; without bodies."""
+        """The HTTP refusals while connecting, and of unauthorized requests, by the id of the row and without bodies."""
         self.mirrors: dict[str, Mirrors] = {}
         self.task_support: dict[str, str] = {}
         self._listeners: tuple[Listener, ...] = ()
         self._waiting: dict[RequestId, list[asyncio.Future[ResponseFrame | None]]] = {}
-        self._resolved: set[RequestId] = set()  # requests whose signal leaves, until they are over
-        self._torn = False  # The last bytes were the start of a message.
+        self._resolved: set[RequestId] = set()  # requests whose signal is being sent, until they are over
+        self._torn = False  # the last bytes were an incomplete message
         self._ended: Connection | None = None
         self._alarm: Alarm | None = None
         self._lag_reported = False
         self._told_at = -math.inf
-        """The time of the newest event, or message of ours."""
+        """The time of the newest event or sent message."""
         self._alarm_at = math.inf
         self.interactions = Interactions(self, respond or sharing(self.settings.roots))
-        # the part of the ledger's port that is about questions
+        # The part of the ledger's port about questions.
         self.prompt, self.prompt_over = self.interactions.prompt, self.interactions.prompt_over
         self.gather, self.gather_over = self.interactions.gather, self.interactions.gather_over
         self.renewal = Renewal(self)
@@ -136,7 +137,7 @@ class Client:
 
     @property
     def info(self) -> ServerInfo | None:
-        """The server, once the connection is ready for requests."""
+        """The server; ``None`` before the connection is ready for requests."""
         return None if self.connection is None else self.connection.info
 
     # -- the connection --------------------------------------------------------------------------------------
@@ -148,11 +149,11 @@ class Client:
 
     @property
     def revision(self) -> Revision | None:
-        """The negotiated revision, ``None`` before that."""
+        """The negotiated revision; ``None`` before that."""
         return self.ledger.negotiated.revision
 
     async def connect(self) -> ServerInfo:
-        """Opens the connection and settles on a revision, within ``connect_timeout``.
+        """Opens the connection and negotiates a revision, within ``connect_timeout``.
 
         Raises:
             Unauthorized: the server requires authorization.
@@ -162,13 +163,14 @@ class Client:
         await self.renewal.stop()
         self.deferred.stop()
         connection = await connect(self)
-        assert connection.info is not None  # it is ready
+        assert connection.info is not None  # the connection is ready
         return connection.info
 
     async def close(self) -> None:
-        """Cancels what is in flight, waits at most two seconds for those cancels to leave, and ends the connection."""
+        """Cancels all requests, waits at most two seconds until those cancels are sent, and ends the connection."""
         self.deferred.stop()
-        # C-44. Before the renewal stops: what waits for a new session was never sent, and is cancelled, not lost.
+        # C-44. Before the renewal stops: a request that waits for a new session was never sent, so it is cancelled,
+        # not lost.
         await self.cancel_all(Cause.SHUTDOWN, SHUTDOWN_REASON)
         await self.renewal.stop()
         await self.disconnect()
@@ -183,8 +185,9 @@ class Client:
             await self.transport.terminate()
 
     async def disconnect(self) -> None:
-        """Ends the connection at once, and waits until nothing is left of it, or of one that ended by itself."""
-        # First: what our own closing flushes out of a server is no evidence about a cancel; what was read before is.
+        """Ends the connection at once, and waits until it has ended, also if it ended without this client."""
+        # First: messages that our closing makes a server send are not evidence about a cancel; messages read before
+        # are.
         await self.handle_what_was_read()
         self.stop_watching(self.now())
         if self.transport is not None:
@@ -194,7 +197,7 @@ class Client:
             self._ended = None
 
     def stop_watching(self, at: float) -> None:
-        """Ends the watching of all cancelled requests: what they send from now on is no evidence any more."""
+        """Stops watching all cancelled requests: from now on their messages are not evidence."""
         if self.transport is not None:
             for each in self.transport.unfinished():
                 size = len(each.begun)
@@ -203,10 +206,10 @@ class Client:
         self.drain()
 
     async def cancel_all(self, cause: Cause, reason: str, ids: Sequence[RequestId] | None = None) -> int:
-        """Cancels everything in flight, or ``ids``, and waits at most two seconds until the signals have left.
+        """Cancels all requests in flight, or ``ids``, and waits at most two seconds until the signals are sent.
 
-        Many are cancelled in batches, so that they hold nothing up; those that end meanwhile are left alone. Returns their
-        number.
+        Many requests are cancelled in batches, so that they block nothing; those that end meanwhile are skipped.
+        Returns the number of cancelled requests.
         """
         ids = [row.id for row in self.requests.unfinished.values() if row.open] if ids is None else ids
         for number, id_ in enumerate(ids, 1):
@@ -224,9 +227,9 @@ class Client:
     def call(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> RequestId:
-        """Sends a request; returns its id at once. ``internal`` marks those that the client makes for itself.
+        """Sends a request; returns its id at once. ``internal`` marks a request that the client makes for itself.
 
-        A tool that must be called as a task is, whoever calls it (tasks, 2025-11-25).
+        A tool that must be called as a task is called so (tasks, 2025-11-25).
         """
         at = self.now()
         if method == "tools/call" and self.task_support:
@@ -252,7 +255,7 @@ class Client:
     ) -> RequestId:
         """Calls a tool: ``tools/call`` with its name and arguments.
 
-        ``task`` asks for a task if the tool supports that (2025-11-25).
+        ``task`` requests a task if the tool supports that (2025-11-25).
         """
         params: dict[str, Json] = {"name": name, "arguments": arguments}
         if task and self.may_be_task(name):
@@ -266,7 +269,7 @@ class Client:
         return {"task": {}, **given} if must else params
 
     def may_be_task(self, name: str) -> bool:
-        """Returns whether a tool may be called as a task (tasks, 2025-11-25, "Tool-Level Negotiation")."""
+        """Whether a tool may be called as a task (tasks, 2025-11-25, "Tool-Level Negotiation")."""
         if self.info is None or not self.info.revision.core_tasks:
             return False
         requests = messages.as_object(messages.as_object(self.info.capabilities.get("tasks")).get("requests"))
@@ -284,20 +287,21 @@ class Client:
     def cancel(
         self, id: RequestId, cause: Cause = Cause.USER, reason: str = DEFAULT_REASON, *, leave: bool = False
     ) -> CancelOutcome:
-        """Cancels a request: its row changes now, the signal leaves ahead of everything queued.
+        """Cancels a request: its row changes now, and the signal is sent before everything queued.
 
-        A request that no signal can cancel is refused to a person; with ``leave`` it is given up instead.
+        A person cannot cancel a request that has no signal; with ``leave`` the client stops waiting for it instead.
         """
         outcome = self.ledger.cancel(id, cause, reason, at=self.now(), leave=leave)
         self.drain()
         return outcome
 
     def resume_task(self, task_id: str) -> RequestId:
-        """Resumes a task that an earlier session left: its row becomes the task again with the server's answer."""
+        """Resumes a task of an earlier session: the server's answer makes its row a task again."""
         return self.call("tasks/get", {"taskId": task_id})
 
     def set_log_level(self, level: str) -> RequestId | None:
-        """Lets the server log from ``level`` on: by a request, or by the ``_meta`` of each further one (2026-07-28).
+        """Sets the minimum level of the server's log, by a request or by the ``_meta`` of each later request
+        (2026-07-28).
 
         Returns the id of that request, ``None`` if there is none.
         """
@@ -310,7 +314,7 @@ class Client:
         return self.call("logging/setLevel", {"level": level}) if level else None
 
     def cancellation(self, row: Request) -> Cancellation:
-        """Returns how a cancel of this request would leave, and whether a reason would reach the server."""
+        """Returns the signal that would cancel this request, and whether a reason would reach the server."""
         agreed = self.ledger.negotiated
         task = row.as_task or bool(row.task_id)
         possible = agreed.cancels_tasks or (bool(row.task_id) and not row.task_core)
@@ -320,32 +324,32 @@ class Client:
         )
 
     def stop_waiting(self, id: RequestId) -> bool:
-        """Stops watching a task and lets it run: not a cancel."""
+        """Stops watching a task and lets it run: that is not a cancel."""
         stopped = self.ledger.tasks.stop_waiting(id, at=self.now())
         self.drain()
         return stopped
 
     def extend(self, id: RequestId, seconds: float | None) -> bool:
-        """Gives a request ``seconds`` more before its nearest limit, or lifts its limits with ``None``."""
+        """Extends the nearest limit of a request by ``seconds``; ``None`` removes its limits."""
         extended = self.ledger.clocks.extend(id, seconds, at=self.now())
         self.drain()
         return extended
 
     async def wait(self, id: RequestId) -> ResponseFrame | None:
-        """Waits until the outcome of a request is final, or its cancel turns out to be undeliverable.
+        """Waits until the outcome of a request is final, or its cancel cannot be delivered.
 
-        Returns the response if it counts: a late one is evidence, and never returned. ``None`` after a cancel or a timeout,
-        which :meth:`result` tells apart. Of a large response the result is read when it is asked for.
+        Returns the response if it counts; a late one is evidence and is never returned. ``None`` means a cancel, a
+        timeout, or a loss, which :meth:`result` tells apart. The result of a large response is parsed at each access.
 
-        If the task of its last caller is cancelled, by :func:`asyncio.timeout` for example, the request is cancelled, too,
-        unless the client makes it for itself.
+        If the task of its last caller is cancelled, for example by :func:`asyncio.timeout`, the request is cancelled
+        too, unless it is internal.
         """
         row = self.requests.get(id)
         if row is None:
             raise KeyError(id)
         if row.state in TERMINAL or id in self._resolved or is_undelivered(row):
             return await _stored_response(self.store, row) or _lost(row)
-        # each caller has a future of its own: to cancel one is nothing to the others
+        # Each caller has its own future, so that cancelling one does not affect the others.
         waiting: asyncio.Future[ResponseFrame | None] = asyncio.get_running_loop().create_future()
         callers = self._waiting.setdefault(id, [])
         callers.append(waiting)
@@ -361,10 +365,10 @@ class Client:
         """Waits as :meth:`wait` does, and returns the result.
 
         Raises:
-            CallFailed: the server answered with an error, or with what is no answer.
+            CallFailed: the server answered with an error, or with an invalid answer.
             CallLost: the connection ended.
-            CallTimedOut: a limit ran out.
-            CallCancelled: it was cancelled in another way.
+            CallTimedOut: a limit passed.
+            CallCancelled: the request was cancelled in another way.
         """
         frame = await self.wait(id)
         if frame is not None and frame.error is None:
@@ -374,7 +378,7 @@ class Client:
     async def request(
         self, method: str, params: Json = None, *, limits: ev.Limits | None = None, internal: bool = False
     ) -> ResponseFrame | None:
-        """Sends a request and waits for its response; ``None`` if none came in time."""
+        """Sends a request and waits for its response; returns ``None`` if none arrived in time."""
         return await self.wait(self.call(method, params, limits=limits, internal=internal))
 
     def notify(self, method: str, params: Json = None) -> None:
@@ -383,7 +387,7 @@ class Client:
         self.drain()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls ``listener`` with every event as it happens; returns a function that ends that."""
+        """Calls ``listener`` with every event as it happens; returns a function that stops that."""
         self._listeners += (listener,)
         return lambda: self._forget(listener)
 
@@ -393,12 +397,9 @@ class Client:
         self._listeners = tuple(left)
 
     def event(self, event: ev.Event) -> None:
-        """Stores an event and passes it to listeners.
-
-        If a cancel cannot be delivered, its request is not waited for any more.
-        """
+        """Stores an event and passes it to listeners. If a cancel cannot be delivered, the wait for its request ends."""
         if event.at < self._told_at:
-            event = replace(event, at=self._told_at)  # in a recording, times never go back
+            event = replace(event, at=self._told_at)  # the times in a recording never decrease
         self._told_at = event.at
         self.store.event(event)
         notify(self._listeners, event)
@@ -408,10 +409,10 @@ class Client:
                 self._wake(event.id)
 
     report = event
-    """Emits an event that the ledger does not decide."""
+    """Emits an event that does not come from the ledger."""
 
     def _read_at(self, at: float | None) -> float:
-        """Returns the time of something that was read at a time, or now: in a recording, times never go back."""
+        """Returns the time at which input was read, or now; never earlier than the newest event, as in recordings."""
         return self.now() if at is None else max(at, self._told_at)
 
     # -- the transport's sink (mcp_tui.transport.base.Sink) ---------------------------------------------------
@@ -425,10 +426,10 @@ class Client:
         outline: bytes | None = None,
         at: float | None = None,
     ) -> None:
-        """Journals a message and hands it to the ledger."""
+        """Journals a message and passes it to the ledger."""
         at = self._read_at(at)
         frame = messages.parse(raw, outline)
-        # In the journal first: the events that the ledger makes of it name it by this number.
+        # Journaled first: the events that the ledger makes from the message refer to its number.
         seq = self._journal(raw, frame, at, stream)
         if stream is not None and status:
             self._refused_with(stream, base.RefusedResponse(status))
@@ -437,10 +438,10 @@ class Client:
         self.drain()
 
     def cut_off(self, *, raw: bytes, outline: bytes | None, at: float | None = None) -> None:
-        """Journals what may be the start of a message; a whole one is received."""
+        """Journals the bytes of an incomplete message; if they are a whole message, it is received."""
         frame = messages.parse(raw, outline)
         if isinstance(frame, messages.MalformedFrame):
-            # the start of a message says nothing about a request; that the connection is gone, which follows, does
+            # An incomplete message says nothing about a request; the end of the connection, which follows, does.
             at = self._read_at(at)
             self._journal(raw, frame, at)
             self.ledger.responses.unfinished(raw, len(raw), at=at)
@@ -457,7 +458,7 @@ class Client:
     def too_large(
         self, message: Oversized, *, stream: RequestId | None = None, at: float | None = None
     ) -> None:
-        """Hands the start and the end of a message that was dropped to the ledger."""
+        """Passes the start and the end of a dropped message to the ledger."""
         at = self._read_at(at)
         self.ledger.responses.too_large(message, at=at, stream=stream)
         self.drain()
@@ -468,17 +469,17 @@ class Client:
             self.ledger.writing(message.id)
         elif message.cancels is not None:
             self.ledger.signal_leaving(message.cancels)
-        self.ledger.perform()  # no clock changes by it
+        self.ledger.perform()  # it changes no timeout
 
     def written(self, *, message: base.Outgoing) -> None:
-        """Journals a message that was sent; a request's clocks start, and the grace of one that is cancelled."""
+        """Journals a sent message. That starts the clocks of a request, and the grace of a cancelled one."""
         at, id, cancels = self.now(), message.id, message.cancels
         self._told_at = at
         seq = self.store.frame("out", message.raw, at=at, method=message.method, id=id)
         if id is not None:
             self.ledger.written(id, at=at, seq=seq)
         elif cancels is not None:
-            # C-31: a POST is answered with a status; a pipe tells nothing more.
+            # C-31: a POST gets a status; a pipe confirms nothing more.
             posted = self.ledger.negotiated.transport != "stdio"
             self.ledger.signalled(cancels, Signal.NOTIFICATION, at=at, answered=posted, seq=seq)
         self.drain()
@@ -491,7 +492,7 @@ class Client:
             self.drain()
 
     def replied(self, *, message: base.Outgoing, raw: bytes, status: int) -> None:
-        """Journals a message that came in the answer to a cancel, and hands it to the ledger."""
+        """Journals a message in the answer to a cancel, and passes it to the ledger."""
         if message.cancels is None:
             return
         at, frame = self.now(), messages.parse(raw)
@@ -501,18 +502,18 @@ class Client:
         self.drain()
 
     def unanswered(self, *, message: base.Outgoing, detail: str) -> None:
-        """Tells the ledger that no status can come any more for a cancel."""
+        """Tells the ledger that the status of a cancel cannot arrive any more."""
         if message.cancels is not None:
             self.ledger.signal_unanswered(message.cancels, detail, at=self.now())
             self.drain()
 
     def stream_ended(self, *, id: RequestId, detail: str = "") -> None:
-        """Tells the ledger that nothing more comes on the stream of a request."""
+        """Tells the ledger that the stream of a request ended."""
         self.ledger.stream_ended(id, detail, at=self.now())
         self.drain()
 
     def not_sent(self, *, message: base.Outgoing, detail: str, refusal: base.RefusedResponse) -> None:
-        """Fails a request that did not reach the server or was refused, or holds it until there is a token."""
+        """Fails a request that did not reach the server or was refused, or defers it until there is a token."""
         at, challenge, id = self.now(), refusal.challenge, message.id
         if message.cancels is not None:
             self.ledger.signal_failed(message.cancels, detail, at=at, refused=bool(refusal.status))
@@ -528,7 +529,7 @@ class Client:
             self.renewal.leave()
 
     def _notification_failed(self, method: str, detail: str, status: int) -> None:
-        """Reports that a notification, or an answer, was not delivered, or that the server refused it."""
+        """Reports that a notification or an answer was not delivered, or that the server refused it."""
         at = self.now()
         if 200 <= status < 300:
             text = f"HTTP {status} with {detail} in answer to {method}, where 202 without a body is due"
@@ -545,7 +546,7 @@ class Client:
             self.refusals[stream if row is None else row.id] = refusal
 
     def stderr_line(self, *, text: str, cut: bool = False, at: float | None = None) -> None:
-        """Logs a line of the server's stderr; half a line that our own end cut off is only kept."""
+        """Logs a line of the server's stderr; a line that our own closing cut is only stored."""
         line = ev.Stderr(at=self._read_at(at), line=text)
         if cut:
             self.store.event(line)
@@ -554,7 +555,7 @@ class Client:
         self.report(line)
 
     def dropped(self, *, what: str, raw: bytes = b"", stream: RequestId | None = None) -> None:
-        """Tells the ledger what was thrown away: it is said beside the silence of its request."""
+        """Tells the ledger that data was dropped, so that its request does not simply seem silent."""
         self.ledger.dropped(what, at=self.now(), stream=stream)
         self.drain()
 
@@ -563,7 +564,7 @@ class Client:
         self.note(text)
 
     def degraded(self, *, detail: str) -> None:
-        """Logs what the connection cannot do any more."""
+        """Logs an ability that the connection lost."""
         self.report(ev.Degraded(at=self.now(), detail=detail))
 
     def processes_ended(self, *, count: int) -> None:
@@ -575,7 +576,7 @@ class Client:
         self.store.learn(values)
 
     def receiving_ended(self, *, detail: str) -> None:
-        """Settles cancelled requests, as nothing more can be heard; the end of the connection is still to come."""
+        """Settles cancelled requests, because no message can arrive any more; the end of the connection follows."""
         self.ledger.receiving_ended(detail, at=self.now())
         self.drain()
 
@@ -586,16 +587,16 @@ class Client:
         if self._torn and not expected:
             detail += " in the middle of a message"
         self._torn = False
-        # C-33: before the loss is told, so that what is asked because of it waits for the new session.
+        # C-33: before the loss is reported, so that requests made because of it wait for the new session.
         if renewable and self.info is not None:
-            # Not while connecting: then whoever connects hears of it, and decides.
+            # Not while connecting: then connect() gets the error and decides.
             self.renewal.begin(detail, handshake=not self.ledger.negotiated.modern)
-        # Kept for disconnect(): its process may still be ending.
+        # Stored for disconnect(), because its process may still be ending.
         self._ended, self.connection = self.connection, None
         self.lost(detail, expected=expected, exited=code is not None)
 
     def lost(self, detail: str, *, expected: bool = False, exited: bool = False) -> None:
-        """Loses what was in flight with the connection, but not what waits for a new session."""
+        """Reports the requests in flight as lost, but not those that wait for a new session."""
         self.last_words = (
             ending(detail, self.ledger.last_signal(), self.now()) if exited and not expected else detail
         )
@@ -604,23 +605,23 @@ class Client:
         self.drain()
 
     def note(self, text: str) -> None:
-        """Puts a line about the connection into the log."""
+        """Adds a line about the connection to the log."""
         self.report(ev.Note(at=self.now(), text=text))
 
     # -- the ledger's port (mcp_tui.protocol.ports.LedgerPort) -------------------------------------------------
 
     def drain(self) -> None:
-        """Carries out everything that the ledger decided, and sets the timer for its next deadline."""
+        """Carries out all decisions of the ledger, and sets the timer for its next deadline."""
         ledger = self.ledger
-        if ledger.performing:  # then whoever performs goes on with it
+        if ledger.performing:  # the outer call carries it out
             return
         ledger.perform()
-        # Nearly always an alarm is set, and early enough.
+        # Usually an alarm is set already, and early enough.
         if ledger.deadlines.soonest < self._alarm_at or (self._alarm is None and ledger.live):
             self._keep_time()
 
     def send(self, id: RequestId, method: str, message: dict[str, Json]) -> None:
-        """Writes a request, or holds it while a new session is opened."""
+        """Writes a request, or defers it while a new session is being opened."""
         if not (self.renewal.active and self.renewal.defer(id, method, message)):
             self._write(message, method, id)
 
@@ -632,7 +633,7 @@ class Client:
         if message is not None:
             notification = connection.outgoing(message, "notifications/cancelled", None, {})
             connection.transport.signal(replace(notification, cancels=id))
-        # C-03, C-04: closing the stream is the cancel in 2026-07-28, and waits for no headers.
+        # C-03, C-04: closing the stream is the cancel in 2026-07-28, and needs no headers of the response.
         elif connection.transport.release(id):
             self.ledger.signalled(id, signal, at=self.now())
         else:
@@ -649,7 +650,7 @@ class Client:
             self.connection.transport.withdraw(id)
 
     def release(self, id: RequestId) -> None:
-        """Closes the stream that the transport still holds open for a request."""
+        """Closes the stream that the transport still keeps open for a request."""
         if self.connection is not None:
             self.connection.transport.release(id)
 
@@ -673,7 +674,7 @@ class Client:
         self.drain()
 
     def resolve(self, id: RequestId, frame: ResponseFrame | None) -> None:
-        """Resolves the wait for a request."""
+        """Ends the wait of a request's callers."""
         if id in self.ledger.live:
             self._resolved.add(id)
         else:
@@ -693,12 +694,12 @@ class Client:
     # -- time ------------------------------------------------------------------------------------------------
 
     def _keep_time(self) -> None:
-        """Sets the alarm for the ledger's next deadline, or for the next beat while a request is open."""
+        """Sets the alarm for the ledger's next deadline, or for the next check of the clock while a request is open."""
         due = self.ledger.deadlines.next()
         if due is None and not self.ledger.live:
             return
         if self._alarm_at < math.inf and (due is None or self._alarm_at <= due):
-            return  # it was set for a look at the clock at the latest
+            return  # it was set at the latest for a check of the clock
         now = self.now()
         due = now + CLOCK_LOOK_SECONDS if due is None else min(due, now + CLOCK_LOOK_SECONDS)
         if self._alarm is not None:
@@ -707,21 +708,21 @@ class Client:
         self._alarm = Alarm(asyncio.get_running_loop().time() + due - now, self._tick, self._late)
 
     def _handled_to(self, now: float) -> float:
-        """Returns the time up to which all that was read is handled, at least :data:`BEHIND_SECONDS` before now."""
+        """Returns the time up to which all input is handled, at least :data:`BEHIND_SECONDS` before now."""
         since = None if self.transport is None else self.transport.unhandled_since()
         return now if since is None else min(now, max(since, now - BEHIND_SECONDS))
 
     async def handle_what_was_read(self) -> None:
-        """Waits until all is handled that was read by now, at most :data:`BEHIND_SECONDS`."""
+        """Waits until all input read by now is handled, at most :data:`BEHIND_SECONDS`."""
         begun = self.now()
         while self._handled_to(self.now()) < begun:  # noqa: ASYNC110 - a flood handles thousands meanwhile
             await asyncio.sleep(BEHIND_LOOK_SECONDS)
 
     async def handle_what_is_due(self, row: Request) -> None:
-        """Waits until all is handled that was read by now, and what falls due for a cancelled request right after."""
+        """Waits until all input read by now is handled, and the next deadline of a cancelled request."""
         await self.handle_what_was_read()
         await asyncio.sleep(0)
-        # What is said of a cancel is decided once, at the end of watching: what a command says must be the recording's.
+        # The outcome of a cancel is decided once, at the end of watching, so that a command and the recording agree.
         while row.state is State.CANCEL_REQUESTED and row.signalled_at is not None:
             due = self.ledger.deadlines.next()
             if due is None or due > self.now() + SOON_SECONDS:
@@ -729,13 +730,13 @@ class Client:
             await asyncio.sleep(0.002)
 
     def _late(self, seconds: float) -> None:
-        """Reports a suspension; the alarm calls :meth:`_tick` once all that came in it has been read."""
-        # No other alarm before that: a limit is judged only when everything that lay ready has been read.
+        """Reports a suspension; the alarm calls :meth:`_tick` after all input of that time was read."""
+        # No other alarm before that: a limit is judged only after all waiting input was read.
         self._alarm_at = -math.inf
-        suspended = seconds + CLOCK_LOOK_SECONDS / 2  # it began between the last beat and this one
+        suspended = seconds + CLOCK_LOOK_SECONDS / 2  # it began between the last check and this one
         self.ledger.suspended_from, self.ledger.suspended_to = self.now() - suspended, math.inf
         due = self.ledger.deadlines.next()
-        # a busy machine halts often: a short halt that touched no limit is not worth a line
+        # A busy machine often pauses: a short pause in which no limit passed is not worth a line.
         if suspended >= (LONG_SUSPENSION_SECONDS if due is None or due > self.now() else SUSPENSION_SECONDS):
             self.report(ev.Suspended(at=self.now(), seconds=round(suspended, 1)))
 
@@ -744,7 +745,8 @@ class Client:
         now = self.now()
         self.ledger.suspended_to = min(self.ledger.suspended_to, now)
         handled_to = self._handled_to(now)
-        # An answer that was read in time is no timeout, however late it is handled: no limit after it is judged yet.
+        # An answer that was read in time is not a timeout, however late it is handled: later limits are not judged
+        # yet.
         self.ledger.tick(handled_to)
         due = self.ledger.deadlines.next()
         if due is not None and due <= now:
@@ -766,12 +768,12 @@ class Client:
 
 
 def is_undelivered(row: Request) -> bool:
-    """Returns whether the cancel of a request could not be written in time, or was refused."""
+    """Whether the cancel of a request could not be written in time, or was refused."""
     return row.state is State.CANCEL_REQUESTED and bool(row.undelivered or row.delayed)
 
 
 def is_leaving(row: Request) -> bool:
-    """Returns whether the cancel of a request waits to be written."""
+    """Whether the cancel of a request waits to be written."""
     return row.state is State.CANCEL_REQUESTED and row.signal is None and not is_undelivered(row)
 
 
@@ -798,19 +800,19 @@ async def _stored_response(store: Store, row: Request) -> ResponseFrame | None:
     outline = None if raw is None else await base.outlined(raw, base.Turn())
     frame = None if raw is None else messages.response_in(raw, row.id, outline)
     if row.task_id and not row.task_core and frame is not None:
-        inside = messages.as_object(frame.result).get("result")  # the answer to a poll brought it
+        inside = messages.as_object(frame.result).get("result")  # the answer to a poll contains the result
         return ResponseFrame(id=row.id, outline=inside, size=frame.size) if isinstance(inside, dict) else None
     return frame
 
 
 EXIT_AFTER_CANCEL_SECONDS: Final = 2.0
-"""Seconds after a cancel within which a server's exit is reported together with it."""
+"""Seconds after a cancel in which the server's exit is reported together with it."""
 
 
 def ending(detail: str, last: Request | None, at: float) -> str:
     """Returns why the connection ended at ``at``, and how long after the cancel of ``last`` if that is short.
 
-    Some servers exit when they are cancelled. The sentence claims only that the one came after the other.
+    Some servers exit when they are cancelled. The sentence claims only the order of both events.
     """
     if last is None or last.signalled_at is None or at - last.signalled_at > EXIT_AFTER_CANCEL_SECONDS:
         return detail

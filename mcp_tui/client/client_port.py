@@ -1,4 +1,4 @@
-"""The interface of a client to its parts, so that they need not import it."""
+"""The interface of a client to its parts, so that they do not import it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def notify(listeners: Iterable[Listener], event: ev.Event) -> None:
 
 
 class AnyClient(Protocol):
-    """What a command and the parts of a client see alike. :class:`~mcp_tui.client.client.Client` describes all of it."""
+    """The members of a client that commands and its parts use. :class:`~mcp_tui.client.client.Client` documents them."""
 
     store: Store
     settings: ClientSettings
@@ -51,10 +51,9 @@ class AnyClient(Protocol):
 
 
 class Requester(AnyClient, Protocol):
-    """A client, as a command with a few requests sees it: on a connection of its own, or on that of another session.
+    """The members of a client that a command with a few requests uses, on its own connection or that of another session.
 
-    They are :class:`~mcp_tui.client.client.Client` and :class:`~mcp_tui.live.shared_connection.SharedClient`.
-    other.
+    Implemented by :class:`~mcp_tui.client.client.Client` and :class:`~mcp_tui.live.shared_connection.SharedClient`.
     """
 
     target: Target
@@ -73,7 +72,9 @@ class Requester(AnyClient, Protocol):
 
 
 class Caller(AnyClient, Protocol):
-    """A client, as its parts see it. :class:`~mcp_tui.client.client.Client` alone implements it, and describes all of it."""
+    """The members of a client that its parts use. :class:`~mcp_tui.client.client.Client` alone implements and documents
+    them.
+    """
 
     ledger: Ledger
     tokens: Authorization | None

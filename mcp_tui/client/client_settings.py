@@ -1,4 +1,4 @@
-"""Settings of a client, as plain values, made from config files and command lines."""
+"""The settings of a client, as plain values, made from config files and command lines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ROOTS: Final = "roots/list"
 
 @fact
 class Offers:
-    """The capabilities that a client declares. They need somebody to answer, except ``tasks``.
+    """The capabilities that a client declares. All except ``tasks`` need somebody to answer.
 
-    ``elicitation`` are the modes, of ``form`` and ``url``. ``tasks``: the tasks extension of 2026-07-28. ``extensions`` are
-    declared as they are.
+    ``elicitation`` has the modes ``form`` and ``url``. ``tasks`` is the tasks extension of 2026-07-28. ``extensions``
+    are declared unchanged.
     """
 
     elicitation: frozenset[str] = frozenset()
@@ -34,7 +34,7 @@ class Offers:
 
     def capabilities(self, revision: Revision) -> dict[str, Json]:
         """Returns the ``ClientCapabilities`` of a revision."""
-        # With the rest of the protocol: settings are read before it is loaded.
+        # This loads the rest of the protocol; settings are read before.
         from mcp_tui.protocol.tasks import EXTENSION
 
         made: dict[str, Json] = {}
@@ -51,12 +51,12 @@ class Offers:
         return made
 
     def modes(self, revision: Revision) -> frozenset[str]:
-        """Returns the modes of elicitation that a revision has and that are offered."""
+        """Returns the modes of elicitation that both a revision and the client have."""
         return self.elicitation & revision.elicitation
 
     def prompts(self, revision: Revision) -> frozenset[str]:
-        """Returns the methods of the server's that somebody answers."""
-        # The same.
+        """Returns the methods of server requests that somebody answers."""
+        # As above.
         from mcp_tui.protocol.inbound import ELICIT
 
         offered = {ELICIT: bool(self.modes(revision)), SAMPLING: self.sampling, ROOTS: self.roots}
@@ -71,12 +71,12 @@ Target = StdioTarget | HttpTarget
 
 @fact
 class ClientSettings:
-    """The settings of a client. Times in seconds, sizes in bytes.
+    """The settings of a client. Times are in seconds, sizes in bytes.
 
-    ``protocol`` is ``auto`` or a revision. ``limits`` hold for requests without their own. ``grace`` is the time for which a
-    cancelled request is watched before it is settled. ``log_level`` is sent with each request of 2026-07-28, where a server
-    may log nothing otherwise; empty sends none. ``trace`` sends a trace context with each request (``traceparent``,
-    SEP-414). ``roots`` are folders that are sent to a server that asks, where there is no person.
+    ``protocol`` is ``auto`` or a revision. ``limits`` apply to requests without their own. ``grace`` is the time for
+    which a cancelled request is watched before it is settled. ``log_level`` is sent with each request of 2026-07-28,
+    where a server otherwise must not log; empty sends none. ``trace`` sends a trace context with each request
+    (``traceparent``, SEP-414). ``roots`` are folders for a server that asks for them when there is no person.
     """
 
     protocol: str = "auto"

@@ -1,6 +1,7 @@
-"""Connecting: opens the transport, probes, falls back, shakes hands; and opens a new session when the server ended one.
+"""Connects: opens the transport, probes, falls back, does the handshake, and opens a new session when the server ended
+one.
 
-The decisions are in :mod:`mcp_tui.client.negotiation`; here they are carried out, each step with a line in the log.
+:mod:`mcp_tui.client.negotiation` makes the decisions; this module carries them out, and logs each step.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def timeout_text(client: Connector, before: str) -> str:
-    """Returns why no session came about in time: the step that took so long, and what was heard since it began.
+    """Returns why there was no session in time: the step that took too long, and the input since its start.
 
     ``before`` is the outcome of a probe that ``initialize`` followed.
     """
@@ -72,13 +73,13 @@ def timeout_text(client: Connector, before: str) -> str:
 
 
 def _received_any(client: Connector) -> bool:
-    """Returns whether a message has come since this attempt began."""
+    """Whether a message has arrived since this attempt began."""
     frames, since = client.store.frames, client.steps[0].at if client.steps else 0.0
     return any(frames[index].direction == "in" for index in range(frames.until(since), len(frames)))
 
 
 def downloading(client: Connector) -> str:
-    """Returns the launcher that may still download the server: it is one, and no message has come yet; else empty."""
+    """Returns the launcher that may still be downloading the server, because no message has arrived yet; else empty."""
     name = launcher(client.target.command) if isinstance(client.target, StdioTarget) else ""
     return "" if name and _received_any(client) else name
 
@@ -87,16 +88,16 @@ _COMPLAINT: Final = late(
     r"discover|valid|method|unknown|unsupported|unexpected|not found|not implemented|initializ|-32[67]",
     re.IGNORECASE,
 )
-"""Words of a line of stderr about a message that a server does not know."""
+"""The words of a line of stderr about a message that a server does not know."""
 
 PROBE_SECONDS: Final = 5.0
 """Seconds of silence after which a probe is given up: some old servers never answer an unknown method."""
 
 LATE_WAIT: Final = 1.0
-"""C-24: seconds that a server which answered the probe after all has to answer ``initialize`` as well."""
+"""C-24: seconds that a server has to answer ``initialize`` after it answered the probe late."""
 
 EXIT_CODE_SECONDS: Final = 1.0
-"""Seconds that a server which closed its pipes has to exit, so that its exit code can be reported."""
+"""Seconds that a server has to exit after it closed its pipes, so that its exit code can be reported."""
 
 NO_COMMON: Final = "No common protocol version"
 
@@ -109,7 +110,7 @@ _OPENING: Final = {"stdio": "starting the server", "sse": "waiting for the endpo
 
 
 class Connector(Caller, base.Sink, Protocol):
-    """The part of a client that connecting uses; :class:`~mcp_tui.client.client.Client` implements it."""
+    """The members of a client that connecting uses; :class:`~mcp_tui.client.client.Client` implements it."""
 
     target: Target
     deferred: DeferredRequests
@@ -125,25 +126,25 @@ class Connector(Caller, base.Sink, Protocol):
 
 
 async def connect(client: Connector, *, handshake: bool = False) -> Connection:
-    """Does the work of :meth:`~mcp_tui.client.client.Client.connect`; with ``handshake`` without the probe.
+    """Does the work of :meth:`~mcp_tui.client.client.Client.connect`; ``handshake`` skips the probe.
 
-    Returns the connection, ready for requests. The client has it from the moment at which its transport is opened, because
-    the handshake goes over it.
+    Returns the connection, ready for requests. The client has it as soon as its transport is opened, because the
+    handshake uses it.
     """
     client.steps.clear()
     attempt = _Attempt(client)
     try:
-        # Held requests stop it: a person may take minutes to sign in.
+        # Deferred requests stop this limit: a person may need minutes to sign in.
         async with Limit(client.settings.connect_timeout) as client.deferred.limit:
             return await attempt.run(handshake=handshake)
     except NoCommonRevision:
-        raise  # the server has answered: its stderr does not say more
+        raise  # the server has answered: its stderr adds nothing
     except TransportError as error:
         error.add_stderr(client.stderr)
         raise
     except TimeoutError:
         late = ConnectError(timeout_text(client, attempt.before if attempt.kind == "http" else ""))
-        late.add_stderr(client.stderr)  # without what its end adds
+        late.add_stderr(client.stderr)  # without the lines of its end
         raise late from None
     finally:
         client.deferred.limit = None
@@ -152,17 +153,17 @@ async def connect(client: Connector, *, handshake: bool = False) -> Connection:
 
 
 class _Attempt:
-    """One attempt to connect. The client's ``steps`` show a person how far it came."""
+    """One attempt to connect. The client's ``steps`` show a person how far it got."""
 
     def __init__(self, client: Connector) -> None:
         self.client = client
         self.limits = ev.Limits(timeout=None, max_timeout=client.settings.connect_timeout)
-        """Those that a person sees; the connect timeout, which began before any request, comes first."""
+        """The limits that a person sees; the connect timeout, which began before any request, ends first."""
         self.kind = ""
         self.ready = False
         self.discovered: dict[str, Json] = {}
         self.unanswered: RequestId | None = None
-        """A probe that was given up, and may still be answered."""
+        """The id of a probe that was given up and may still be answered."""
         self.opened_at = self.probed_at = 0.0
         self.before = ""
         """The outcome of a probe over HTTP that ``initialize`` followed."""
@@ -173,8 +174,8 @@ class _Attempt:
         if handshake or self.kind == "sse" or (wanted != "auto" and not REVISIONS[wanted].modern):
             return await self._initialize(None if wanted == "auto" else wanted)
         forced = wanted != "auto"
-        # without a fallback there is nothing to give the probe up for
-        # A third of the time at most, so that initialize has enough of it.
+        # Without a fallback the probe is never given up. Otherwise it gets at most a third of the time, so that
+        # initialize has enough.
         wait = None if forced else min(PROBE_SECONDS, self.client.settings.connect_timeout / 3)
         decision = await self._probe(REVISIONS[wanted] if forced else LATEST, wait)
         if decision.step is Step.RETRY:
@@ -206,7 +207,7 @@ class _Attempt:
 
     def _failure(self, decision: Decision) -> ConnectError:
         text = decision.why
-        if self.before and text not in self.before:  # the probe may have failed in the same way
+        if self.before and text not in self.before:  # the probe may have failed the same way
             text = f"{sentence(text)} Before that: {self.before}. {ADVICE}"
         if decision.step is Step.NO_COMMON:
             return NoCommonRevision(f"{NO_COMMON}: {text}")
@@ -215,7 +216,7 @@ class _Attempt:
 
     @property
     def _may_be_sse(self) -> bool:
-        """Whether the transport is open to choice, so that it may be HTTP+SSE."""
+        """Whether the transport is not fixed, so that it may be HTTP+SSE."""
         return self.kind == "http" and getattr(self.client.target, "transport", "") == "auto"
 
     # -- steps -----------------------------------------------------------------------------------------------
@@ -237,7 +238,7 @@ class _Attempt:
         self.opened_at, self.probed_at = client.now(), 0.0
         client.ledger.negotiated = Negotiated(transport=self.kind)
         client.disconnected.clear()
-        # Before it is open: what it reports meanwhile is about this connection, and whoever stops connecting has to find it.
+        # Before it is open: its reports belong to this connection, and a person who stops connecting must find it.
         client.connection = Connection(transport=transport)
         try:
             await client.deferred.load()
@@ -245,7 +246,8 @@ class _Attempt:
         except TransportError as error:
             client.connection = None
             challenge = error.challenge if isinstance(error, Unauthorized) else None
-            # Only HTTP+SSE is refused already here, by the status of its stream: there is no request yet that could be held.
+            # Only HTTP+SSE is refused here, by the status of its stream: no request exists yet that could be
+            # deferred.
             if again or challenge is None or not await client.deferred.authorized(challenge):
                 raise
             await self._open(kind, again=True)
@@ -283,11 +285,11 @@ class _Attempt:
             self._log_step(decision.why)
             try:
                 await self._open("sse")
-            # There is an event stream, so these say what is wrong, and not the status that led to it.
+            # An event stream exists, so these errors say what is wrong, and not the earlier status.
             except (Unauthorized, base.EndpointError):
                 raise
             except TransportError as error:
-                # there is no event stream either, so the response to initialize says what failed
+                # There is no event stream either, so the response to initialize explains the failure.
                 self._log_step(str(error))
                 decision = negotiation.after_initialize(outcome, wanted=wanted, may_fall_back=False)
                 raise self._failure(decision) from error
@@ -297,9 +299,9 @@ class _Attempt:
         return await self._ready(decision.revision, as_object(outcome.result))
 
     async def _probe_reply(self, id_: RequestId, wait: float | None) -> Reply:
-        """Returns the reply to a probe, which is given up ``wait`` seconds after it left.
+        """Returns the reply to a probe, which is given up ``wait`` seconds after it was sent.
 
-        Over HTTP it leaves when the connection is made, and again after a person signed in.
+        Over HTTP it is sent when the connection is made, and again after a person signed in.
         """
         client, loop = self.client, asyncio.get_running_loop()
         if wait is None:
@@ -336,10 +338,11 @@ class _Attempt:
             ignore()
 
     async def _reconsider(self, outcome: Reply) -> Decision | None:
-        """Returns another decision for a server that did not answer the probe and then failed ``initialize``, or ``None``.
+        """Returns another decision for a server that did not answer the probe and then failed ``initialize``, or
+        ``None``.
 
-        C-24: it may have been too slow for the probe, and have become a modern server by answering it. Or the probe broke
-        it, so that it exits with the next message, as the ``mcp`` package of 1.2 does.
+        C-24: the server may have been too slow for the probe, and its answer may then have made it a modern server.
+        Or the probe broke it, so that it exits at the next message, as the ``mcp`` package 1.2 does.
         """
         if self.unanswered is None:
             return None
@@ -350,7 +353,7 @@ class _Attempt:
             decision = negotiation.after_probe(Reply(result=self.discovered), transport=self.kind)
         elif outcome.code is not None:
             self.client.note(f"error {outcome.code} to initialize, probing again")
-            # only a modern server has these errors, so it is worth waiting for
+            # Only a modern server sends these errors, so waiting is worthwhile.
             wait = None if outcome.code in negotiation.MODERN_ERRORS else PROBE_SECONDS
             decision = await self._probe(LATEST, wait)
         else:
@@ -358,13 +361,13 @@ class _Attempt:
         return decision if decision.step is Step.SPEAK else None
 
     async def _ready(self, revision: Revision, result: dict[str, Json]) -> Connection:
-        """Speaks a revision from now on, to the server as its answer to the opening request describes it."""
+        """Uses a revision from now on, with the server as its answer to the opening request describes it."""
         client, connection = self.client, self.client.connection
         if connection is None:
             when = "after the probe" if revision.modern else "during the handshake"
             raise ConnectError(f"the connection closed {when}")
-        # All of this before notifications/initialized: the server may ask as soon as it has that, and is judged by what was
-        # offered.
+        # All of this before notifications/initialized: then the server may ask at once, and is judged by the declared
+        # capabilities.
         offers, capabilities = self._offers, as_object(result.get("capabilities"))
         client.ledger.negotiated = Negotiated(
             transport=self.kind,
@@ -381,7 +384,7 @@ class _Attempt:
             try:
                 await connection.initialized()
             except Unauthorized as error:
-                # One token at most: if it is refused with that as well, nothing would use the next.
+                # At most one token: if it is refused with that too, nothing would use the next one.
                 if error.challenge is None or not await client.deferred.authorized(error.challenge):
                     raise
                 await connection.initialized()
@@ -400,7 +403,7 @@ class _Attempt:
             capabilities=capabilities,
             pid=connection.transport.pid,
         )
-        # Ready before it is told: whoever hears of it may call at once.
+        # Ready before the event, because a listener may call at once.
         connection.info, self.ready = info, True
         server = f"{info.name} {info.version}".strip()
         if not client.target.name:
@@ -412,9 +415,9 @@ class _Attempt:
         return connection
 
     def _forgive(self) -> None:
-        """Drops what the probe provoked from the lines of stderr: older servers do not know it.
+        """Removes the lines of stderr that the probe provoked, because older servers do not know it. The log has them.
 
-        They stay in the log. A line before the first complaint is not about the probe.
+        A line before the first complaint is not about the probe.
         """
         if not self.probed_at:
             return
@@ -427,21 +430,21 @@ class _Attempt:
                 client.stderr.add(unpainted(each.line))
 
     def _speak(self, revision: Revision | None, meta: dict[str, Json]) -> None:
-        """Lets requests claim a revision by their headers and their ``_meta``, before one is settled."""
+        """Sets the revision that requests name in their headers and their ``_meta`` before one is negotiated."""
         client = self.client
         client.ledger.negotiated = replace(client.ledger.negotiated, meta=meta)
         if client.connection is not None:
             client.connection.speaking = revision
 
     async def _reply(self, id_: RequestId, wait: float | None, limit: Limit | None = None) -> Reply:
-        """Waits for a request of the handshake and returns what came of it, by default after ``wait`` seconds at most."""
+        """Waits for a request of the handshake and returns its reply, by default after at most ``wait`` seconds."""
         client = self.client
         try:
             async with limit or Limit(wait):
                 frame = await client.wait(id_)
         except TimeoutError:
-            # C-23: over stdio nothing is sent, as no revision is known yet; the id stays known for an answer that comes
-            # late.
+            # C-23: over stdio no cancel is sent, because no revision is known yet; the id stays known for a late
+            # answer.
             client.cancel(id_, Cause.TIMEOUT, f"no answer within {wait:g} s")
             return Reply(silent=True)
         row, refusal = client.ledger.row(id_), client.refusals.pop(id_, base.NO_ANSWER)
@@ -456,20 +459,20 @@ class _Attempt:
             with contextlib.suppress(TimeoutError):
                 async with Limit(EXIT_CODE_SECONDS):
                     await client.disconnected.wait()
-                why = client.last_words or why  # the exit code says more than the broken pipe
+                why = client.last_words or why  # the exit code says more than a broken pipe
         if frame is None or lost:
-            # Over HTTP a request that has left has reached a server, whatever broke then; only one that never left has not.
+            # Over HTTP a sent request has reached a server, whatever failed then.
             reached = self.kind != "stdio" and row.sent_at is not None
             return Reply(status=status, detail=why, closed=lost and not reached, sse=refusal.sse)
         if frame.error is None:
             return Reply(result=frame.result or {}, status=status)
         error = frame.error
-        code = error.code or 0  # an error it is, whatever the server made of its code
+        code = error.code or 0  # it is an error, even with an invalid code
         return Reply(code=code, message=error.message, data=error.data, status=status)
 
     @property
     def _offers(self) -> Offers:
-        """The capabilities that this client declares, with the extensions that its authorization is part of."""
+        """The capabilities that this client declares, with the extensions of its authorization."""
         offers, tokens = self.client.settings.offers, self.client.tokens
         if tokens is None:
             return offers
@@ -481,7 +484,7 @@ def _text(value: Json) -> str:
 
 
 def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict[str, Json]:
-    """Returns the ``_meta`` that every request of a modern connection carries (basic, 2026-07-28)."""
+    """Returns the ``_meta`` of every request of a modern connection (basic, 2026-07-28)."""
     made: dict[str, Json] = {
         META_PROTOCOL_VERSION: revision.name,
         META_CLIENT_INFO: CLIENT_INFO,
@@ -491,14 +494,14 @@ def modern_meta(revision: Revision, offers: Offers, log_level: str = "") -> dict
 
 
 def make_transport(client: Connector, kind: str = "") -> base.Transport:
-    """Returns the transport for a client's target. HTTP libraries are loaded for HTTP alone."""
+    """Returns the transport for a client's target. HTTP libraries are loaded only for HTTP."""
     target, settings = client.target, client.settings
     if isinstance(target, StdioTarget):
-        # Each transport loads its libraries: HTTP takes longest.
+        # Each transport loads its libraries; those of HTTP take longest.
         from mcp_tui.transport.stdio import StdioTransport
 
         return StdioTransport(target, max_message=settings.max_message)
-    # The same.
+    # As above.
     from mcp_tui.transport.http import HttpTransport, SseTransport
 
     over_http = SseTransport if (kind or target.transport) == "sse" else HttpTransport
@@ -506,14 +509,14 @@ def make_transport(client: Connector, kind: str = "") -> base.Transport:
 
 
 PAUSES: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-"""Seconds before each attempt at a new session: half a minute, in which a server restarts. Then it is given up."""
+"""Seconds before each attempt to open a new session: in half a minute a server restarts. Then the attempts end."""
 
 SETTLED_SECONDS: Final = 5.0
-"""Seconds that a new session has to live for the next attempt to count as the first again."""
+"""Seconds after which a new session counts as stable, so that the pauses start again."""
 
 
 LEAVING_LOOK_SECONDS: Final = 0.1
-"""Seconds between two looks whether a server that is stopping has answered the last call."""
+"""Seconds between two checks whether a stopping server has answered its last call."""
 
 
 def _listens(row: Request) -> bool:
@@ -521,16 +524,16 @@ def _listens(row: Request) -> bool:
 
 
 def _is_answered_there(row: Request) -> bool:
-    """Whether a server that is stopping may still answer a request; a subscription holds it for ever."""
+    """Whether a stopping server may still answer a request; a subscription would keep it for ever."""
     waits = row.state is State.IN_FLIGHT or (row.state is State.CANCEL_REQUESTED and not row.undelivered)
     return waits and row.method != LISTEN
 
 
 class Renewal:
-    """Opens new sessions for one client.
+    """Opens new sessions for one client. ``active``: one is being opened.
 
-    ``active``: one is being opened. Requests made meanwhile are ``deferred`` and sent, in order, once it is there; they are
-    lost if none comes about, and never leave if they are cancelled in time.
+    Requests made meanwhile are ``deferred`` and sent, in order, in the new session. They are lost if there is none,
+    and are never sent if they are cancelled in time.
     """
 
     def __init__(self, client: Connector) -> None:
@@ -544,8 +547,8 @@ class Renewal:
         self._handshake = True
 
     def leave(self) -> None:
-        """Leaves a server that is stopping, which its open stream would hold, once no call is in flight there."""
-        # Loaded if the transport is one of HTTP, and else not needed.
+        """Leaves a stopping server, which our open stream would keep, after its last call has ended."""
+        # Loaded already if the transport is HTTP, and otherwise not needed.
         from mcp_tui.transport.http import HttpTransport
 
         client, connection = self._client, self._client.connection
@@ -565,9 +568,9 @@ class Renewal:
             transport.lose(STOPPING, renewable=True)
 
     def begin(self, why: str, *, handshake: bool = True) -> None:
-        """Opens a new session after the server ended the last one, for this reason.
+        """Opens a new session after the server ended the last one, for the reason ``why``.
 
-        Without a ``handshake`` in the last one it is another connection (2026-07-28).
+        Without ``handshake`` the last session had none, so this opens another connection (2026-07-28).
         """
         if self._client.now() - self._ready_at >= SETTLED_SECONDS:
             self._attempts = 0
@@ -575,7 +578,7 @@ class Renewal:
         self._task = spawn(self._run(why), name="open a new session")
 
     async def stop(self) -> None:
-        """Stops opening one, because a person decided otherwise. The deferred requests are lost."""
+        """Stops opening a session, because a person decided so. The deferred requests are lost."""
         if self._leaving is not None:
             self._leaving.cancel()
         task, self._task, self._attempts = self._task, None, 0
@@ -586,7 +589,7 @@ class Renewal:
             self._give_up("no new session was opened")
 
     def defer(self, id: RequestId, method: str, message: dict[str, Json]) -> bool:
-        """Defers a request if it has to wait for a new session; returns whether it does."""
+        """Defers a request if it must wait for a new session; returns whether it must."""
         if not self.active or method in OPENING_METHODS:
             return False
         self.deferred[id] = method, message
@@ -596,29 +599,29 @@ class Renewal:
         try:
             await self._renew(why)
         except Exception as error:
-            # A defect, which is reported as one: what is held must not wait for it for ever.
+            # An internal error, which is reported as one: deferred requests must not wait for ever.
             self._give_up(f"{why}; last attempt: mcp-tui failed ({type(error).__name__})")
             raise
 
     async def _renew(self, why: str) -> None:
         client, last = self._client, ""
-        await asyncio.sleep(0)  # an eager task would begin before the loss is reported
+        await asyncio.sleep(0)  # an eager task would start before the loss is reported
         while self._attempts < len(PAUSES):
             pause = PAUSES[self._attempts]
             self._attempts += 1
             client.note(f"opening a new session in {pause:g} s" if pause else "opening a new session")
             await asyncio.sleep(pause)
             try:
-                # Where there was a session no probe is needed: only the revisions with a handshake have one.
+                # A session needs no probe: only the revisions with a handshake have sessions.
                 await connect(client, handshake=self._handshake)
             except TransportError as error:
                 last = within(str(error))
                 client.note(f"no new session: {last}")
-                # A person has to sign in: the next attempts would be refused alike.
+                # A person must sign in: the next attempts would be refused too.
                 if isinstance(error, Unauthorized):
                     break
             else:
-                # Not active any more, or what is sent here would be held again.
+                # No longer active, or the requests sent here would be deferred again.
                 self.active, self._ready_at = False, client.now()
                 deferred, self.deferred = self.deferred, {}
                 for id_, (method, message) in deferred.items():
@@ -628,7 +631,7 @@ class Renewal:
         self._give_up(f"{why}{ended}")
 
     def _give_up(self, detail: str) -> None:
-        """Reports why there is no session, once; what was held is lost with it."""
+        """Reports once why there is no session; deferred requests are lost with it."""
         self.active = False
         self.deferred.clear()
         self._client.lost(detail)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_tui.transport.stdio import StdioTransport
 
 AnyTransport: TypeAlias = "StdioTransport | HttpTransport | base.Transport"
-"""The two by name, so that a call can be followed to what does it; the probe brings one of its own."""
+"""The two classes by name, so that editors can follow a call; the probe has its own transport."""
 
 INITIALIZED: Final = "notifications/initialized"
 
@@ -30,25 +30,25 @@ ANNOTATION: Final = "x-mcp-header"
 PREFIX: Final = "Mcp-Param-"
 
 PRIMITIVE: Final = ("string", "integer", "boolean")
-"""Types that can be mirrored. ``number`` is not one: its text would not be the same everywhere."""
+"""The types that can be mirrored in headers. ``number`` is not one, because its text differs between languages."""
 
 JSON_DEPTH: Final = 64
 
 Mirrors = dict[tuple[str, ...], str]
-"""The name of the header for each path of property names from the root of the arguments."""
+"""The header name for each path of property names from the root of the arguments."""
 
 
 class ConnectError(TransportError):
-    """A failure to open a session with a server that was found."""
+    """A server was found, but no session could be opened."""
 
 
 class NoCommonRevision(ConnectError):
-    """A failure because client and server share no protocol revision."""
+    """Client and server have no common protocol revision."""
 
 
 @fact
 class ServerInfo:
-    """The server, once the connection is ready. Texts are the server's and hostile."""
+    """The server of a connection that is ready. Texts are the server's, and hostile."""
 
     transport: str
     revision: Revision
@@ -62,9 +62,9 @@ class ServerInfo:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Connection:
-    """A transport, and the revision that is spoken over it. Only :mod:`~mcp_tui.client.connecting` changes it.
+    """A transport and its revision. Only :mod:`~mcp_tui.client.connecting` changes it.
 
-    ``speaking`` is the revision that requests claim by their headers: the negotiated one, or the probe's before that.
+    ``speaking`` is the revision that the headers of requests name: the negotiated one, or the probe's before that.
     ``info`` is ``None`` until the connection is ready for requests.
     """
 
@@ -87,10 +87,10 @@ class Connection:
         return base.Outgoing(raw=messages.encode(message), method=method, id=id_, headers=made)
 
     async def initialized(self) -> None:
-        """Ends the handshake of the revisions that have one.
+        """Ends the handshake, in revisions that have one.
 
         Raises:
-            TransportError: the server refused that.
+            TransportError: the server refused it.
         """
         await self.transport.initialized(
             self.outgoing(messages.notification(INITIALIZED), INITIALIZED, None, {})
@@ -103,7 +103,7 @@ class Connection:
 def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, str]:
     """Returns ``MCP-Protocol-Version`` and, in 2026-07-28, ``Mcp-Method`` and ``Mcp-Name`` for one message.
 
-    ``revision`` is ``None`` before the handshake, which carries none of them.
+    ``revision`` is ``None`` before the handshake, whose messages have none of them.
     """
     if revision is None or not revision.version_header:
         return {}
@@ -121,8 +121,8 @@ def headers(revision: Revision | None, message: dict[str, Json]) -> dict[str, st
 
 
 def mirrored(value: str) -> str:
-    """Returns a value for a header: as it is if that is permitted, else in the Base64 sentinel ``=?base64?…?=``."""
-    # Text that looks like the sentinel is encoded too, or the server would decode it.
+    """Returns a value for a header: unchanged if that is permitted, else in the Base64 form ``=?base64?…?=``."""
+    # Text in that form is encoded too, or the server would decode it.
     sentinel = value.startswith("=?base64?") and value.endswith("?=")
     if value.isascii() and value.isprintable() and value == value.strip() and not sentinel:
         return value
@@ -142,19 +142,19 @@ def with_trace(params: Json) -> Json:
 
 
 class InvalidAnnotation(ValueError):
-    """An annotation that breaks a rule, so that its tool is to be left out. The text says which."""
+    """An annotation breaks a rule, so its tool must be left out. The text says which rule."""
 
 
 def header_annotations(schema: Json) -> Mirrors:
     """Returns the annotated properties of an ``inputSchema``.
 
     Raises:
-        InvalidAnnotation: a name that is empty, not a token, or used twice; a type that cannot be mirrored; an annotation
-            that is not reached from the root by ``properties`` alone.
+        InvalidAnnotation: a name that is empty, not a token, or used twice; a type that cannot be mirrored; or an
+            annotation that is not reached from the root by ``properties`` alone.
     """
     found: Mirrors = {}
     pending: list[tuple[Json, tuple[str, ...] | None, int]] = [(schema, (), 0)]
-    for value, path, depth in pending:  # a path is None once it is not by properties alone
+    for value, path, depth in pending:  # the path is None after any step that is not properties
         if depth > JSON_DEPTH:
             raise InvalidAnnotation("the schema is too deep to look for header annotations")
         if isinstance(value, list):
@@ -167,7 +167,7 @@ def header_annotations(schema: Json) -> Mirrors:
             if key == "properties" and isinstance(inner, dict):
                 for name, property_ in as_object(inner).items():
                     pending.append((property_, None if path is None else (*path, name), depth + 1))
-            # These hold values: what looks like an annotation in them is none.
+            # These keywords have values, so an annotation in them is data.
             elif key not in ("default", "const", "enum", "examples", ANNOTATION):
                 pending.append((inner, None, depth + 1))
     names = [name.lower() for name in found.values()]
@@ -190,7 +190,7 @@ def _header_name(fields: dict[str, Json], path: tuple[str, ...] | None) -> str:
 
 
 def param_headers(mirrors: Mirrors, arguments: Json) -> dict[str, str]:
-    """Returns the headers for the arguments of one call; absent and null ones have none."""
+    """Returns the headers for the arguments of one call; missing and null arguments have none."""
     made: dict[str, str] = {}
     for path, name in mirrors.items():
         value = arguments

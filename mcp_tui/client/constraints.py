@@ -1,7 +1,7 @@
-"""The constraints of schemas apart from their texts: which were only reworded or reordered, and which belong together.
+"""Numbers the constraints of schemas, regardless of their texts, to find schemas that were only reworded or reordered.
 
-Two schemas have the same constraints if they differ in annotations, in unknown keywords, and in the order of alternatives
-alone. Each set of constraints has a number, so that one look at each part tells this for schemas of any size.
+Two schemas have the same constraints if they differ only in annotations, unknown keywords, and the order of
+alternatives. Each set of constraints has a number, so that one pass over each part compares schemas of any size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TYPE_SET: Final = frozenset({"array", "boolean", "integer", "null", "number", "o
 LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
 UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
 INNER: Final = ("items", "additionalProperties", "propertyNames")
-"""Keywords with a schema that accepts everything if it is missing."""
+"""The keywords with a schema; if missing, everything is accepted."""
 
 DEFINITIONS: Final = ("$defs", "definitions")
 ALTERNATIVES: Final = ("anyOf", "oneOf")
@@ -26,7 +26,7 @@ COMPARED: Final = frozenset(
     {"type", "enum", "const", "properties", "required", "patternProperties", "prefixItems", "allOf"}
     | {*LOWER, *UPPER, *INNER, *DEFINITIONS, *ALTERNATIVES}
 )
-"""Keywords whose changes are told as narrower or wider."""
+"""The keywords whose changes are narrower or wider."""
 
 OPAQUE: Final = frozenset(
     {
@@ -45,13 +45,13 @@ OPAQUE: Final = frozenset(
     | {"dependentSchemas", "dependentRequired", "dependencies", "additionalItems", "contentSchema"}
     | {"unevaluatedItems", "unevaluatedProperties", "contentEncoding", "contentMediaType"}
 )
-"""Keywords that refuse values, and are only equal or not."""
+"""The keywords that reject values and can only be equal or different."""
 
 _UNORDERED_LISTS: Final = frozenset({"allOf", *ALTERNATIVES})
 _UNORDERED_VALUES: Final = frozenset({"enum", "required", "type"})
 
 Placed: TypeAlias = tuple[int, Json]
-"""A schema of a list, and its place there."""
+"""The position and the schema of an element of a list."""
 
 
 class Constraints:
@@ -60,10 +60,10 @@ class Constraints:
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
         self._known: dict[int, tuple[Json, int]] = {}
-        """The numbers by the identity of a schema, which is kept so that no other gets its identity."""
+        """The numbers by the identity of a schema. The schema is referenced, so that no other gets its identity."""
 
     def of(self, node: Json, depth: int = 0) -> int:
-        """Returns the number of the constraints of a schema; far within a schema, all that it says counts."""
+        """Returns the number of the constraints of a schema; deep in a schema all keywords count."""
         if not isinstance(node, dict) or depth > SCHEMA_DEPTH:
             return self._number(canonical(node))
         members = cast("dict[str, Json]", node)
@@ -78,7 +78,7 @@ class Constraints:
         return known[1]
 
     def of_keyword(self, name: str, value: Json, depth: int = 0) -> int:
-        """Returns the number of what a keyword demands."""
+        """Returns the number of the constraint of a keyword."""
         if name in SCHEMAS_BY_NAME and isinstance(value, dict):
             named = ((key, self.of(each, depth)) for key, each in as_object(value).items())
             return self._number(tuple(sorted(named)))
@@ -95,7 +95,7 @@ class Constraints:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def texts(self, old: Json, new: Json, path: Path) -> Iterator[tuple[Path, Json, Json]]:
-        """Yields each place where two schemas with the same constraints differ, and what stands there in both."""
+        """Yields each place where two schemas with the same constraints differ, and both values there."""
         if old == new or not isinstance(old, dict):
             return
         before, after = as_object(old), as_object(new)
@@ -127,9 +127,9 @@ class Constraints:
     def pairs(
         self, old: list[Json], new: list[Json]
     ) -> tuple[list[tuple[Placed, Placed]], list[Placed], list[Placed]]:
-        """Pairs the schemas of two lists that are not equal, and have the same constraints.
+        """Pairs the schemas of two lists that differ but have the same constraints.
 
-        Returns the pairs, and what is left of both lists.
+        Returns the pairs, and the rest of both lists.
         """
         before, after = apart(old, new)
         waiting: dict[int, list[Placed]] = {}
@@ -148,7 +148,7 @@ class Constraints:
 
 
 def apart(old: list[Json], new: list[Json]) -> tuple[list[Placed], list[Placed]]:
-    """Returns the elements that only one of two lists has, with their places."""
+    """Returns the elements that only one of two lists has, with their positions."""
     before, after = [canonical(each) for each in old], [canonical(each) for each in new]
     olds, news = set(before), set(after)
     return (
@@ -160,10 +160,10 @@ def apart(old: list[Json], new: list[Json]) -> tuple[list[Placed], list[Placed]]
 # -- discriminators ------------------------------------------------------------------------------------------------
 
 NESTED_ALTERNATIVES: Final = 8
-"""Levels of alternatives within alternatives in which tags are looked for."""
+"""The maximum levels of nested alternatives that are searched for tags."""
 
 Tags: TypeAlias = dict[str, frozenset[str]]
-"""The values that properties of an alternative are bound to, by their names."""
+"""The permitted values of the properties of an alternative, by property."""
 
 
 class Discriminators:
@@ -181,7 +181,7 @@ class Discriminators:
         node = cast("dict[str, Json]", node)
         known = self._known.get(id(node))
         if known is None:
-            self._known[id(node)] = (node, {})  # for one that contains itself
+            self._known[id(node)] = (node, {})  # for an alternative that contains itself
             known = self._known[id(node)] = (node, self._tags(node, depth + 1))
         return known[1]
 
@@ -203,7 +203,7 @@ class Discriminators:
         return found
 
     def owners(self, alternatives: list[Json]) -> dict[str, dict[str, int]]:
-        """Returns, by each property that tells all alternatives with objects apart, which of them a value stands for."""
+        """Returns, for each property that distinguishes all alternatives with objects, the alternative of each value."""
         tagged = [(at, tags) for at, each in enumerate(alternatives) if (tags := self.tags(each)) is not None]
         found: dict[str, dict[str, int]] = {}
         for name in tagged[0][1] if tagged else ():
@@ -216,9 +216,10 @@ class Discriminators:
 
 
 def matches(old: dict[str, dict[str, int]], new: dict[str, dict[str, int]]) -> dict[int, int]:
-    """Returns the place in a list of each alternative of an older list, by what :meth:`Discriminators.owners` found.
+    """Returns the position in a newer list of each alternative of an older one, from the results of
+    :meth:`Discriminators.owners`.
 
-    Only those that share values with exactly one of the other list have one.
+    Only alternatives that share values with exactly one of the other list have a position.
     """
     for name in sorted(old.keys() & new.keys()):
         shared = [(at, new[name][value]) for value, at in old[name].items() if value in new[name]]
@@ -233,7 +234,7 @@ def matches(old: dict[str, dict[str, int]], new: dict[str, dict[str, int]]) -> d
 
 
 def types_of(node: dict[str, Json]) -> frozenset[str]:
-    """Returns the types that a schema names, all if it names none."""
+    """Returns the types that a schema names; all types if it names none."""
     kind = node.get("type")
     if kind is None:
         return TYPE_SET
@@ -242,7 +243,7 @@ def types_of(node: dict[str, Json]) -> frozenset[str]:
 
 
 def values_of(node: dict[str, Json]) -> tuple[str, list[str] | None]:
-    """Returns the keyword that names the only values, and these as canonical texts; ``None`` if there is none."""
+    """Returns the keyword that lists the only values, and these as canonical texts; ``None`` if there is none."""
     if "const" in node:
         return "const", [canonical(node["const"])]
     return ("enum", [canonical(each) for each in as_list(node["enum"])]) if "enum" in node else ("", None)

@@ -1,4 +1,4 @@
-"""Requests that a server refused for lack of a token. They wait, with their clocks stopped, for a token or its refusal."""
+"""Requests that a server refused for lack of a token. They wait for a token or its refusal, with their clocks stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeferredRequests:
 
     def __init__(self, client: Caller) -> None:
         self.limit: Limit | None = None
-        """The time in which a connection has to come about, while one does: it stops too."""
+        """The limit of a connection that is being opened; it stops too."""
         self._client = client
         self._times = Counter[RequestId]()
         self.waiting: dict[RequestId, asyncio.Task[None]] = {}
@@ -48,10 +48,10 @@ class DeferredRequests:
         return True
 
     async def authorized(self, challenge: Challenge) -> bool:
-        """Gets a token for what was refused; false if no token would help.
+        """Gets a token for a challenge; returns false if no token would help.
 
         Raises:
-            AuthorizationError: none came about.
+            AuthorizationError: there is none.
         """
         tokens = self._client.tokens
         if tokens is None or not tokens.helps(challenge):
@@ -61,7 +61,7 @@ class DeferredRequests:
         return True
 
     async def load(self) -> None:
-        """Reads what is stored for the server, before its first request."""
+        """Reads the stored sign-in of the server, before its first request."""
         if (tokens := self._client.tokens) is not None:
             with self._clock_stopped():  # a locked keyring asks the person
                 await tokens.load()
@@ -77,7 +77,7 @@ class DeferredRequests:
         try:
             await self.authorized(challenge)
         except TransportError as error:
-            declined = isinstance(error, Unauthorized) and error.declined  # that is what it was refused for
+            declined = isinstance(error, Unauthorized) and error.declined  # `detail` has the reason already
             self._give_up(row_id, challenge, detail if declined else f"{detail}: {within(str(error))}")
         except Exception:
             self._give_up(row_id, challenge, detail)  # An internal error must not defer the request for ever.

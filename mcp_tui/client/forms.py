@@ -1,7 +1,8 @@
 """Forms from JSON Schema, without a screen: a schema becomes fields, typed text becomes arguments, and back.
 
-Strings, numbers, booleans, choices, lists of those, nullable values, and objects two deep have fields; everything else
-is typed as JSON, for that part or for the whole. A field without an entry is absent, which is neither empty nor null.
+Strings, numbers, booleans, choices, lists of those, nullable values, and two levels of objects have fields.
+Everything else is typed as JSON, for that part or for the whole. A field without an entry is absent, which is neither
+empty nor null.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mcp_tui.protocol.values import frozen
 
 
 class FieldKind(Enum):
-    """The kind of value that a field takes."""
+    """The kind of a field's value."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -40,7 +41,7 @@ class FieldKind(Enum):
 
 
 class Given(Enum):
-    """The notation of an entry: null, text in the field's own notation, or JSON."""
+    """The notation of an entry: null, text in the notation of its field, or JSON."""
 
     NULL = "null"
     TEXT = "text"
@@ -49,17 +50,17 @@ class Given(Enum):
 
 @frozen
 class FieldEntry:
-    """The content of a field that is filled in."""
+    """The content of a filled-in field."""
 
     given: Given
     text: str = ""
 
 
 FieldPath = tuple[str, ...]
-"""The names of the members that lead to a field."""
+"""The names of the members that lead to a field from the root."""
 
 Draft = dict[FieldPath, FieldEntry]
-"""The entries of all fields that are filled in. That of :data:`ALL_ARGUMENTS` stands for all; the others are kept."""
+"""The entries of all filled-in fields. The entry of :data:`ALL_ARGUMENTS` replaces all others, which stay stored."""
 
 ALL_ARGUMENTS: Final[FieldPath] = ()
 """The path of all arguments together, typed as JSON."""
@@ -76,7 +77,7 @@ class FieldChoice:
 
 @frozen
 class Field:
-    """One part of the arguments. ``schema`` is its own with references resolved; its texts are the server's and hostile."""
+    """One part of the arguments. ``schema`` is its schema with references resolved; texts are the server's and hostile."""
 
     path: FieldPath
     kind: FieldKind
@@ -89,12 +90,12 @@ class Field:
 
     @property
     def name(self) -> str:
-        """The name of its member. Hostile text."""
+        """The name of the member. Hostile text."""
         return self.path[-1]
 
     @property
     def secret(self) -> bool:
-        """Whether its value seems to be a secret, such as a password, by its schema, name, title, or description."""
+        """Whether the value seems to be a secret, such as a password, by schema, name, title, or description."""
         if self.kind in _OPEN_KINDS:
             return False
         said = self.schema
@@ -105,13 +106,13 @@ class Field:
             as_text(said.get("title")),
             as_text(said.get("description")),
         )
-        # full width counts as usual, and what nobody sees, within a word, as nothing
+        # Full-width letters count as usual ones, and invisible characters within a word do not count.
         seen = (_UNSEEN_IN_TEXT.sub("", unicodedata.normalize("NFKC", text[:2000])) for text in texts)
         return any(_SECRET_FIELD.search(text) for text in seen)
 
 
 _OPEN_KINDS: Final = {FieldKind.BOOLEAN, FieldKind.CHOICE, FieldKind.SEVERAL, FieldKind.OBJECT}
-"""Kinds whose values the server knows already, or that have fields of their own."""
+"""The kinds whose values the server knows already, or that have fields of their own."""
 
 _BREAKS_OF_LINES: Final = re.compile(r"\s+")
 
@@ -127,12 +128,12 @@ _SECRET_FIELD: Final = re.compile(
     r"|contraseña|clave (?:secreta|de acceso|api)|código de (?:verificación|seguridad)|mot de passe|clé (?:api|secrète)"
     r"|jeton|code secret|senha|chiave (?:api|segreta)|parola d'ordine|hasło|heslo|heslá|salasana|şifre\w*|jelszó"
     r"|парол\w*|токен|mật khẩu|kata sandi|κωδικός|סיסמה|كلمة المرور)\b"
-    # of languages without spaces between words
+    # languages without spaces between words
     r"|パスワード|パスフレーズ|パスコード|暗証番号|認証コード|合言葉|トークン(?!数)|シークレット|秘密鍵|(?:api|アクセス)\s?キー"
     r"|密码|密碼|口令|令牌|密钥|密鑰|验证码|驗證碼|비밀번호|암호|토큰(?! ?수)|인증번호|पासवर्ड|รหัสผ่าน",
     re.IGNORECASE,
 )
-"""Words for secrets, in texts of a server."""
+"""The words for secrets in texts of a server."""
 
 _UNSEEN_IN_TEXT: Final = re.compile(
     r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+"
@@ -144,7 +145,7 @@ class Unreadable(ValueError):
 
 
 def read(field: Field, entry: FieldEntry) -> Json:
-    """Returns the value that an entry stands for.
+    """Returns the value of an entry.
 
     Raises:
         Unreadable: the text is not a value of the field's kind.
@@ -173,7 +174,7 @@ def _json(text: str) -> Json:
 
 
 def _any(field: Field, text: str) -> Json:
-    """Reads JSON of a permitted type, or text where text is permitted."""
+    """Parses JSON of a permitted type; other text is a string, if strings are permitted."""
     value: Json = text
     if text.lstrip()[:1] in ("{", "[", '"'):
         value = _json(text)
@@ -201,7 +202,7 @@ def _listed(item: Field, text: str) -> Json:
 
 
 def entry_of(field: Field, value: Json) -> FieldEntry:
-    """Returns the entry for a value: in the field's own notation if that reads back as the value, else as JSON."""
+    """Returns the entry for a value: in the notation of its field if that is read as the same value, else as JSON."""
     if value is None:
         return FieldEntry(Given.NULL)
     entry = FieldEntry(Given.TEXT, _notation(field, value))
@@ -224,12 +225,12 @@ def _notation(field: Field, value: Json) -> str:
 
 
 def _editable(text: str) -> bool:
-    """Whether an editor keeps a text as it is: only line feeds part its lines."""
+    """Whether an editor keeps a text unchanged: only line feeds separate its lines."""
     return all(len(line.splitlines()) <= 1 for line in text.split("\n"))
 
 
 def written(value: Json) -> str:
-    """Returns a value as JSON that an editor keeps as it is, indented if it is long; empty if it is not JSON."""
+    """Returns a value as JSON that an editor keeps unchanged, indented if it is long; empty if it is not JSON."""
     try:
         text = json.dumps(value, ensure_ascii=False)
         indent = None if len(text) <= 60 else 2
@@ -239,7 +240,7 @@ def written(value: Json) -> str:
 
 
 def parsed(text: str) -> dict[str, Json]:
-    """Returns the arguments that a text stands for; empty text stands for none.
+    """Returns the arguments in a JSON text; an empty text has none.
 
     Raises:
         ValueError: not a JSON object, or a name appears twice; :func:`~mcp_tui.client.schemas.mistake` says which.
@@ -251,7 +252,7 @@ def parsed(text: str) -> dict[str, Json]:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Whether two values are the same JSON: ``1``, ``1.0``, and ``true`` are three."""
+    """Whether two values are the same JSON: ``1``, ``1.0``, and ``true`` are three values."""
     try:
         return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
@@ -259,16 +260,16 @@ def same(one: Json, other: Json) -> bool:
 
 
 BRANCH: Final[FieldPath] = ("",) * 4
-"""The path of the choice between branches of a schema: no member has so long a path (:data:`OBJECTS`)."""
+"""The path of the choice between branches of a schema: no member has such a long path (:data:`OBJECTS`)."""
 
 FORM_FIELDS: Final = 100
-"""Fields of a form; what has more is typed as JSON."""
+"""The maximum number of fields of a form; a larger schema is typed as JSON."""
 
 CHOICES: Final = 2_000
-"""Values to choose from; of more the first are offered."""
+"""The maximum number of choices; of more, the first are offered."""
 
 OBJECTS: Final = 2
-"""Levels of objects that have fields of their own."""
+"""The levels of objects with fields of their own."""
 
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
 _STRUCTURE: Final = frozenset({"properties", "items", "prefixItems", "not", "if", "$dynamicRef"})
@@ -287,10 +288,10 @@ class FormLayout:
     """The fields of a schema whose value is an object.
 
     Attributes:
-        fields: in the schema's order, each object before its members; empty if the whole is typed as JSON. Where the schema
-            has branches (``anyOf``, ``oneOf``), those of all of them: :meth:`fields_of` has those of one.
+        fields: in the schema's order, each object before its members; empty if the whole is typed as JSON. If the schema
+            has branches (``anyOf``, ``oneOf``), these are the fields of all; :meth:`fields_of` returns those of one.
         choice: the field that says which branch is filled in, if there are several.
-        whole: why the whole has to be typed as JSON, one clause; empty if it has fields, or needs none.
+        whole: the reason why the whole must be typed as JSON, one clause; empty if it has fields, or needs none.
     """
 
     def __init__(self, schema: Json, *, most: int = FORM_FIELDS) -> None:
@@ -318,7 +319,7 @@ class FormLayout:
         return Field(BRANCH, FieldKind.CHOICE, {}, required=True, choices=tuple(choices.values()))
 
     def fields_of(self, draft: Draft) -> tuple[Field, ...]:
-        """Returns the fields for a draft: those of the branch that it names, or of the first."""
+        """Returns the fields for a draft: those of its branch, or of the first one."""
         return self._fields[self._way(draft)]
 
     def _way(self, draft: Draft) -> int:
@@ -327,12 +328,12 @@ class FormLayout:
         return next((at for at, each in enumerate(choices) if each.label == label), 0)
 
     def _named(self, way: int) -> Draft:
-        """Returns the entry that names a branch, if there are several."""
+        """Returns the entry that selects a branch, if there are several."""
         choice = self.choice
         return {} if choice is None else {BRANCH: FieldEntry(Given.TEXT, choice.choices[way].label)}
 
     def _unnamed(self) -> str:
-        """Returns why a schema that names no arguments takes some; empty if it takes none."""
+        """Returns why a schema that names no arguments accepts some; empty if it accepts none."""
         whole = self.schema.whole
         kinds = self.schema.types_of(whole)
         if kinds and "object" not in kinds:
@@ -341,13 +342,13 @@ class FormLayout:
         free = _OPEN_KEYWORDS & whole.keys() or more is True or isinstance(more, dict)
         return "the schema allows arguments but names none" if free else ""
 
-    # -- filling in ------------------------------------------------------------------------------------------
+    # -- filling in a form -----------------------------------------------------------------------------------
 
     def defaults(self, draft: Draft | None = None) -> dict[str, Json]:
-        """Returns the arguments that a schema proposes: defaults and constants, none within optional objects.
+        """Returns the arguments that a schema proposes: defaults and constants, but none in optional objects.
 
-        Where it has branches they are those of the draft's, or of the first. A default of null is left out: it is what a
-        server assumes when nothing is sent, whether or not null may be sent.
+        If it has branches, they are those of the draft's branch, or of the first one. A default of null is left out:
+        a server assumes it if nothing is sent, whether or not null may be sent.
         """
         defaults: dict[str, Json] = {}
         objects: dict[FieldPath, dict[str, Json]] = {(): defaults}
@@ -372,9 +373,10 @@ class FormLayout:
         return defaults
 
     def spread(self, arguments: dict[str, Json]) -> Draft | None:
-        """Returns the draft that stands for ``arguments``; ``None`` if the fields cannot hold all of them.
+        """Returns the draft for ``arguments``; ``None`` if the fields cannot represent all of them.
 
-        Of branches, the one counts that fits best: as few values as JSON, and as few required ones missing as can be.
+        Of several branches, the best one counts: with the fewest values as JSON, and the fewest missing required
+        ones.
         """
         drafts = (self._spread(arguments, way) for way in range(len(self._fields)))
         fitting = [each for each in drafts if each is not None]
@@ -403,18 +405,18 @@ class FormLayout:
         return sum(odd), len(self.missing(draft))
 
     def started(self, draft: Draft | None = None) -> Draft | None:
-        """Returns the draft of the defaults of the branch that ``draft`` has; without one, of the first or only branch."""
+        """Returns the draft with the defaults of the branch of ``draft``; without one, of the first or only branch."""
         return self._spread(self.defaults(draft), self._way(draft or {}))
 
     def turned(self, draft: Draft, *, before: Draft) -> Draft:
-        """Returns a draft in which another branch was chosen than before: what was typed stays where fields are the same."""
+        """Returns a draft after the change to another branch: typed text stays if the branches have the same field."""
         way = self._way(draft)
         alike = {each.path for each in self._fields[way] if each in self.fields_of(before)}
         kept = {path: entry for path, entry in draft.items() if path in alike}
         return {**(self._spread(self.defaults(draft), way) or {}), **kept, **self._named(way)}
 
     def missing(self, draft: Draft) -> dict[str, Json]:
-        """Returns the names of required arguments that a draft does not have, with null as a placeholder."""
+        """Returns the missing required arguments of a draft, with null as a placeholder."""
         way = self._ways[self._way(draft)]
         objects = {each.path for each in self.fields_of(draft) if each.kind is FieldKind.OBJECT}
         given = {path[:1] for path in draft} | objects
@@ -423,7 +425,7 @@ class FormLayout:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def read(self, draft: Draft) -> tuple[dict[str, Json], list[Problem]]:
-        """Returns the arguments of a draft, and the fields that cannot be read: their text is in the arguments."""
+        """Returns the arguments of a draft, and the fields that cannot be read, whose text is in the arguments."""
         if ALL_ARGUMENTS in draft:
             try:
                 return parsed(draft[ALL_ARGUMENTS].text), []
@@ -449,12 +451,12 @@ class FormLayout:
         return arguments, wrong
 
     def problems(self, draft: Draft) -> list[Problem]:
-        """Returns what is wrong with a draft: what cannot be read, else what the schema refuses."""
+        """Returns the problems of a draft: unreadable fields, else the violations of the schema."""
         arguments, wrong = self.read(draft)
         if wrong and ALL_ARGUMENTS in draft:
             return wrong
         if self.choice is not None and ALL_ARGUMENTS not in draft and (missing := self.missing(draft)):
-            # of a schema with branches a validator says no more than that none fits
+            # With branches, a validator only says that none fits.
             return [*wrong, *(Problem((name,), REQUIRED) for name in missing)]
         found = self.schema.problems(arguments)
         return [*wrong, *(each for each in found if each.text == REQUIRED)] if wrong else found
@@ -511,7 +513,7 @@ class FormLayout:
         return replace(made, kind=kind, item=item, choices=item.choices)
 
     def _without_null(self, described: dict[str, Json]) -> dict[str, Json]:
-        """Replaces a choice between something and ``null``, or of one thing, by that thing."""
+        """Replaces a choice between a schema and ``null``, or of one schema, by that schema."""
         for keyword in ("anyOf", "oneOf"):
             branches = as_list(described.get(keyword))
             rest = [each for each in branches if not _null(as_object(each))]
@@ -521,7 +523,7 @@ class FormLayout:
         return described
 
     def _values(self, described: dict[str, Json], depth: int = 3) -> list[FieldChoice]:
-        """Returns the values that are all a schema permits, with their titles; none if it permits others."""
+        """Returns the only values that a schema permits, with their titles; none if it permits others."""
         if "const" in described:
             return [_choice(described["const"], described.get("title"))]
         values = as_list(described.get("enum"))
@@ -543,7 +545,7 @@ class FormLayout:
 
 
 def secret_members(schema: Json, arguments: dict[str, Json]) -> Iterable[tuple[str, Json]]:
-    """Yields the names and values of arguments that seem to be secrets by their schema."""
+    """Yields the names and values of the arguments that seem to be secrets by their schema."""
     objects: dict[FieldPath, dict[str, Json]] = {(): arguments}
     for each in FormLayout(schema).fields:
         members = objects.get(each.path[:-1], {})
@@ -554,7 +556,9 @@ def secret_members(schema: Json, arguments: dict[str, Json]) -> Iterable[tuple[s
 
 
 def _own(way: Variant, name: str) -> str:
-    """Returns a member of a branch in brackets if it is optional, or with its constant; empty if it stands outside."""
+    """Returns the name of a member of a branch, in brackets if it is optional, or with its constant; empty outside of
+    branches.
+    """
     const = as_object(way.properties[name]).get("const")
     if isinstance(const, str | int):
         return f"{name}={const}"
@@ -575,7 +579,7 @@ def _choice(value: Json, title: Json = None) -> FieldChoice:
 
 
 def _distinct(choices: list[FieldChoice]) -> tuple[FieldChoice, ...]:
-    """Returns the choices, each with a unique label of one line: as JSON if it looks like another, or is blank."""
+    """Returns the choices, each with a unique label of one line: as JSON if it equals another label or is blank."""
     seen = Counter(choice.label for choice in choices)
     made: dict[str, FieldChoice] = {}
     for choice in (each for each in choices if in_range(each.value)):

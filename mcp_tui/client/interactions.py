@@ -1,7 +1,7 @@
-"""Questions that a server asks the person in front of this client: sampling, elicitation, roots.
+"""The questions of a server to the person at this client: sampling, elicitation, roots.
 
-In the handshake era it sends requests of its own; in 2026-07-28 it answers one of ours by asking for input, or puts its
-questions into a task. For whoever answers they are the same: an :class:`Inquiry` comes in, an answer goes back.
+In the handshake era the server sends requests. In 2026-07-28 it answers one of our requests by asking for input, or
+puts its questions into a task. All three become an :class:`Inquiry`, and get an answer in the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcp_tui.transport.base import spawn
 
 @frozen
 class Refusal:
-    """A refusal to answer. Elicitation has its own, ``{"action": "decline"}``, and needs none of these."""
+    """A refusal to answer. Elicitation does not need it, because it has ``{"action": "decline"}``."""
 
     text: str = "the user declined"
     code: int = USER_REJECTED
@@ -31,11 +31,12 @@ Answer = dict[str, Json] | Refusal
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Inquiry:
-    """One question of the server's. ``params`` are its words, and hostile.
+    """One question of the server. ``params`` is its content, and hostile.
 
-    ``server`` is the server's name, ``request_id`` the id of its own request (handshake era), ``key`` the server's name for
-    the question (2026-07-28); one in an error (-32042) has neither. ``parent`` is the request of ours that waits for the
-    answer, if that is known. ``over`` is resolved with the reason once no answer is needed any more: then none leaves.
+    ``server`` is the server's name, ``request_id`` the id of its request (handshake era), ``key`` the server's name
+    for the question (2026-07-28); a question in an error (-32042) has neither. ``parent`` is the request of ours that
+    waits for the answer, if known. ``over`` is resolved with the reason when no answer is needed any more; then none
+    is sent.
     """
 
     method: str
@@ -49,31 +50,31 @@ class Inquiry:
 
 
 Respond = Callable[[Inquiry], Awaitable[Answer]]
-"""Answers an inquiry, in its own time. Its answer is dropped if ``over`` was resolved meanwhile."""
+"""Answers an inquiry, whenever it is ready. The answer is dropped if ``over`` was resolved before."""
 
 
 class Interactions:
-    """The questions of one server that wait for an answer (``open``), and the way of each answer back."""
+    """The questions of one server that wait for an answer (``open``); sends each answer back."""
 
     def __init__(self, client: Caller, respond: Respond | None) -> None:
         self.respond = respond
         self.open: list[Inquiry] = []
         self._client = client
 
-    # -- requests of the server's ----------------------------------------------------------------------------
+    # -- requests of the server ------------------------------------------------------------------------------
 
     def prompt(
         self, request_id: RequestId, method: str, params: dict[str, Json], parent: RequestId | None
     ) -> None:
-        """Has a request of the server's answered."""
+        """Asks for the answer to a request of the server."""
         inquiry = self._inquiry(method, params, parent)
         inquiry.request_id = request_id
         spawn(self._reply(inquiry, request_id), name=f"answer to {method}")
 
     def prompt_over(self, request_id: RequestId, why: str) -> None:
-        """Closes the prompt for a request of the server's."""
+        """Closes the prompt for a request of the server."""
         for inquiry in tuple(self.open):
-            # 1 and "1" are two ids, and for Python 1 and True are equal.
+            # 1 and "1" are two ids, and in Python 1 equals True.
             if inquiry.request_id == request_id and type(inquiry.request_id) is type(request_id):
                 self._end(inquiry, why)
 
@@ -86,12 +87,12 @@ class Interactions:
             inbound.answer(request_id, answer, how=as_text(answer.get("action")), at=at)
         self._client.drain()
 
-    # -- input for requests of ours --------------------------------------------------------------------------
+    # -- input for our requests ------------------------------------------------------------------------------
 
     def gather(
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float = 0.0, task: bool = False
     ) -> None:
-        """Has the questions answered that a request of ours waits for."""
+        """Asks for the answers that a request of ours waits for."""
         spawn(self._gather(id, requests, wait=wait, task=task), name=f"input for {id}")
 
     def gather_over(self, id: RequestId, why: str, keys: frozenset[str] | None = None) -> None:
@@ -109,7 +110,7 @@ class Interactions:
         self, id: RequestId, requests: dict[str, dict[str, Json]], *, wait: float, task: bool
     ) -> None:
         client = self._client
-        # C-67: the server asks for nothing, so only this pause keeps the rounds from going on at full speed.
+        # C-67: the server asks no question, so only this pause limits the speed of the rounds.
         if not requests:
             await asyncio.sleep(wait)
         for ask in requests.values():
@@ -130,13 +131,13 @@ class Interactions:
         if task:
             return
         answers = await asyncio.gather(*map(self._answer, inquiries))
-        # One was withdrawn with its request (C-50), or the call was given up (C-65): nothing is sent.
+        # The request was withdrawn (C-50) or cancelled (C-65), so nothing is sent.
         if None in answers:
             return
         gathered: dict[str, Json] = {}
         for (key, ask), answer in zip(requests.items(), answers, strict=True):
             if not isinstance(answer, dict):
-                # there is no message that says no: the request is not sent again, and that is all
+                # There is no message for a refusal: the request is simply not sent again.
                 client.cancel(id, Cause.USER, f"declined {ask['method']}")
                 return
             gathered[key] = answer
@@ -144,7 +145,7 @@ class Interactions:
         client.drain()
 
     async def _update(self, id_: RequestId, key: str, inquiry: Inquiry) -> None:
-        """Answers one question of a task. A refusal has no message: the task waits on, and can be cancelled."""
+        """Answers one question of a task. A refusal has no message: the task keeps waiting, and can be cancelled."""
         answer = await self._answer(inquiry)
         tasks, at = self._client.ledger.tasks, self._client.now()
         if isinstance(answer, Refusal):
@@ -153,10 +154,10 @@ class Interactions:
             tasks.update(id_, {key: answer}, at=at)
         self._client.drain()
 
-    # -- URLs that an error of a request of ours names -------------------------------------------------------
+    # -- URLs in an error ------------------------------------------------------------------------------------
 
     async def ask_to_open(self, id_: RequestId, urls: Sequence[dict[str, Json]]) -> bool:
-        """Asks the person to open each URL, one after the other; returns whether all were accepted."""
+        """Asks the person to open each URL, one after the other; returns whether they accepted all."""
         for params in urls:
             answer = await self._answer(self._inquiry(ELICIT, {**params, "mode": "url"}, id_))
             if not isinstance(answer, dict) or answer.get("action") != "accept":
@@ -164,12 +165,12 @@ class Interactions:
         return True
 
     def close_url_prompts(self, why: str) -> None:
-        """Closes the prompts for such URLs."""
+        """Closes the prompts for URLs in errors."""
         for inquiry in tuple(self.open):
             if inquiry.request_id is None and inquiry.key is None:
                 self._end(inquiry, why)
 
-    # -- both ------------------------------------------------------------------------------------------------
+    # -- prompts ---------------------------------------------------------------------------------------------
 
     def _inquiry(self, method: str, params: dict[str, Json], parent: RequestId | None) -> Inquiry:
         client, over = self._client, asyncio.get_running_loop().create_future()
@@ -179,7 +180,7 @@ class Interactions:
         return made
 
     async def _answer(self, inquiry: Inquiry) -> Answer | None:
-        """Returns the answer to a question; ``None`` if none is needed any more."""
+        """Returns the answer to a question; ``None`` if no answer is needed any more."""
         try:
             answer = await self.respond(inquiry) if self.respond else Refusal("No one to answer (headless)")
         finally:
@@ -189,6 +190,6 @@ class Interactions:
             from mcp_tui.client.forms import secret_members  # forms take long to load, and few servers ask
 
             content = as_object(answer.get("content"))
-            # Before the answer leaves, which is when it is written to the journal.
+            # Before the answer is sent, because then it is written to the journal.
             self._client.store.hide(secret_members(inquiry.params.get("requestedSchema"), content))
         return None if inquiry.over.done() else answer

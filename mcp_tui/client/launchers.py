@@ -16,7 +16,7 @@ _LAUNCHERS: Final = {
     "bun": frozenset({"x"}),
     "uv": frozenset({"run", "tool"}),
 }
-"""The subcommands of each that download; none if it always does."""
+"""The subcommands of each program that download; none if it always does."""
 
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash"})
 
@@ -24,7 +24,7 @@ _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash"})
 def launcher(command: Sequence[str]) -> str:
     """Returns the program of a command that may download first, with its subcommand: ``npx``, ``docker run``.
 
-    It is also found behind ``env`` and in the line of a shell. Empty if there is none.
+    It is also found after ``env`` and in a command line for a shell. Empty if there is none.
     """
     name = command[0].rpartition("/")[2] if command else ""
     rest = list(command[1:])
@@ -49,5 +49,5 @@ def launcher(command: Sequence[str]) -> str:
 
 
 def _is_line(option: str) -> bool:
-    """Returns whether a line follows this option of a shell: ``-c``, ``-lc``."""
+    """Whether a command line follows this option of a shell: ``-c``, ``-lc``."""
     return option[:1] == "-" and option[1:2] != "-" and option.endswith("c")

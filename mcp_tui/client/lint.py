@@ -1,7 +1,8 @@
-"""What other clients break on in a list of tools, rule by rule. The definitions are hostile; nothing is ever fetched.
+"""Finds the parts of a list of tools that fail in other clients, rule by rule. The definitions are hostile; nothing is
+fetched.
 
-Some rules are the protocol's; others are those of the model APIs behind many clients, which refuse a whole list of tools for
-one name or schema.
+Some rules come from the protocol. Others come from the model APIs of many clients, which reject a whole list of tools
+for one name or schema.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ LINT_RULES: Final = {
     "L-12": "a required argument is described",
     "L-13": "the list is whole",
 }
-"""Each rule in one clause, by its id. A contract: ids are not used again."""
+"""The rules by id, each in one clause. The ids are a contract and are never reused."""
 
 CUT: Final = frozenset(
     {"repeated-cursor", "malformed-cursor", "endless-list", "malformed-entry", "header-annotation"}
 )
-"""The violations after which a list has fewer entries than the server may have meant."""
+"""The violations that may make a list shorter than the server intended."""
 
 FINDINGS: Final = 50
-"""Findings of one tool, at most."""
+"""The maximum number of findings for one tool."""
 
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ARGUMENT: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -49,9 +50,9 @@ _ROOT: Final = ("anyOf", "oneOf", "allOf")
 
 @frozen
 class LintFinding:
-    """One broken rule. ``tool`` and ``detail`` quote the server, and are hostile; ``tool`` is empty for the whole list.
+    """One broken rule. ``tool`` and ``detail`` quote the server, and are hostile.
 
-    A tool without a name is called by its number in the list: ``#3``.
+    ``tool`` is empty for the whole list. A tool without a name is called by its number in the list: ``#3``.
     """
 
     rule: str
@@ -68,9 +69,10 @@ class LintFinding:
 def lint(
     tools: list[dict[str, Json]], *, any_output: bool = False, cut: Iterable[str] = ()
 ) -> list[LintFinding]:
-    """Returns what is wrong with a list of tools, by rule.
+    """Returns the problems of a list of tools, by rule.
 
-    ``any_output`` permits an outputSchema of any type (2026-07-28); ``cut`` are the details of violations of :data:`CUT`.
+    ``any_output`` permits an outputSchema of any type (2026-07-28); ``cut`` has the details of violations of
+    :data:`CUT`.
     """
     found = [LintFinding("L-13", "", (), detail) for detail in cut]
     names = Counter(as_text(tool.get("name")) for tool in tools)
@@ -97,7 +99,7 @@ def _of_tool(tool: dict[str, Json], number: int, *, any_output: bool) -> Iterabl
 
 
 def _of_schema(raw: Json, member: str, *, any_output: bool) -> Iterable[tuple[str, Path, str]]:
-    """Yields the rule, the place, and the detail of everything that is wrong with one schema."""
+    """Yields the rule, the place, and the detail of each problem of one schema."""
     taken = member == "inputSchema"
     rule = "L-04" if taken else "L-05"
     if not isinstance(raw, dict):
@@ -152,7 +154,7 @@ def _references(whole: dict[str, Json]) -> Iterable[tuple[str, Path, str]]:
 
 
 def _parts(whole: dict[str, Json]) -> Iterable[tuple[Path, dict[str, Json], dict[str, Json]]]:
-    """Yields the schemas in a schema: where each stands, itself, and the nearest one around it that has an ``$id``."""
+    """Yields the schemas in a schema: the place, the schema, and the nearest schema around it with an ``$id``."""
     waiting: list[tuple[Path, Json, dict[str, Json]]] = [((), whole, whole)]
     for _ in range(MAX_SUBSCHEMAS):
         if not waiting:
@@ -173,8 +175,8 @@ def _parts(whole: dict[str, Json]) -> Iterable[tuple[Path, dict[str, Json], dict
 
 
 def _invalid(whole: dict[str, Json]) -> str:
-    """Returns why a schema is not valid by its own draft; empty for a draft that is not known, which would be fetched."""
-    # Behind the first answer: the validator takes time to load.
+    """Returns why a schema is not valid by its own draft; empty for an unknown draft, which would have to be fetched."""
+    # Imported after the first answer: the validator takes time to load.
     import jsonschema_rs
 
     draft = whole.get("$schema")

@@ -1,9 +1,9 @@
-"""Negotiation of the revision: the decisions after the first request, as pure functions.
+"""Negotiates the revision: the decisions after the first request, as pure functions.
 
-The probe is ``server/discover`` at the newest revision. Its reply decides (versioning, 2026-07-28, "Negotiation"; stdio and
-streamable HTTP, 2026-07-28, on clients of both eras): a modern answer or a recognised modern error means modern; anything
-else, silence too, means ``initialize``, which then decides. Refused authorization, a redirect, and a server that was not
-reached say nothing about the era.
+The probe is ``server/discover`` with the newest revision. Its reply decides (versioning, 2026-07-28, "Negotiation";
+stdio and streamable HTTP, 2026-07-28, on clients of both eras). A modern answer or a known modern error means modern.
+Anything else, including silence, means ``initialize``, which then decides. Refused authorization, a redirect, and a
+server that was not reached say nothing about the era.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mcp_tui.protocol.values import fact, frozen
 MODERN_ERRORS: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
 PROXY_AUTHENTICATION: Final = 407
-"""The HTTP status by which a proxy, not the server, refuses."""
+"""The HTTP status of a refusal by a proxy instead of the server."""
 
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 
@@ -28,9 +28,9 @@ LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 class Reply:
     """The reply to a probe or a handshake request.
 
-    Exactly one of ``result``, ``code`` (with ``data``), ``silent``, ``closed``, and ``sse`` is set, or none of them if no
-    answer but an HTTP ``status`` came, or over HTTP nothing; ``detail`` says that in words. ``closed``: the process exited,
-    or the HTTP server was not reached. ``sse``: the event stream of HTTP+SSE came instead.
+    At most one of ``result``, ``code`` (with ``data``), ``silent``, ``closed``, and ``sse`` is set. None is set if
+    only an HTTP ``status`` arrived, or over HTTP nothing; ``detail`` says that in words. ``closed``: the process
+    exited, or the HTTP server was not reached. ``sse``: the event stream of HTTP+SSE arrived instead.
     """
 
     result: Json = None
@@ -58,9 +58,9 @@ class Step(Enum):
 
 @frozen
 class Decision:
-    """The next step, with the ``revision`` to speak or retry; ``why`` is for the log, or the reason of a failure.
+    """The next step, with the ``revision`` to use or retry; ``why`` is for the log, or the reason of a failure.
 
-    ``blind``: the reply says nothing about the revisions that the server speaks.
+    ``blind``: the reply does not say which revisions the server supports.
     """
 
     step: Step
@@ -74,7 +74,7 @@ def after_probe(
 ) -> Decision:
     """Returns the next step after ``server/discover`` (protocol revision negotiation, 2026-07-28)."""
     if outcome.closed and transport == "stdio":
-        # Some servers, such as those of rmcp, exit at any first message but initialize.
+        # Some servers, such as those of rmcp, exit at any first message except initialize.
         why = f"{outcome.detail or 'the server exited'} after server/discover, restarting it"
         return Decision(Step.RESPAWN, why, blind=True)
     if outcome.closed:
@@ -120,7 +120,7 @@ def _discovered(result: Json) -> Decision:
 def _offered(data: Json, *, retried: bool) -> Decision:
     offered = texts_in(as_object(data).get("supported"))
     modern = _newest(offered, modern=True)
-    # Once: a server that lists a revision and refuses it would be asked for ever.
+    # Only once: a server that lists a revision and refuses it would be asked for ever.
     if modern is not None and not retried:
         return Decision(Step.RETRY, f"the server offers {modern.name}", modern)
     if _newest(offered, modern=False) is not None:
@@ -131,7 +131,7 @@ def _offered(data: Json, *, retried: bool) -> Decision:
 
 
 def after_initialize(outcome: Reply, *, wanted: str | None, may_fall_back: bool) -> Decision:
-    """Returns the next step after ``initialize``. ``wanted`` is a revision that the user insists on."""
+    """Returns the next step after ``initialize``. ``wanted`` is a revision that the user requires."""
     if outcome.closed:
         return Decision(Step.FAIL, outcome.detail)
     if outcome.result is not None:
@@ -147,7 +147,7 @@ def after_initialize(outcome: Reply, *, wanted: str | None, may_fall_back: bool)
         return Decision(Step.SPEAK, "", revision)
     if may_fall_back and outcome.sse:
         return _legacy_sse("initialize")
-    # These three by 2025-11-25 ("Backwards Compatibility"); before, it was any status of 4xx.
+    # These three by 2025-11-25 ("Backwards Compatibility"); before, any 4xx status.
     if may_fall_back and outcome.status in (400, 404, 405):
         why = f"HTTP {outcome.status} to initialize, trying the HTTP+SSE transport of 2024-11-05"
         return Decision(Step.LEGACY_SSE, why)
@@ -159,7 +159,7 @@ def after_initialize(outcome: Reply, *, wanted: str | None, may_fall_back: bool)
 
 
 def no_common(offered: list[str], wanted: str | None = None) -> str:
-    """Returns the sentence for two lists of revisions without a common one."""
+    """Returns the sentence about two lists of revisions without a common one."""
     ours = wanted or ", ".join(REVISIONS)
     theirs = ", ".join(offered) or "no known version"
     return f"the server speaks {theirs}; requested {ours}"

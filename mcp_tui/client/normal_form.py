@@ -1,8 +1,8 @@
-"""The catalogue of a server in a normal form, which is the same for all listings that mean the same.
+"""The normal form of a server's catalogue, which is the same for all listings with the same meaning.
 
-Entries have their name as a key, lists without an order are sorted, members that only repeat a default are left out, and
-references within a schema are replaced by their targets; one back to a schema around it leads to its place in the normal
-form. The definitions are hostile: nothing is fetched, and a schema that would grow without end stays as it is.
+Entries are keyed by name, and unordered lists are sorted. Members that only repeat a default are left out. References
+in a schema are replaced by their targets; a reference to a surrounding schema becomes its place in the normal form.
+The definitions are hostile: nothing is fetched, and a schema that would grow without end stays unchanged.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mcp_tui.client.schemas import REFERENCE_HOPS, SCHEMA_DEPTH, SCHEMAS_BY_NAME
 from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects_in, texts_in, writable
 
 KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
-"""The lists of a catalogue, and the member by which an entry is known."""
+"""The lists of a catalogue, and the member that identifies an entry."""
 
 PARTS: Final = 10_000
-"""Schemas that the normal form of one schema may have."""
+"""The maximum number of schemas in the normal form of one schema."""
 
 DESCRIBING_MEMBERS: Final = frozenset({"title", "description"})
-"""What is left out without descriptions."""
+"""The members that are left out without descriptions."""
 
 ANNOTATIONS: Final = DESCRIBING_MEMBERS | {
     "default",
@@ -31,7 +31,7 @@ ANNOTATIONS: Final = DESCRIBING_MEMBERS | {
     "readOnly",
     "writeOnly",
 }
-"""Keywords that permit or forbid no value."""
+"""The keywords that neither permit nor forbid any value."""
 
 _LEFT_OUT: Final = frozenset(
     {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$defs", "definitions"}
@@ -54,20 +54,20 @@ SCHEMA_MEMBERS: Final = frozenset(
 
 
 class _TooLarge(Exception):
-    """A schema whose normal form has no end, or nearly none."""
+    """The normal form of a schema is endless or too large."""
 
 
 def normal_catalogue(
     lists: Mapping[str, list[dict[str, Json]]], *, descriptions: bool = True
 ) -> dict[str, dict[str, dict[str, Json]]]:
-    """Returns the normal form of lists: of each, the entries by their names; without titles too if not ``descriptions``."""
+    """Returns the normal form of lists: the entries of each list by name. ``descriptions=False`` also leaves titles out."""
     made: dict[str, dict[str, dict[str, Json]]] = {}
     for kind, member in KEYS.items():
         entries = made.setdefault(kind, {})
         for raw in lists.get(kind, []):
             name = known = as_text(raw.get(member))
             times = 1
-            while name in entries:  # a server may list a name twice
+            while name in entries:  # a server may list one name twice
                 times += 1
                 name = f"{known} ({times})"
             entries[name] = _entry(raw, descriptions=descriptions)
@@ -84,7 +84,7 @@ def _entry(raw: dict[str, Json], *, descriptions: bool) -> dict[str, Json]:
                 made[name] = normal_schema(value, descriptions=descriptions)
             case "execution" if as_object(value).get("taskSupport") == "forbidden":
                 pass
-            case "annotations":  # the time of a change is not the catalogue's
+            case "annotations":  # the time of the last change is not part of the catalogue
                 made[name] = {key: each for key, each in as_object(value).items() if key != "lastModified"}
             case "arguments":
                 arguments = sorted(objects_in(value), key=lambda each: as_text(each.get("name")))
@@ -105,12 +105,12 @@ def _argument(raw: dict[str, Json], *, descriptions: bool) -> Json:
 
 
 def text_of(value: Json) -> str:
-    """Returns JSON with sorted members, in ASCII: invisible characters are seen."""
+    """Returns JSON with sorted members, in ASCII, so that invisible characters can be seen."""
     return json.dumps(writable(value), indent=2, sort_keys=True)
 
 
 def canonical(value: Json) -> str:
-    """Returns the same on one line."""
+    """Returns :func:`text_of` on one line."""
     return json.dumps(writable(value), sort_keys=True)
 
 
@@ -123,7 +123,9 @@ def normal_schema(raw: Json, *, descriptions: bool = True) -> Json:
 
 
 class _Normalizer:
-    """Makes the normal form of one schema. ``_open`` are the raw schemas around, with their places in the normal form."""
+    """Makes the normal form of one schema. ``_open`` has the surrounding raw schemas with their places in the normal
+    form.
+    """
 
     def __init__(self, raw: Json, *, descriptions: bool) -> None:
         self._schema = Schema(raw)
@@ -133,7 +135,7 @@ class _Normalizer:
         self._foreign = False
 
     def whole(self) -> Json:
-        """Returns the normal form. Definitions stay if a reference could not be replaced: they may be what it means."""
+        """Returns the normal form. Definitions stay if a reference could not be replaced, because it may refer to them."""
         raw = self._schema.raw
         made = self._node(raw, "")
         kept: dict[str, Json] = {
@@ -163,7 +165,7 @@ class _Normalizer:
                 del self._open[each]
 
     def _resolved(self, node: dict[str, Json], place: str, opened: list[int]) -> dict[str, Json]:
-        """Returns the members of a schema, with its reference replaced. What stands beside a reference wins."""
+        """Returns the members of a schema with its reference replaced. Members next to a reference override its target."""
         beside: dict[str, Json] = {}
         for _ in range(REFERENCE_HOPS):
             if id(node) in self._open:
@@ -190,7 +192,7 @@ class _Normalizer:
         raise _TooLarge
 
     def _keyword(self, name: str, value: Json, place: str) -> Json:
-        """Returns the value of a keyword; ``None`` if it says nothing."""
+        """Returns the normal form of a keyword's value; ``None`` if the keyword has no effect."""
         if name in SCHEMAS_BY_NAME and isinstance(value, dict):
             return {
                 key: self._node(each, f"{place}/{_escaped(key)}") for key, each in as_object(value).items()

@@ -1,4 +1,4 @@
-"""Checks of messages against the official schema of a protocol revision, made when a message is shown."""
+"""Checks messages against the official schema of a protocol revision, when a message is shown."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _Definitions = dict[str, dict[str, Json]]
 
 
 def problems(message: Json, revision: str, *, method: str = "") -> list[Problem]:
-    """Returns where a message breaks the schema of ``revision``; empty if the schema does not cover it.
+    """Returns the places where a message breaks the schema of ``revision``; empty if the schema does not cover it.
 
     Args:
         message: the parsed message.
         revision: the name of the negotiated revision.
-        method: for a response, the method of its request; empty if that is not known.
+        method: for a response, the method of its request; empty if unknown.
     """
     if revision not in REVISIONS:
         return []
@@ -103,7 +103,7 @@ def _by_method(revision: str) -> dict[str, str]:
 
 @cache
 def _validator(revision: str, definition: str) -> jsonschema_rs.Validator:
-    # Behind the first answer: the validator takes time to load.
+    # Imported after the first answer: the validator takes time to load.
     import jsonschema_rs
 
     whole = _whole(revision)

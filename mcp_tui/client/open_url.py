@@ -1,4 +1,4 @@
-"""Opening a URL in the person's browser."""
+"""Opens a URL in the person's browser."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import webbrowser
 from typing import Final
 
 TERMINAL_BROWSERS: Final = frozenset({"www-browser", "w3m", "links", "links2", "elinks", "lynx", "browsh"})
-"""Browsers that would take over the terminal."""
+"""The browsers that would take over the terminal."""
 
 
 def open_url(url: str) -> bool:
-    """Opens an http or https URL in a browser with a window of its own; false if there is none.
+    """Opens an http or https URL in a browser with its own window; returns false if there is none.
 
-    The URL is one argument of a command, and no shell sees it.
+    The URL is one argument of a command, so no shell sees it.
     """
     if not url.startswith(("https://", "http://")):
         return False
     try:
         browser = webbrowser.get()
         if sys.platform == "darwin" and isinstance(browser, webbrowser.MacOSXOSAScript):
-            browser = webbrowser.BackgroundBrowser("open")  # the other would put the URL into a script
+            browser = webbrowser.BackgroundBrowser("open")  # the default would put the URL into a script
         name = getattr(browser, "basename", getattr(browser, "name", ""))
         return name not in TERMINAL_BROWSERS and browser.open(url)
     except (webbrowser.Error, OSError):

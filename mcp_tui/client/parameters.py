@@ -1,4 +1,4 @@
-"""What an entry of the catalogue takes: the schema of its arguments, and the ways in which that can be filled in."""
+"""The parameters of an entry of the catalogue: the schema of its arguments, and the variants of filling it in."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mcp_tui.protocol.messages import Json, as_list, as_object, as_text, objects
 from mcp_tui.protocol.values import frozen
 
 VARIANTS: Final = 12
-"""Ways to fill in one schema that are told apart; alternatives within alternatives multiply."""
+"""The maximum number of distinguished variants of one schema: nested alternatives multiply."""
 
 USAGE_NAME_CHARACTERS: Final = 40
-"""Characters of a name in :func:`usage`."""
+"""The maximum number of characters of a name in :func:`usage`."""
 
 
 @frozen
 class Variant:
-    """One way to fill in a schema: its members, by name, and which are required. Names and title are hostile.
+    """One variant of a schema: its members by name, and which are required. Names and title are hostile.
 
-    ``common`` are the names that do not come from a branch of ``anyOf`` or ``oneOf``.
+    ``common`` has the names that do not come from a branch of ``anyOf`` or ``oneOf``.
     """
 
     properties: dict[str, Json]
@@ -32,7 +32,7 @@ class Variant:
     title: str = ""
 
     def __or__(self, other: Variant) -> Variant:
-        """Returns both together: what is true of a value that fits one and the other."""
+        """Returns both variants combined, for a value that fits both."""
         both = self.properties.keys() & other.properties.keys()
         properties = {**self.properties, **other.properties}
         for name in both:
@@ -41,7 +41,7 @@ class Variant:
         return Variant(properties, required, common, other.title or self.title)
 
     def written(self, names: frozenset[str]) -> str:
-        """Returns some of its names, optional ones in brackets."""
+        """Returns some of the names, optional ones in brackets."""
         shown = (
             (name, name if len(name) <= USAGE_NAME_CHARACTERS else f"{name[: USAGE_NAME_CHARACTERS - 1]}…")
             for name in self.properties
@@ -52,10 +52,10 @@ class Variant:
 
 
 def variants(schema: Schema) -> list[Variant]:
-    """Returns the ways to fill in an object of this schema, one at least.
+    """Returns the variants of an object of this schema, at least one.
 
-    Branches of ``anyOf`` and ``oneOf`` are told apart. What a condition adds (``then``, ``else``, ``dependentSchemas``) is
-    optional in each of them.
+    Branches of ``anyOf`` and ``oneOf`` are separate variants. Members that a condition adds (``then``, ``else``,
+    ``dependentSchemas``) are optional in each of them.
     """
     return _variants(schema, schema.raw, 6)
 
@@ -80,7 +80,7 @@ def _variants(schema: Schema, node: Json, depth: int) -> list[Variant]:
 
 
 def _branches(schema: Schema, branches: list[Json], depth: int) -> Iterable[Variant]:
-    """Yields the ways to fill in each of several alternatives; one of ``null`` is none."""
+    """Yields the variants of several alternatives; an alternative of ``null`` has none."""
     for each in branches:
         if as_object(each).get("type") != "null":
             title = as_text(schema.resolved(each).get("title"))
@@ -93,7 +93,7 @@ def _both(some: list[Variant], others: list[Variant]) -> list[Variant]:
 
 
 def ways(schema: Schema, node: Json = None) -> list[Variant]:
-    """Returns the same, of the whole or of a part, without those that differ only in what they require: fields are alike."""
+    """Returns the variants of a schema or a part of it, without those that differ only in required members."""
     made: list[Variant] = []
     for each in variants(schema) if node is None else _variants(schema, node, 6):
         alike = next((at for at, other in enumerate(made) if other.properties == each.properties), None)
@@ -110,7 +110,7 @@ def usage(schema: Json) -> str:
     first = found[0]
     common = frozenset(
         name for name in first.common if len({name in each.required for each in found}) == 1
-    )  # one that a branch requires stands there
+    )  # a name that a branch requires is already there
     head = first.written(common)
     texts = dict.fromkeys(each.written(frozenset(each.properties) - common) for each in found)
     some = [text for text in texts if text]
@@ -143,7 +143,7 @@ def schema_of(kind: str, raw: dict[str, Json]) -> dict[str, Json]:
 
 
 def _prompt_schema(raw: dict[str, Json]) -> dict[str, Json]:
-    """Returns a schema for the arguments of a prompt: they are texts (prompts, 2024-11-05)."""
+    """Returns a schema for the arguments of a prompt, which are strings (prompts, 2024-11-05)."""
     properties: dict[str, Json] = {}
     needed: list[Json] = []
     for argument in objects_in(raw.get("arguments")):
@@ -157,9 +157,9 @@ def _prompt_schema(raw: dict[str, Json]) -> dict[str, Json]:
 
 
 def template_schema(template: str) -> dict[str, Json]:
-    """Returns a schema for the variables of a URI template: they are texts, or lists if they explode.
+    """Returns a schema for the variables of a URI template: strings, or lists if they explode.
 
-    Those outside of a query are required here, though RFC 6570 makes every variable optional.
+    Variables outside of a query are required here, although RFC 6570 makes every variable optional.
 
     Raises:
         TemplateError: it is not valid.

@@ -1,7 +1,7 @@
 """The parts of results: text, images, audio, links, embedded resources, structured content; and parts as files.
 
 A tool's result, a prompt's messages, and a resource's contents have parts. All of it is the server's: base64 may be
-broken, names may be paths, and structured content may not match the schema that was promised.
+broken, names may be paths, and structured content may not match the declared schema.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from mcp_tui.protocol.revisions import Revision
 from mcp_tui.protocol.values import frozen
 
 MAX_PARTS: Final = 1_000
-"""Parts of one result, at most; its JSON has the rest."""
+"""The maximum number of parts of one result; its JSON has the rest."""
 
 FILE_NAME_CHARACTERS: Final = 80
-"""Characters of a file's name."""
+"""The maximum number of characters of a file name."""
 
 _EXTENSIONS: Final = {"audio/wav": ".wav", "text/markdown": ".md"}
-"""Extensions that not every system knows."""
+"""The file extensions that not every system knows."""
 
 
 _NEEDS_HANDSHAKE: Final = late(
@@ -41,11 +41,11 @@ _NEEDS_HANDSHAKE: Final = late(
     r"|\b(elicit\w*|sampling|roots)\b.{0,80}\b(not (be )?(supported|available|possible)|un(supported|available))",
     re.IGNORECASE | re.DOTALL,
 )
-"""Words of a tool that asks by a request of the server's, as one may up to 2025-11-25."""
+"""The error texts of a tool that sends a request to the client, as it may up to 2025-11-25."""
 
 
 def needs_handshake(row: Request, revision: Revision | None) -> bool:
-    """Returns whether a call in 2026-07-28 failed because its tool asks by a request of the server's."""
+    """Whether a call in 2026-07-28 failed because its tool sends a request to the client."""
     if revision is None or not revision.modern or not (row.error or row.is_error):
         return False
     return _NEEDS_HANDSHAKE.search(row.error or row.summary) is not None
@@ -64,14 +64,14 @@ class PartKind(Enum):
 
 
 BINARY: Final = frozenset({PartKind.IMAGE, PartKind.AUDIO, PartKind.BLOB})
-"""Kinds of parts with data."""
+"""The kinds of parts with data."""
 
 
 @frozen
 class Part:
-    """One part. ``text``, ``uri``, ``mime``, ``name``, and ``role`` are the server's and hostile.
+    """One part. ``text``, ``uri``, ``mime``, ``name``, and ``role`` are the server's, and hostile.
 
-    ``data`` is base64 as it came; ``value`` is JSON. ``role`` is that of the message, in a prompt.
+    ``data`` is base64 as received; ``value`` is JSON. ``role`` is the role of the message, in a prompt.
     """
 
     sort: PartKind
@@ -85,14 +85,14 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Bytes of its content, counted without decoding it."""
+        """The size of the content in bytes, computed without decoding it."""
         if self.data:
             return (len(self.data) - sum(map(self.data.count, "= \t\r\n"))) * 3 // 4
         return len(self.text.encode(errors="surrogatepass"))
 
 
 def parts(result: Json) -> list[Part]:
-    """Returns the parts of a result; the structured content and the whole as JSON come last."""
+    """Returns the parts of a result; the structured content and the whole result as JSON come last."""
     members = as_object(result)
     found = [_part(block) for block in objects_in(members.get("content"))]
     found += [_resource(block) for block in objects_in(members.get("contents"))]
@@ -137,9 +137,9 @@ def _resource(block: dict[str, Json], role: str = "") -> Part:
 
 
 def differences(schema: Json, result: Json) -> list[Problem]:
-    """Returns where a tool's result does not match its output schema (tools, 2025-06-18, "Output Schema").
+    """Returns the places where a tool's result does not match its output schema (tools, 2025-06-18, "Output Schema").
 
-    Errors are not checked, nor is a result if the schema cannot be used or it is too large.
+    Errors are not checked. Nor is a result if it is too large, or the schema cannot be used.
     """
     members = as_object(result)
     if not isinstance(schema, dict) or not schema or members.get("isError") is True:
@@ -158,14 +158,14 @@ class NotDecoded(ValueError):
 
 
 def content(part: Part) -> bytes:
-    """Returns a part as the bytes of a file: its decoded data, its text, or its JSON.
+    """Returns the bytes of a part for a file: its decoded data, its text, or its JSON.
 
     Raises:
         NotDecoded: the data is not base64.
     """
     if part.data:
         try:
-            # Some servers break it into lines.
+            # Some servers send base64 in several lines.
             return base64.b64decode("".join(part.data.split()), validate=True)
         except (binascii.Error, ValueError):
             raise NotDecoded("not base64") from None
@@ -175,7 +175,7 @@ def content(part: Part) -> bytes:
 
 
 def file_name(part: Part) -> str:
-    """Returns a name for a part's file: the last piece of its URI or name, made harmless, with an extension."""
+    """Returns a file name for a part: the last piece of its URI or name, made harmless, with an extension."""
     uri = part.uri.partition("://")[2] if "://" in part.uri else part.uri
     source = part.name if part.sort is PartKind.LINK else uri
     last = source.split("?")[0].split("#")[0].replace("\\", "/").rstrip("/").rpartition("/")[2]
@@ -184,7 +184,7 @@ def file_name(part: Part) -> str:
 
 
 def harmless(text: str) -> str:
-    """Returns ``text`` as a file name: letters, digits, and ``._-``; neither hidden nor long."""
+    """Returns ``text`` as a harmless file name: letters, digits, and ``._-``, not hidden, and short."""
     kept = "".join(
         each if each.isascii() and (each.isalnum() or each in "._-") else "-" for each in text[:200]
     )
@@ -200,7 +200,7 @@ def _ending(part: Part) -> str:
 
 
 def free(folder: Path, name: str) -> Path:
-    """Returns an unused path in ``folder``: ``name``, if needed with a number before its extension."""
+    """Returns an unused path in ``folder``: ``name``, with a number before its extension if needed."""
     stem, dot, ending = name.partition(".")
     for number in range(10_000):
         path = folder / (name if not number else f"{stem}-{number}{dot}{ending}")
@@ -223,7 +223,7 @@ def save(path: Path, data: bytes, *, over: bool = False) -> None:
 
 
 CHECKED_RESULT_BYTES: Final = 256 * 1024
-"""Bytes of a result up to which it is checked when it arrives; larger ones are checked when they are shown."""
+"""The size in bytes up to which a result is checked when it arrives; larger ones are checked when they are shown."""
 
 
 def check_results(client: Caller, schema: Callable[[str], Json]) -> None:

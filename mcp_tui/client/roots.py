@@ -1,4 +1,4 @@
-"""The folders that a client offers to servers as roots. Only their paths are sent, never what is in them."""
+"""The folders that a client offers to servers as roots. Only their paths are sent, never their contents."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mcp_tui.protocol.messages import Json
 
 
 def root_uri(folder: str) -> str:
-    """Returns the URI of a folder, which may be one already."""
+    """Returns the URI of a folder; a URI is returned unchanged."""
     return folder if folder.startswith("file:") else Path(folder).expanduser().absolute().as_uri()
 
 
 def missing_roots(folders: Iterable[str]) -> list[str]:
-    """Returns those that are not a folder on this machine."""
+    """Returns the names that are not a folder on this machine."""
     return [each for each in folders if not _is_folder(root_uri(each))]
 
 
@@ -36,7 +36,7 @@ def rooted(folders: Iterable[str]) -> Answer:
 
 
 def sharing(folders: tuple[str, ...]) -> Respond | None:
-    """Returns what answers a server that asks for roots, without a person; ``None`` if no folder is offered."""
+    """Returns the function that answers a request for roots without a person; ``None`` if no folder is offered."""
 
     async def respond(inquiry: Inquiry) -> Answer:
         return rooted(folders) if inquiry.method == ROOTS else Refusal()

@@ -1,8 +1,8 @@
-"""JSON Schemas of servers: resolved within themselves only, bounded, and checked against.
+"""JSON Schemas of servers, which are hostile: resolves references within a schema, limits its size, and checks values.
 
-They are hostile. Nothing is ever fetched for a ``$ref`` (basic, 2026-07-28: remote references are not to be
-dereferenced). What would take a validator long is refused before the validator sees it: by the size of the schema, its
-depth, its patterns, and how often its parts would be applied to the value at hand.
+Nothing is ever fetched for a ``$ref`` (basic, 2026-07-28: remote references are not to be dereferenced). A schema
+that would take a validator long is rejected before the validator gets it: by its size, its depth, its patterns, and
+how often its parts would be applied to the value.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 
 PROBLEMS: Final = 50
-"""Problems of one value, at most."""
+"""The maximum number of problems of one value."""
 
 SENTENCE_CHARACTERS: Final = 300
-"""Characters of the sentence of a problem, which may quote a value of any length."""
+"""The maximum number of characters of the sentence of a problem, which may quote a long value."""
 
 Path = tuple[str | int, ...]
-"""A place in a value: names of members and numbers of items."""
+"""The path of a place in a value: names of members and numbers of items."""
 
 
 REQUIRED: Final = "required"
-"""The text of a problem if a value is missing."""
+"""The text of the problem of a missing value."""
 
 
 @frozen
 class Problem:
-    """One thing that is wrong with a value. ``text`` is one sentence without the place; it quotes hostile values.
+    """One problem of a value. ``text`` is one sentence without the place; it quotes hostile values.
 
-    ``advisory`` is a broken ``format``, which a schema does not demand (JSON Schema 2020-12, 7.2).
+    ``advisory`` is a broken ``format``, which a schema does not require (JSON Schema 2020-12, 7.2).
     """
 
     path: Path
@@ -57,15 +57,15 @@ class Problem:
 
 
 def written(path: Path) -> str:
-    """Returns a place in a value as code has it: ``items[0].price``."""
+    """Returns a path in a value as code: ``items[0].price``."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
 
 
 def first_problems(validator: jsonschema_rs.Validator, value: Json) -> list[Problem]:
-    """Returns the first :data:`PROBLEMS` that a validator finds in a value, each once."""
+    """Returns the first :data:`PROBLEMS` problems that a validator finds in a value, each once."""
     found = (each for error in validator.iter_errors(value) for each in _problems(error))
-    # Many may be the same, so more are read than are told; but a hostile schema has no end of them.
+    # Many may be equal, so more are read than are returned; but a hostile schema may have endless ones.
     return list(dict.fromkeys(islice(found, 10 * PROBLEMS)))[:PROBLEMS]
 
 
@@ -91,7 +91,7 @@ def _problems(error: jsonschema_rs.ValidationError, depth: int = 0) -> Iterable[
 
 
 def _other_type(errors: list[jsonschema_rs.ValidationError], depth: int) -> bool:
-    """Whether an alternative failed because it is of another type or constant."""
+    """Whether an alternative failed because of another type or constant."""
     kinds = ("type", "const", "enum")
     return any(each.kind.name in kinds and len(each.instance_path) <= depth for each in errors)
 
@@ -101,36 +101,36 @@ def _sentence(text: str) -> str:
 
 
 SCHEMA_BYTES: Final = 1024 * 1024
-"""Bytes of a schema."""
+"""The maximum number of bytes of a schema."""
 
 SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 5_000
 PATTERN_CHARACTERS: Final = 1_000
-"""Characters of a regular expression."""
+"""The maximum number of characters of a regular expression."""
 
 MAX_PATTERNS: Final = 100
 MAX_NAMES: Final = 1_000
-"""Members that one part may require: each missing one is a problem."""
+"""The maximum number of members that one part may require: each missing one is a problem."""
 
 REGEX_BYTES: Final = 256 * 1024
-"""Bytes of a compiled regular expression: large repetition counts take more."""
+"""The maximum number of bytes of a compiled regular expression: large repetition counts take more."""
 
 WORK: Final = 20_000
-"""Times that parts of a schema may be applied to parts of one value."""
+"""The maximum number of times that parts of a schema may be applied to parts of one value."""
 
 REFERENCE_HOPS: Final = 16
-"""References that are followed in a row."""
+"""The maximum number of references that are followed in a row."""
 
 RESOLVED: Final = 50_000
-"""Parts that one schema resolves, at most."""
+"""The maximum number of parts that one schema resolves."""
 
 DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
-"""Keywords that hold values and no schemas."""
+"""The keywords with values instead of schemas."""
 
 SCHEMAS_BY_NAME: Final = frozenset(
     {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
 )
-"""Keywords that hold schemas by name."""
+"""The keywords with schemas by name."""
 
 
 _APPLIES: Final = {
@@ -140,14 +140,14 @@ _APPLIES: Final = {
     "propertyNames": "names",
     **dict.fromkeys(("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"), "items"),
 }
-"""The parts of a value that the schemas of a keyword apply to; a list of items counts for each item."""
+"""The parts of a value to which the schemas of a keyword apply; a list of items counts for each item."""
 
 _MAPS: Final = frozenset({"patternProperties", "dependentSchemas", "dependencies"})
-"""Keywords that hold schemas by name."""
+"""The keywords with schemas by name."""
 
 
 class Schema:
-    """A schema as the server sent it, even if it is not one. It resolves ``most`` parts."""
+    """A schema as the server sent it, even if it is not valid. It resolves at most ``most`` parts."""
 
     def __init__(self, raw: Json, *, most: int = RESOLVED) -> None:
         self.raw = raw
@@ -155,10 +155,10 @@ class Schema:
 
     @cached_property
     def whole(self) -> dict[str, Json]:
-        """The schema itself, resolved; empty if it is not an object."""
+        """The whole schema, resolved; empty if it is not an object."""
         return self.resolved(self.raw)
 
-    # -- within itself ---------------------------------------------------------------------------------------
+    # -- references ------------------------------------------------------------------------------------------
 
     def target(self, reference: Json) -> Json:
         """Returns the target of a reference within this schema (``#/$defs/x``, ``#``, an anchor), or ``None``."""
@@ -172,7 +172,7 @@ class Schema:
             name = part.replace("~1", "/").replace("~0", "~")
             if isinstance(place, dict):
                 place = cast("dict[str, Json]", place).get(name)
-            # No list is that long, and int() fails for thousands of digits.
+            # No list is longer, and int() fails for thousands of digits.
             elif isinstance(place, list) and name.isascii() and name.isdigit() and len(name) < 6:
                 items = cast("list[Json]", place)
                 place = items[int(name)] if int(name) < len(items) else None
@@ -191,11 +191,11 @@ class Schema:
         return found
 
     def resolved(self, node: Json) -> dict[str, Json]:
-        """Returns ``node`` with the targets of its references in their place.
+        """Returns ``node`` with its references replaced by their targets.
 
-        What stands beside a reference comes on top of its target; an ``allOf`` of one is taken for that one. A reference
-        that leads outside, nowhere, or back to itself is left as it is. After ``most`` calls the answer is empty:
-        alternatives that refer to each other have no end.
+        Keywords next to a reference are added to its target; an ``allOf`` with one schema is replaced by that schema.
+        A reference outside, to nothing, or to itself stays. After ``most`` calls the answer is empty, because
+        alternatives that refer to each other never end.
         """
         self._left -= 1
         made = as_object(node) if self._left >= 0 else {}
@@ -217,7 +217,7 @@ class Schema:
         return made
 
     def types_of(self, node: Json, depth: int = 8) -> frozenset[str]:
-        """Returns the types that a part of this schema permits (``string``, ``null`` …); empty if it does not say."""
+        """Returns the types that a part of this schema permits (``string``, ``null`` …); empty if it names none."""
         described = self.resolved(node)
         kind = described.get("type")
         values = as_list(described.get("enum")) or ([described["const"]] if "const" in described else [])
@@ -235,7 +235,7 @@ class Schema:
         return common - {"integer"} if "number" in common else common
 
     def members(self, node: Json, name: str, depth: int = 8) -> list[Json]:
-        """Returns every part of ``node`` that describes the member ``name``, in whatever branch it stands."""
+        """Returns every part of ``node`` that describes the member ``name``, in any branch."""
         described = self.resolved(node)
         found: list[Json] = []
         properties = as_object(described.get("properties"))
@@ -253,12 +253,12 @@ class Schema:
         return found
 
     def branches(self, described: dict[str, Json]) -> list[Json]:
-        """Returns the parts of a resolved schema that describe the same value as it does, each under its conditions."""
+        """Returns the parts of a resolved schema that describe the same value, each under its conditions."""
         lists = (as_list(described.get(each)) for each in ("allOf", "anyOf", "oneOf"))
         return [*chain.from_iterable(lists), *self.conditional(described)]
 
     def conditional(self, described: dict[str, Json]) -> list[Json]:
-        """Returns the parts of a resolved schema that count if another part of the value is as a condition says."""
+        """Returns the parts of a resolved schema that apply only if another part of the value meets a condition."""
         chosen = (described[each] for each in ("then", "else") if each in described)
         return [*chosen, *as_object(described.get("dependentSchemas")).values()]
 
@@ -266,7 +266,7 @@ class Schema:
 
     @cached_property
     def bounded(self) -> bool:
-        """Whether it is an object that is neither too large nor too deep for a validator to read."""
+        """Whether the schema is an object that is small and flat enough for a validator."""
         raw = as_object(self.raw)
         return (
             isinstance(self.raw, dict)
@@ -277,7 +277,7 @@ class Schema:
 
     @cached_property
     def usable(self) -> bool:
-        """Whether values are checked against this schema: it is valid, and within all bounds."""
+        """Whether values can be checked against this schema: it is valid, and within all limits."""
         if not self.bounded:
             return False
         nodes = patterns = 0
@@ -290,7 +290,7 @@ class Schema:
                 return False
             if any(len(pattern) > PATTERN_CHARACTERS for pattern in found):
                 return False
-        # Not in the try block: a broken installation is not a fault of the schema.
+        # Outside of the try block: a broken installation is not a fault of the schema.
         import jsonschema_rs  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
         try:
@@ -301,7 +301,7 @@ class Schema:
     @cached_property
     def _validators(self) -> dict[bool, jsonschema_rs.Validator]:
         """The validator that ignores formats and, if there are any, the one that checks them."""
-        # Behind the first answer: the validator takes time to load.
+        # Imported after the first answer: the validator takes time to load.
         import jsonschema_rs
 
         formats = any(isinstance(node.get("format"), str) for node in _nodes(self.raw, MAX_SUBSCHEMAS))
@@ -314,7 +314,7 @@ class Schema:
         }
 
     def within(self, value: Json) -> bool:
-        """Whether checking ``value`` applies parts of the schema to parts of it at most :data:`WORK` times."""
+        """Whether checking ``value`` applies parts of the schema at most :data:`WORK` times."""
         work = WORK
         waiting = [(as_object(self.raw), value)]
         while waiting:
@@ -328,7 +328,7 @@ class Schema:
         return True
 
     def _applied(self, schema: dict[str, Json], instance: Json) -> Iterable[tuple[Json, Json]]:
-        """Yields each part that a schema applies, with the part of the value that it applies to."""
+        """Yields each part that a schema applies, with the part of the value that it is applied to."""
         members = as_object(instance)
         instances: dict[str, Iterable[Json]] = {
             "itself": [instance],
@@ -351,8 +351,8 @@ class Schema:
     def problems(self, value: Json) -> list[Problem]:
         """Returns the first problems of ``value``; advisory ones only if there are no others.
 
-        A schema that is not :attr:`usable`, or that would take too much work, checks nothing: the server has the last
-        word. Nor is a value checked that has a number out of range, which the validator would take for null.
+        A schema that is not :attr:`usable`, or that would take too much work, checks nothing: the server decides. A
+        value with a number out of range is not checked either, because the validator would take the number for null.
         """
         if not self.usable or not self.within(value):
             return []
@@ -368,23 +368,23 @@ class Schema:
 
 
 def is_of(value: Json, kind: str) -> bool:
-    """Whether a value is of a type that a schema names; a number without a fraction is an integer."""
+    """Whether a value has a type of JSON Schema; a number without a fraction is an integer."""
     if kind == "number":
         return json_type(value) in ("integer", "number")
     return json_type(value) == kind or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
 def _bounded() -> jsonschema_rs.FancyRegexOptions:
-    """Returns the limits of regular expressions: a hostile one would search for years."""
-    # Behind the first answer: the validator takes time to load.
+    """Returns the limits of regular expressions: a hostile one could search for years."""
+    # Imported after the first answer: the validator takes time to load.
     import jsonschema_rs
 
     return jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=REGEX_BYTES)
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Whether a name fits a pattern of the schema; false for a pattern that is broken or takes too long."""
-    # Behind the first answer: the validator takes time to load.
+    """Whether a name matches a pattern of the schema; false for a pattern that is broken or takes too long."""
+    # Imported after the first answer: the validator takes time to load.
     import jsonschema_rs
 
     try:
@@ -407,7 +407,7 @@ def _deep(value: Json) -> bool:
 
 
 def _nodes(value: Json, most: int) -> Iterable[dict[str, Json]]:
-    """Yields the objects in a schema, without those in plain values such as defaults; ``most`` of them."""
+    """Yields at most ``most`` objects of a schema, without those in plain values such as defaults."""
     waiting: list[Json] = [value]
     while waiting and most > 0:
         each = waiting.pop()
@@ -429,11 +429,11 @@ TYPE_PHRASES: Final = {
     "object": "an object",
     "string": "a text",
 }
-"""The names of types for people."""
+"""The names of types for a person."""
 
 
 def parse_json(text: str, *, once: bool = False) -> Json:
-    """Parses JSON that a person typed, strictly: only finite numbers and, if ``once``, no name twice in an object.
+    """Parses JSON that a person typed, strictly: only finite numbers and, with ``once``, no duplicate names in an object.
 
     Raises:
         ValueError: it is not JSON; :func:`mistake` says where.
@@ -448,7 +448,7 @@ def parse_json(text: str, *, once: bool = False) -> Json:
 
 
 def mistake(error: ValueError) -> str:
-    """Returns what is wrong with a text that :func:`parse_json` refused, and where."""
+    """Returns the error in a text that :func:`parse_json` rejected, and its place."""
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
     return str(error)
@@ -476,5 +476,5 @@ def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def wanted(types: Iterable[str]) -> str:
-    """Names types in a sentence: ``a number or null``."""
+    """Returns types in words: ``a number or null``."""
     return " or ".join(TYPE_PHRASES.get(kind, kind) for kind in sorted(types))

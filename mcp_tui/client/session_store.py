@@ -1,4 +1,4 @@
-"""The store of a session, with its journal and a recording."""
+"""Opens the store of a session, with its journal and a recording."""
 
 from __future__ import annotations
 
@@ -35,27 +35,26 @@ def open_store(
     unseen: bool = False,
     client: ClientProcess | None = None,
 ) -> Store:
-    """Returns a store that writes a journal and, if ``record`` names a file, a recording, without secrets of the target.
-    Only with ``keep_secrets`` are they in the recording.
+    """Returns a store that writes a journal and, if ``record`` names a file, a recording, both without secrets of the
+    target.
 
-    ``purpose`` is that of :class:`~mcp_tui.journal.records.Header`. ``began`` is when the session did, in monotonic seconds,
-    if not now. Spans are sent to the collector at ``otlp``, for which the extra of that name must be installed.
-    ``unseen`` is that of :class:`Store`. ``client`` is the process of a foreign client.
+    ``keep_secrets`` keeps them in the recording. ``purpose`` goes into :class:`~mcp_tui.journal.records.Header`.
+    ``began`` is the start of the session in monotonic seconds, if not now. Spans are sent to the collector at
+    ``otlp``, which needs the extra of that name. ``unseen`` is passed to :class:`Store`. ``client`` is the process of
+    an observed client.
 
-    Older journals are deleted first: those of more than ``keep_days``, and beyond ``keep_bytes``; ``None`` sets no limit.
-    Both hold for this one as well, while it is written.
-
-    The store's log says which were deleted, that a journal cannot be made, and that ``record`` has content, which is never
-    overwritten. Records are written when ``soon`` calls back, by default at the end of each turn of the event loop, which
-    must be running.
+    Older journals are deleted first: those older than ``keep_days``, and those beyond ``keep_bytes``; ``None`` sets
+    no limit. Both limits also apply to this journal while it is written. The store's log reports which were deleted,
+    that a journal cannot be made, and that ``record`` has content, which is never overwritten. Records are written
+    when ``soon`` calls back, by default at the end of each turn of the event loop, which must be running.
 
     Raises:
         RecordingError: the recording cannot be made.
     """
     if soon is None:
-        # With asyncio, which the recorder of a tap lacks.
+        # This loads asyncio, which the recorder of a tap does not have.
         from mcp_tui.transport.base import (
-            call_behind_keys as soon,  # with asyncio, which the recorder of a tap lacks
+            call_behind_keys as soon,  # this loads asyncio, which the recorder of a tap does not have
         )
 
     redactor = Redactor(known_secrets(target))
@@ -81,7 +80,7 @@ def open_store(
             notes.append(f"no journal: {error}")
     followers: list[Follower] = []
     if otlp is not None:
-        # Only for --otlp.
+        # Imported late: only for --otlp.
         from mcp_tui.journal.otlp import SpanSender
 
         try:

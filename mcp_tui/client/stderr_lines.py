@@ -1,4 +1,4 @@
-"""The lines of a server's stderr that most likely say why it failed."""
+"""Selects the lines of a server's stderr that most likely explain a failure."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def reports_error(line: str) -> bool:
 
 
 class StderrLines:
-    """The first and the last lines of stderr, and the last one between them that mentions an error.
+    """The first and the last lines of stderr, and the last error line between them.
 
-    Go, npm, docker, and git give the reason first, Python last; Node gives it above a long stack trace. Blank lines do not
-    count.
+    Go, npm, docker, and git give the reason first, Python last; Node gives it above a long stack trace. Blank lines
+    do not count.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class StderrLines:
         self._first: list[str] = []
         self._last: deque[str] = deque()
         self._error = ""
-        self._before = self._after = 0  # lines left out on either side of the error
+        self._before = self._after = 0  # the lines left out before and after the error
 
     @property
     def newest(self) -> str | None:
@@ -76,7 +76,7 @@ class StderrLines:
             self._after += 1
 
     def __iter__(self) -> Iterator[str]:
-        """Yields the lines, oldest first, and between them how many are left out."""
+        """Yields the lines, oldest first, with the number of lines left out between them."""
         yield from self._first
         yield from _gap(self._before)
         if self._error:

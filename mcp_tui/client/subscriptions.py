@@ -1,7 +1,7 @@
 """Subscriptions to changes of resources and lists, in both eras.
 
-Up to 2025-11-25 a resource is subscribed to by a request, and changes of lists are notified in any case. In 2026-07-28 both
-need ``subscriptions/listen``, a request that stays in flight; to change it, another one takes its place (subscriptions,
+Up to 2025-11-25 a request subscribes to a resource, and changes of lists are always notified. In 2026-07-28 both need
+``subscriptions/listen``, a request that stays in flight; a new one replaces it to change it (subscriptions,
 2026-07-28). After a restart everything is requested again, because missed changes are not notified.
 """
 
@@ -20,25 +20,25 @@ from mcp_tui.protocol.tasks import UNLIMITED
 from mcp_tui.transport.base import DEAF, spawn
 
 RESUBSCRIBE_SECONDS: Final = 1.0
-"""Seconds before a subscription that ended is renewed; doubled each time that it did not hold."""
+"""Seconds before an ended subscription is renewed; doubled after each short-lived one."""
 
 LONGEST_PAUSE_SECONDS: Final = 60.0
-"""Seconds to which that grows."""
+"""The maximum number of seconds of that pause."""
 
 STABLE_SECONDS: Final = 30.0
-"""Seconds after which a subscription held, so that the next pause is the first again."""
+"""Seconds after which a subscription counts as stable, so that the pauses start again."""
 
 SHORT_LIVES: Final = 3
-"""Subscriptions in a row that did not hold, after which that is said."""
+"""The number of short-lived subscriptions in a row after which the log reports them."""
 
 NOTIFIED_LISTS: Final = ("tools", "resources", "prompts")
-"""Lists whose changes can be notified; each has a member in the filter, ``toolsListChanged`` and so on."""
+"""The lists whose changes can be notified; each has a member in the filter, such as ``toolsListChanged``."""
 
 
 class Subscriptions:
-    """The subscriptions of a client: ``uris`` are the resources; ``lists``: changes of lists are wanted.
+    """The subscriptions of a client: ``uris`` are the resources; ``lists`` subscribes to changes of lists.
 
-    ``stream`` is the ``subscriptions/listen`` that is in flight for them, if there is one.
+    ``stream`` is the ``subscriptions/listen`` in flight for them, if there is one.
     """
 
     def __init__(self, client: Caller) -> None:
@@ -48,23 +48,23 @@ class Subscriptions:
         self._client = client
         self._began = 0.0
         self._short = 0
-        """Subscriptions in a row that did not hold."""
+        """The number of short-lived subscriptions in a row."""
         client.listen(self._take)
 
     def watch_lists(self) -> RequestId | None:
-        """Subscribes to changes of lists. Returns the new request, ``None`` if none is needed."""
+        """Subscribes to changes of lists. Returns the new request, or ``None`` if none is needed."""
         self.lists = True
         return self._renew() if self._modern else None
 
     def subscribe(self, uri: str) -> RequestId | None:
-        """Subscribes to a resource. Returns the new request, ``None`` if there is a subscription already."""
+        """Subscribes to a resource. Returns the new request, or ``None`` if there is a subscription already."""
         if uri in self.uris:
             return None
         self.uris.add(uri)
         return self._renew() if self._modern else self._client.call("resources/subscribe", {"uri": uri})
 
     def unsubscribe(self, uri: str) -> RequestId | None:
-        """Unsubscribes from a resource. Returns the new request, ``None`` if none is needed."""
+        """Unsubscribes from a resource. Returns the new request, or ``None`` if none is needed."""
         if uri not in self.uris:
             return None
         self.uris.discard(uri)
@@ -75,7 +75,7 @@ class Subscriptions:
         return self._client.ledger.negotiated.modern
 
     def filter(self) -> dict[str, Json]:
-        """Returns the ``SubscriptionFilter``, as far as the server declares the capabilities."""
+        """Returns the ``SubscriptionFilter`` for the capabilities that the server declares."""
         info = self._client.info
         made: dict[str, Json] = {}
         if info is not None and self.lists:
@@ -87,26 +87,26 @@ class Subscriptions:
         return made
 
     def _renew(self) -> RequestId | None:
-        """Sends a new ``subscriptions/listen``, and then ends the one before."""
+        """Sends a new ``subscriptions/listen`` and then ends the previous one."""
         client, before, wanted = self._client, self.stream, self.filter()
         self.stream, reason = None, "unsubscribed"
         if wanted:
             self.stream = client.call(LISTEN, {"notifications": wanted}, limits=UNLIMITED, internal=True)
             self._began = client.now()
             reason = "another subscription takes its place"
-        # After the new one was sent: a change between the two is notified twice at worst, and never missed.
+        # After the new one was sent: a change between the two may be notified twice, but is never missed.
         if before is not None:
             client.cancel(before, reason=reason)
         return self.stream
 
     def _take(self, event: ev.Event) -> None:
         if self.stream is None and not isinstance(event, ev.Connected):
-            return  # nearly always: it is asked for each event
+            return  # the usual case, checked at each event
         match event:
             case ev.Connected():
                 self.stream, self._short = None, 0
                 spawn(self._again(0.0), name="subscribe again")
-            # C-60: with the connection gone nothing can be renewed; Connected does it then.
+            # C-60: without a connection nothing can be renewed; Connected renews it.
             case ev.Lost() if event.id == self.stream and self._client.info is not None:
                 self._ended(event.detail)
             case ev.Completed() if event.id == self.stream:
@@ -117,7 +117,7 @@ class Subscriptions:
                 pass
 
     def _ended(self, why: str) -> None:
-        """Renews a subscription that ended, after a pause that grows while none holds, and says so."""
+        """Renews an ended subscription after a pause, which grows with each short-lived one, and logs that."""
         client, lived = self._client, self._client.now() - self._began
         self.stream, self._short = None, self._short + 1 if lived < STABLE_SECONDS else 0
         pause = min(LONGEST_PAUSE_SECONDS, RESUBSCRIBE_SECONDS * 2.0 ** max(0, self._short - 1))
@@ -129,7 +129,7 @@ class Subscriptions:
         spawn(self._again(pause), name="subscribe again")
 
     def _deafen(self, detail: str) -> None:
-        """Gives the subscription up, and says so."""
+        """Stops the subscription, and logs that."""
         self.stream = None
         self._client.report(ev.Degraded(at=self._client.now(), detail=f"{detail}. {DEAF}"))
 
@@ -146,6 +146,6 @@ class Subscriptions:
             client.call("resources/subscribe", {"uri": uri}, internal=True)
 
     def ended(self) -> bool:
-        """Returns whether a subscription is wanted and no request for it is in flight any more."""
+        """Whether a subscription is wanted but no request for it is in flight."""
         row = None if self.stream is None else self._client.requests.get(self.stream)
         return bool(self.filter()) and self._modern and (row is None or row.state is not State.IN_FLIGHT)

@@ -1,7 +1,7 @@
-"""Tasks that outlive a client: their ids are kept in a file, so that they can be resumed (tasks, "Task Polling").
+"""Stores the ids of tasks that outlive a client in a file, so that they can be resumed (tasks, "Task Polling").
 
-One JSON object a line, appended: ``server`` and ``task`` with its name and time, or ``over``. A task is kept from the moment
-its id is known to its end, and no longer than its time to live, or a day if it names none.
+The file has one JSON object per line: ``server`` and ``task`` with its name and time, or ``over``. A task is stored
+from the moment its id is known to its end, at most for its time to live, or a day if it has none.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from mcp_tui.protocol import events as ev
 
 DAY: Final = 86400.0
 STORE_BYTES: Final = 1_000_000
-"""Bytes at the end of the file that are read: far more than the tasks of a day need."""
+"""The number of bytes at the end of the file that are read: far more than the tasks of a day need."""
 
 
 class TaskStore:
-    """The tasks of one server that were not seen to end. ``server`` is its target in one line, without secrets."""
+    """The tasks of one server without a known end. ``server`` is its target in one line, without secrets."""
 
     def __init__(self, server: str, path: Path | None = None) -> None:
         self.server = server
         self.path = state_folder() / "tasks.jsonl" if path is None else path
 
     def read(self) -> dict[str, str]:
-        """Returns the names of tasks that may still exist by their ids, oldest first; none if the file cannot be read."""
+        """Returns the names of tasks that may still exist, by id, oldest first; none if the file cannot be read."""
         found: dict[str, str] = {}
         try:
             with self.path.open("rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - STORE_BYTES))
-                lines = file.read(STORE_BYTES).splitlines()  # of a first one that is cut nothing can be read
+                lines = file.read(STORE_BYTES).splitlines()  # a first line that is cut cannot be parsed
         except OSError:
             return {}
         now = clock.wall()
@@ -56,7 +56,7 @@ class TaskStore:
         return found
 
     def keep(self, client: Caller) -> None:
-        """Records the tasks of a client from now on, and their ends."""
+        """Stores the tasks of a client, and their ends, from now on."""
         client.listen(lambda event: self._take(client, event))
 
     def _take(self, client: Caller, event: ev.Event) -> None:
@@ -71,7 +71,7 @@ class TaskStore:
                 self._write({"server": self.server, "over": row.task_id})
 
     def _write(self, record: dict[str, object]) -> None:
-        with suppress(OSError):  # a task that cannot be kept runs all the same
+        with suppress(OSError):  # a task runs even if it cannot be stored
             make_private(self.path.parent)
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "ab") as file:

@@ -1,6 +1,6 @@
-"""URI templates (RFC 6570, level 4, without associative arrays: no form makes one), expanded in linear time.
+"""URI templates (RFC 6570, level 4, without associative arrays, which no form makes), expanded in linear time.
 
-Templates come from a server: an invalid one is refused with one sentence, and its length is bounded.
+Templates come from a server: an invalid one is rejected with one sentence, and the length is limited.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mcp_tui.protocol.patterns import late
 from mcp_tui.protocol.values import frozen
 
 TEMPLATE_CHARACTERS: Final = 10_000
-"""Characters of a template."""
+"""The maximum number of characters of a template."""
 
 _RESERVED_CHARACTERS: Final = ":/?#[]@!$&'()*+,;="
 _TEMPLATE_PART: Final = late(r"[^{}]+|\{([+#./;?&]?)([^{}]*)\}|[{}]")
@@ -24,7 +24,7 @@ _TEMPLATE_VARIABLE: Final = late(
 )
 
 Value = str | list[str]
-"""A text or a list. An empty list is as good as undefined (section 2.3)."""
+"""The value of a variable: a text or a list. An empty list counts as undefined (section 2.3)."""
 
 
 class TemplateError(ValueError):
@@ -52,7 +52,7 @@ def parse(template: str) -> list[str | Expression]:
     """Returns the literals and expressions of a template, in order.
 
     Raises:
-        TemplateError: a brace without its other, an invalid variable, a reserved operator.
+        TemplateError: an unmatched brace, an invalid variable, or a reserved operator.
     """
     if len(template) > TEMPLATE_CHARACTERS:
         raise TemplateError(f"the template has more than {TEMPLATE_CHARACTERS:,} characters")
@@ -76,7 +76,7 @@ def _variable(text: str) -> Variable:
 
 
 def expand(template: str, values: Mapping[str, Value]) -> str:
-    """Returns the URI that a template makes of values; a variable without a value is undefined.
+    """Returns the URI of a template with values; a variable without a value is undefined.
 
     Raises:
         TemplateError: as :func:`parse`.
@@ -88,7 +88,7 @@ def expand(template: str, values: Mapping[str, Value]) -> str:
 
 
 def _expanded(expression: Expression, values: Mapping[str, Value]) -> str:
-    """Returns an expression as RFC 6570, appendix A, expands it. A prefix means nothing to a list."""
+    """Returns an expression expanded by RFC 6570, appendix A. A prefix does not affect a list."""
     operator = expression.operator
     reserved, named = operator in ("+", "#"), operator in (";", "?", "&")
     pieces: list[str] = []
@@ -105,7 +105,7 @@ def _expanded(expression: Expression, values: Mapping[str, Value]) -> str:
 
 
 def _quoted(text: str, *, reserved: bool) -> str:
-    """Returns ``text`` percent-encoded; with ``reserved``, reserved characters and encoded octets stay as they are."""
+    """Returns ``text`` percent-encoded; ``reserved`` keeps reserved characters and encoded octets."""
     if not reserved:
         return quote(text, safe="~", errors="replace")
     whole = re.sub("%(?![0-9A-Fa-f]{2})", "%25", text)

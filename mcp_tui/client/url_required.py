@@ -1,7 +1,7 @@
-"""Error -32042 of 2025-11-25: a URL must be opened first, and then the request is sent again.
+"""Handles error -32042 of 2025-11-25: a person must open a URL before the request is sent again.
 
-The questions are those of an elicitation in URL mode (elicitation, "URL Elicitation Required Error"), which come in an error
-and need no answer. Nothing is opened or repeated unless a person accepts each of them.
+The questions are those of an elicitation in URL mode (elicitation, "URL Elicitation Required Error"), but they are in
+an error and need no answer. Nothing is opened or repeated unless a person accepts each of them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mcp_tui.protocol.messages import Json, RequestFrame, ResponseFrame, as_obje
 from mcp_tui.transport.base import spawn
 
 MAX_URLS: Final = 10
-"""URLs of one error, at most."""
+"""The maximum number of URLs of one error."""
 
 _OWN: Final = frozenset({"_meta", "inputResponses", "requestState"})
-"""Params of one message alone."""
+"""The params that belong to one message only."""
 
 
 def required_urls(data: Json) -> list[dict[str, Json]]:
-    """Returns the elicitations in the data of such an error that have a URL."""
+    """Returns the elicitations with a URL in the data of such an error."""
     found = objects_in(as_object(data).get("elicitations"))
     return [each for each in found if as_text(each.get("url")) and each.get("mode", "url") == "url"][
         :MAX_URLS
@@ -32,10 +32,10 @@ def required_urls(data: Json) -> list[dict[str, Json]]:
 
 
 def shown_origin(url: str) -> str:
-    """Returns scheme, host, and port of a URL; empty unless it is a plain one of http or https."""
+    """Returns the scheme, host, and port of a URL; empty unless it is a plain http or https URL."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises if it is not valid
+        _ = parts.port  # raises an error if the port is not valid
     except ValueError:
         return ""
     plain = url.isascii() and url.isprintable() and not {" ", "\\"} & {*url}
@@ -45,7 +45,7 @@ def shown_origin(url: str) -> str:
 
 
 def ask_for_urls(client: Client, call: Callable[[str, dict[str, Json]], object]) -> None:
-    """Asks the person to open the URLs that a request of theirs needs; ``call`` then sends it again, with a new id."""
+    """Asks the person to open the URLs that their request needs; ``call`` then sends it again with a new id."""
 
     def take(event: ev.Event) -> None:
         match event:

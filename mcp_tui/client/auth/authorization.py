@@ -1,4 +1,4 @@
-"""The authorization of one server: decides which token its requests carry, and gets new ones."""
+"""The authorization of one server: decides which token its requests carry, and gets new tokens."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from mcp_tui.transport.targets import VERIFIED, Tls
 from mcp_tui.transport.unreachable import readable
 
 STEP_UPS: Final = 2
-"""Times that a server may ask for more scopes before a request goes through ("Step-Up Authorization Flow")."""
+"""How often a server may ask for more scopes before a request succeeds ("Step-Up Authorization Flow")."""
 
 CREDENTIALS_EXTENSION: Final = "io.modelcontextprotocol/oauth-client-credentials"
 ENTERPRISE_EXTENSION: Final = "io.modelcontextprotocol/enterprise-managed-authorization"
@@ -65,18 +65,18 @@ Learn = Callable[[Iterable[str]], None]
 
 
 def server_key(url: str) -> str:
-    """Returns the name under which a sign-in is stored: the URL without credentials, query, and fragment."""
+    """Returns the key of a stored sign-in: the URL without credentials, query, and fragment."""
     return str(parse(url).url.copy_with(query=None))
 
 
 class Authorization:
     """Tokens for the server at ``url``: a :class:`~mcp_tui.transport.base.TokenSource`.
 
-    ``store`` keeps them; without one they are forgotten with this object. ``browser`` is how a person signs in; without one
-    nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL of a
-    client ID metadata document. ``scopes`` are asked for in place of those that the server names. ``redirect_uri`` is that
-    of this sign-in, ``usual_redirect_uri`` that of all for which no other was chosen; empty for the default. ``tls`` is
-    the server's.
+    ``store`` stores them; without it they exist only in this object. ``browser`` lets a person sign in; without it
+    nobody is asked. ``registration`` is a client that an authorization server knows already, ``client_url`` the URL
+    of a client ID metadata document. ``scopes`` replace those that the server names. ``redirect_uri`` applies to this
+    sign-in, ``usual_redirect_uri`` to any without a choice of its own; empty means the default. ``tls`` is the TLS
+    configuration of the server.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class Authorization:
     ) -> None:
         self.browser = browser
         self.listeners: list[StepListener] = []
-        """Called with each step."""
+        """The functions that are called with each step."""
         self.signing_in = False
-        """Whether a person agreed to sign in and is not through with it."""
+        """Whether a person agreed to sign in and has not finished."""
         self._secrets: set[str] = set()
         self._learners: list[Learn] = []
         self._key = server_key(url)
@@ -111,7 +111,7 @@ class Authorization:
         """The stored sign-in of this server."""
         self.issued = 0
         self.stored = ""
-        """Where the secrets of the sign-in are stored, in words; empty if they are not."""
+        """The place of the sign-in's secrets, in words; empty if they are not stored."""
         self.storage_problem = ""
         """Why they are not stored, in one sentence."""
         self._loaded = False
@@ -120,7 +120,7 @@ class Authorization:
         self._proof_key: ProofKey | None = None
         self._nonce = ""
         self._refused_nonces: set[str] = set()
-        """Those with which requests were refused for their nonce since the server took one."""
+        """The nonces of requests that were refused for their nonce since the server last accepted one."""
         self._step_ups = 0
         self._failed: AuthorizationError | None = None
         self._lock = asyncio.Lock()
@@ -128,7 +128,7 @@ class Authorization:
     # -- the token of each request ---------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Reads what is stored for this server, once. A keyring may block, so a thread asks it."""
+        """Reads the stored sign-in of this server, once. A thread reads it, because a keyring may block."""
         if not self._loaded:
             self._loaded = True
             self._adopt(await self._stored())
@@ -149,11 +149,11 @@ class Authorization:
         return {CREDENTIALS_EXTENSION: {}} if self._client.grant == CLIENT_CREDENTIALS else {}
 
     def connected(self, ip: str) -> None:
-        """Takes in the IP address of a connection to the server."""
+        """Notes the IP address of a connection to the server."""
         self._discovery.connected(ip)
 
     def for_request(self, method: str, url: str) -> RequestToken:
-        """Returns the token of one request, with a proof if it is bound to a key (RFC 9449, section 7.1)."""
+        """Returns the token of one request, with a proof if the token is bound to a key (RFC 9449, section 7.1)."""
         token, key = self.token, self._proof_key
         if not token:
             return RequestToken()
@@ -165,8 +165,10 @@ class Authorization:
         return RequestToken(token, self._nonce, headers, scopes)
 
     def answered(self, sent: RequestToken, status: int, nonce: str) -> None:
-        """Notes that the server took a token, so that it may be renewed again, and keeps a nonce for the next requests."""
-        # A 403 has taken the token, too: it only allows too little.
+        """Notes that the server accepted a token, so that it may be renewed again, and keeps a nonce for the next
+        requests.
+        """
+        # A 403 also accepts the token: it only permits too little.
         if sent.access == self.token and status != 401:
             self._fresh = ""
             self._refused_nonces.clear()
@@ -185,7 +187,7 @@ class Authorization:
             learn(new)
 
     def helps(self, challenge: Challenge) -> bool:
-        """Returns whether another token could help against a refusal, and there is a way to get one."""
+        """Whether another token could change a refusal, and there is a way to get one."""
         found = token_challenge(challenge)
         renews = self._by_itself or bool(self.credentials.token.refresh) or self.browser is not None
         return found is not None and (renews or self._wants_nonce(found))
@@ -195,16 +197,16 @@ class Authorization:
 
     @property
     def _by_itself(self) -> bool:
-        """Whether tokens come without a person."""
+        """Whether new tokens need no person."""
         return self._client.grant != AUTHORIZATION_CODE
 
     @property
     def _client(self) -> ClientRegistration:
-        """The client that a person gave, else the stored one."""
+        """The client that a person configured, else the stored one."""
         return self._registration or self.credentials.registration
 
     async def renew(self, challenge: Challenge) -> bool:
-        """Gets another token without asking anybody; false if there is none."""
+        """Gets another token without asking a person; returns false if there is none."""
         try:
             await self.authorize(challenge, ask=False)
         except TransportError:
@@ -212,17 +214,17 @@ class Authorization:
         return True
 
     async def authorize(self, challenge: Challenge, *, ask: bool = True) -> None:
-        """Gets a token that answers a challenge: from the store, a refresh, the client's own credentials, or a person.
+        """Gets a token for a challenge: from the store, by a refresh, by the client's own credentials, or from a person.
 
         Raises:
-            AuthorizationError: none came about, and why.
+            AuthorizationError: there is none; the text says why.
         """
         before = self._failed
         async with self._lock:
             if challenge.sent.access != self.token and self.token:
-                return  # what was refused carried an older one
+                return  # the refused request had an older token
             if self._failed is not None and self._failed is not before:
-                raise self._failed  # it was tried for another request meanwhile: nobody is asked twice
+                raise self._failed  # another request tried it meanwhile: nobody is asked twice
             if await self._take_newer(challenge.sent.access):
                 return
             found = token_challenge(challenge)
@@ -241,10 +243,10 @@ class Authorization:
                 self.signing_in = False
 
     async def sign_in(self) -> Credentials:
-        """Gets a new token with the browser or the client's own credentials, whatever is stored.
+        """Gets a new token with the browser or the client's own credentials, even if one is stored.
 
         Raises:
-            AuthorizationError: none came about, and why.
+            AuthorizationError: there is none; the text says why.
         """
         await self.load()
         async with self._lock:
@@ -255,15 +257,15 @@ class Authorization:
                 raise self._with_header_option(error) from None
 
     def _with_header_option(self, error: AuthorizationError) -> AuthorizationError:
-        """Returns an error with the way in that is always left, where the server takes plain tokens."""
+        """Returns an error with the option that always works if the server accepts plain tokens."""
         if error.declined or self._discovery.bound or self._by_itself:
             return error
         return error.advising(f"You can also {HEADER_OPTION}.")
 
-    # -- which way -------------------------------------------------------------------------------------------
+    # -- the way to a token ----------------------------------------------------------------------------------
 
     async def _obtain(self, challenge: TokenChallenge, *, ask: bool) -> None:
-        # another token would be refused like this one (RFC 9449, section 7.1)
+        # Another token would be refused too (RFC 9449, section 7.1).
         if challenge.error == "invalid_dpop_proof":
             text = "the server refuses the proof that this token is ours; check the clock of this machine"
             raise AuthorizationError(text)
@@ -272,7 +274,7 @@ class Authorization:
         elif self._fresh == "issued":
             text = "the server refuses the token that it was just given; sign in again later"
             raise AuthorizationError(text)
-        # A refresh brings no scopes that were not granted before (RFC 6749, section 6), nor helps right after a refresh.
+        # A refresh adds no scopes (RFC 6749, section 6), and does not help right after a refresh.
         refreshes = self._by_itself or not (challenge.wants_scopes or self._fresh)
         if refreshes and self.credentials.token.refresh and await self._refreshed(challenge):
             return
@@ -281,7 +283,7 @@ class Authorization:
         await self._issue(challenge)
 
     async def _agreed(self, challenge: TokenChallenge, *, ask: bool) -> None:
-        """Asks the person to sign in. Nothing is fetched from anywhere before they agree."""
+        """Asks the person to sign in. Nothing is fetched before they agree."""
         scopes = f" for the scopes {' '.join(challenge.scopes)}" if challenge.wants_scopes else ""
         refused = self.credentials.token.refused
         if self._fresh and self.browser is None:
@@ -294,7 +296,9 @@ class Authorization:
         self.signing_in = True
 
     def _step_up_is_bounded(self, challenge: TokenChallenge) -> None:
-        """Refuses scopes that the token has, and endless requests for more ("Scope Challenge Handling", 2025-11-25)."""
+        """Raises an error for scopes that the token has, and for endless requests of more ("Scope Challenge Handling",
+        2025-11-25).
+        """
         if not challenge.scopes:
             text = (
                 "the server requires more scopes and does not name them; sign in with mcp-tui login --scope"
@@ -309,7 +313,9 @@ class Authorization:
         self._step_ups += 1
 
     def _nonce_is_new(self, refused: str) -> None:
-        """Refuses to send a request again for a nonce that did not help before (RFC 9449, section 9)."""
+        """Raises an error for a nonce that did not help before, instead of sending the request again (RFC 9449, section
+        9).
+        """
         self._refused_nonces.add(refused)
         if self._nonce in self._refused_nonces or len(self._refused_nonces) > 1:
             text = "the server asks for a DPoP nonce again that the request had, so it was not sent once more"
@@ -319,7 +325,7 @@ class Authorization:
         """Uses a token that another mcp-tui stored meanwhile."""
         found = await self._stored()
         if found.token.access == self.token and found.token.refused:
-            self._adopt(found)  # another mcp-tui was refused a renewal
+            self._adopt(found)  # another mcp-tui failed to renew it
         if found.token.access in ("", refused, self.token):
             return False
         self._adopt(found)
@@ -330,7 +336,7 @@ class Authorization:
         if not resource.named(kept.issuer):
             issuer = shown(kept.issuer)
             self._report(f"The server changed its authorization server: {issuer} is not named any more")
-        # A refresh token goes to nobody but its issuer, and for nothing but its resource: else a server could choose who
+        # A refresh token is sent only to its issuer and only for its resource: otherwise a server could choose who
         # gets it.
         if not resource.named(kept.issuer) or kept.resource != resource.identifier:
             return False
@@ -338,7 +344,7 @@ class Authorization:
         key = self._proof_key or _drawn(server, resource)
         endpoint = TokenEndpoint(self._discovery, server, resource, kept.token.scopes, key)
         async with nullcontext() if self._store is None else self._store.renewing():
-            # Looked at again behind the lock: another mcp-tui may have renewed it while this one waited.
+            # Checked again with the lock: another mcp-tui may have renewed the token during the wait.
             if await self._take_newer(kept.token.access):
                 return True
             if not self.credentials.token.refresh:
@@ -346,11 +352,11 @@ class Authorization:
             try:
                 token = await endpoint.refresh(kept.registration, kept.token)
             except AuthorizationError as error:
-                # What may pass by itself is no reason to give the refresh token up.
+                # A temporary error is no reason to delete the refresh token.
                 if not error.refused:
                     raise
                 self._report(str(error))
-                # Given up at once: a server may take a refused refresh token that comes again for a theft.
+                # Deleted at once: a server may take the reuse of a refused refresh token as theft.
                 token = replace(kept.token, refresh="", refused=error.refused)
                 stale = error.unknown_client and not kept.registration.given
                 client = replace(kept.registration, stale=stale)
@@ -362,7 +368,7 @@ class Authorization:
 
     async def _issue(self, challenge: TokenChallenge) -> Credentials:
         resource = await self._discovery.resource(challenge)
-        known = (self._client.issuer, self.credentials.issuer)  # else the first that the server names
+        known = (self._client.issuer, self.credentials.issuer)  # else the first one that the server names
         issuer = next((each for each in map(resource.named, known) if each), resource.issuers[0])
         server = await self._discovery.authorization_server(issuer, legacy=resource.legacy)
         self._report(f"Authorization server: {shown(issuer)}")
@@ -383,7 +389,7 @@ class Authorization:
         return made
 
     async def _signed_in_by_itself(self, endpoint: TokenEndpoint) -> tuple[ClientRegistration, Token]:
-        """Gets a token without a person: for the client, its JWT, or its identity provider's grant for that JWT."""
+        """Gets a token without a person: for the client, by its JWT, or by its identity provider's grant for that JWT."""
         client = self._client
         bound, assertion = self._bound(client, endpoint.server), ""
         if client.assertion:
@@ -397,9 +403,9 @@ class Authorization:
         return bound, await endpoint.issue(bound, assertion)
 
     async def _exchanged(self, client: ClientRegistration, assertion: str, endpoint: TokenEndpoint) -> str:
-        """Returns the grant of the identity provider that a person named."""
+        """Returns the grant of the identity provider that a person configured."""
         issuer, id_, secret = client.idp_issuer, client.idp_client_id, client.idp_client_secret
-        # One of its own: a person named this issuer, so it is not bound to the addresses that the MCP server may name.
+        # A separate discovery: a person named this issuer, so the limits on addresses of the MCP server do not apply.
         discovery = Discovery(parse(issuer), self._report)
         idp = await discovery.authorization_server(issuer, legacy=False)
         there = TokenEndpoint(discovery, idp, endpoint.resource, endpoint.scopes)
@@ -416,18 +422,18 @@ class Authorization:
         except AuthorizationError as error:
             if known is None or known.given or not error.unknown_client:
                 raise
-            # Some authorization servers forget clients that registered themselves. Once: the next refusal has another
-            # reason.
+            # Some authorization servers forget clients that registered themselves. Tried once: the next refusal has
+            # another reason.
             self._report(f"{error} Registering again")
         return await self._visited(endpoint, None, browser)
 
     async def _visited(
         self, endpoint: TokenEndpoint, known: ClientRegistration | None, browser: Browser
     ) -> tuple[ClientRegistration, Token]:
-        """Has a person sign in with the client ``known``, or a new one."""
+        """Lets a person sign in with the client ``known``, or a new one."""
         server, page = endpoint.server, shown(endpoint.server.issuer)
         wanted = self._redirect_uris
-        # First of all: the port that is free decides the redirect URI, and that the registration.
+        # First, because the free port decides the redirect URI, which the registration contains.
         async with RedirectListener.at(wanted) as listener:
             redirect_uri = listener.redirect_uri
             if len(wanted) > 1 and redirect_uri != wanted[0]:
@@ -461,9 +467,9 @@ class Authorization:
     ) -> tuple[str, ...]:
         """Returns the scopes of the challenge, else all that the resource lists ("Scope Selection Strategy", 2025-11-25).
 
-        With more scopes wanted, by the server or the person, those that were granted are asked for too ("Step-Up
-        Authorization Flow", 2026-07-28): a sign-in without them would be refused for them next.
-        ``offline_access`` is added where the authorization server lists it (SEP-2207).
+        If the server or the person wants more scopes, the granted ones are requested too ("Step-Up Authorization
+        Flow", 2026-07-28): a sign-in without them would soon be refused for them. ``offline_access`` is added if the
+        authorization server lists it (SEP-2207).
         """
         scopes = self._scopes or challenge.scopes or resource.scopes
         if (self._scopes or challenge.wants_scopes) and issuer_id(self.credentials.issuer) == issuer_id(
@@ -479,7 +485,7 @@ class Authorization:
     # -- registration ----------------------------------------------------------------------------------------
 
     def _known_client(self, server: AuthorizationServer) -> ClientRegistration | None:
-        """Returns the client that a person gave, else the one that this issuer registered before."""
+        """Returns the client that a person configured, else the one that this issuer registered before."""
         client = self._client
         if not client.client_id:
             return None
@@ -495,9 +501,9 @@ class Authorization:
 
     @property
     def _redirect_uris(self) -> tuple[str, ...]:
-        """The redirect URIs to try, in order: only the one that a person chose, else what is free.
+        """The redirect URIs to try, in order: only the chosen one, else any that is free.
 
-        What they chose with a client of theirs goes before the setting for all.
+        A choice with a configured client comes before the setting for all.
         """
         client, stored = self._client, self.credentials.registration
         same = client.client_id in ("", stored.client_id) and is_local(stored.redirect_uri)
@@ -507,7 +513,7 @@ class Authorization:
         return (chosen,) if chosen else free
 
     async def _not_again(self, client: ClientRegistration) -> None:
-        """Has the next sign-in register again: the page may not know a stored client of ours, and nothing else tells."""
+        """Makes the next sign-in register again: its page may not know our stored client, and no error would say so."""
         stored = await self._stored()  # another mcp-tui may have renewed the token meanwhile
         if client.given or client != self.credentials.registration:
             return
@@ -518,7 +524,7 @@ class Authorization:
 
     @property
     def _given_client(self) -> str:
-        """The client that a person gave, for the end of a sentence that says what to check."""
+        """The configured client, as the end of a sentence that says what to check."""
         client = self._client
         secret = " and its secret" if client.client_secret or client.private_key else ""
         said = f"{readable(client.client_id, 60)!r} (--client-id){secret}"
@@ -529,12 +535,14 @@ class Authorization:
 
     @staticmethod
     def _bound(client: ClientRegistration, server: AuthorizationServer) -> ClientRegistration:
-        """Binds a given client to its issuer; one without an issuer belongs to the first that it meets."""
+        """Binds a configured client to its issuer; one without an issuer is bound to the first one."""
         credentials_are_the_issuers(client, server.issuer)
         return replace(client, issuer=server.issuer, given=True)
 
     async def _registered(self, endpoint: TokenEndpoint, redirect_uri: str) -> ClientRegistration:
-        """Returns a new client: by URL, else by dynamic registration, else tells how to register by hand (2025-11-25)."""
+        """Returns a new client: by URL, else by dynamic registration. Otherwise its error says how to register manually
+        (2025-11-25).
+        """
         server = endpoint.server
         if self._client_url and server.metadata.get("client_id_metadata_document_supported") is True:
             self._report(
@@ -546,7 +554,7 @@ class Authorization:
         text = f"the authorization server {shown(server.issuer)} offers no client registration"
         raise AuthorizationError(f"{text}. {by_hand(redirect_uri)}")
 
-    # -- what is kept ----------------------------------------------------------------------------------------
+    # -- stored sign-ins -------------------------------------------------------------------------------------
 
     def _adopt(self, credentials: Credentials) -> None:
         self._learn(*credentials.secrets().values())
@@ -581,6 +589,6 @@ class Authorization:
 
 
 def _drawn(server: AuthorizationServer, resource: ProtectedResource) -> ProofKey | None:
-    """Returns a new key if the server wants tokens bound to one."""
+    """Returns a new key if the server wants tokens that are bound to one."""
     algorithms = server.metadata.get("dpop_signing_alg_values_supported")
     return ProofKey.drawn(algorithms) if resource.bound else None

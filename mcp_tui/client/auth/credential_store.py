@@ -1,7 +1,7 @@
 """Stores sign-ins: tokens and registrations, each for one server, issuer, and resource.
 
-The secrets are in the system's keyring where there is one (extra ``keyring``); otherwise they stand in a file that only
-its owner can read, and whoever signs in is told so. The rest (for whom, until when) is in that file always.
+The secrets are in the system's keyring if there is one (extra ``keyring``). Otherwise they are in a file that only
+its owner can read, and the person who signs in is told so. The other data (server, expiry) is always in that file.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from mcp_tui.protocol.values import fact
 
 STORE_NAME: Final = "sign-ins.json"
 SERVICE: Final = "mcp-tui"
-"""The name under which a keyring has our secrets."""
+"""The name of our secrets in a keyring."""
 
 RENEWAL_SECONDS: Final = 30.0
-"""Seconds for which another mcp-tui may renew a token, before this one does so too."""
+"""Seconds for which another mcp-tui may renew a token before this one does so too."""
 
 _CREDENTIAL_BYTES: Final = 8 * 1024 * 1024
 
@@ -38,7 +38,7 @@ _SECRETS: Final = {
     "registration": ("client_secret", "private_key", "idp_client_secret"),
     "token": ("access", "refresh", "proof_key"),
 }
-"""The fields of :class:`Credentials` that hold secrets."""
+"""The fields of :class:`Credentials` with secrets."""
 
 
 class StorageError(McpError):
@@ -47,9 +47,10 @@ class StorageError(McpError):
 
 @fact
 class Credentials:
-    """The result of a sign-in. ``server`` is its URL; the rest belongs to ``issuer`` and ``resource`` alone.
+    """The result of a sign-in.
 
-    All of it is empty where nobody signed in.
+    ``server`` is its URL; the other fields belong only to ``issuer`` and ``resource``. All are empty if nobody signed
+    in.
     """
 
     server: str = ""
@@ -60,7 +61,7 @@ class Credentials:
 
     @property
     def renews(self) -> bool:
-        """Whether another token comes without a person."""
+        """Whether a new token needs no person."""
         return bool(self.token.refresh) or self.registration.grant != AUTHORIZATION_CODE
 
     def secrets(self) -> dict[str, str]:
@@ -72,18 +73,18 @@ class Credentials:
 
 def system_keyring() -> Any:
     """Returns the system's keyring (a ``keyring.backend.KeyringBackend``); ``None`` without the extra or a backend."""
-    with suppress(Exception):  # whatever a backend raises: there is none that can be used
-        # An extra, which may be missing.
+    with suppress(Exception):  # any exception of a backend means that it cannot be used
+        # The extra may be missing.
         import keyring
 
         backend = keyring.get_keyring()
-        # By keyring's own measure: it recommends none below 1, which fail always or keep plain text.
+        # By keyring's own measure: it recommends no backend below 1; those fail or store plain text.
         return backend if backend.priority >= 1 else None
     return None
 
 
 class CredentialStore:
-    """Sign-ins on disk. ``storage`` is ``auto``, ``keyring`` or ``file``."""
+    """The sign-ins on disk. ``storage`` is ``auto``, ``keyring``, or ``file``."""
 
     def __init__(self, folder: Path | None = None, *, storage: str = "auto") -> None:
         self.path = (folder or state_folder()) / STORE_NAME
@@ -103,11 +104,11 @@ class CredentialStore:
         return "the system keyring" if in_keyring else f"{self.path} (readable only by you, not encrypted)"
 
     def load(self, server: str) -> Credentials:
-        """Returns the sign-in of a server; empty if there is none that can be read."""
+        """Returns the sign-in of a server; empty if none can be read."""
         entry = as_object(self._entries().get(server))
         hidden = entry.get("secrets")
         if entry and hidden is None and self.keyring is not None:
-            with suppress(Exception):  # locked, or it has something else
+            with suppress(Exception):  # locked, or not our data
                 hidden = read_json(self.keyring.get_password(SERVICE, server) or "{}")
         try:
             return _credentials(server, entry, as_object(hidden))
@@ -123,14 +124,14 @@ class CredentialStore:
         return [found for server in self.servers() if (found := self.load(server)).server]
 
     def save(self, credentials: Credentials) -> str:
-        """Stores a sign-in in place of an earlier one of its server; returns where its secrets are, in words.
+        """Stores a sign-in instead of an earlier one for its server; returns the place of its secrets in words.
 
         Raises:
             StorageError: it cannot be written.
         """
         kept, in_keyring = credentials.secrets(), False
         if self.keyring is not None:
-            with suppress(Exception):  # locked, refused, gone: the file is the way out
+            with suppress(Exception):  # locked, refused, or gone: the file is used instead
                 self.keyring.set_password(SERVICE, credentials.server, json.dumps(kept))
                 in_keyring = True
         if self._storage == "keyring" and not in_keyring:
@@ -159,23 +160,24 @@ class CredentialStore:
                 return False
             self._write(entries)
         if as_object(entry).get("secrets") is None and self.keyring is not None:
-            with suppress(Exception):  # it is gone already, or the keyring is
+            with suppress(Exception):  # the secret or the keyring is gone
                 self.keyring.delete_password(SERVICE, server)
         return True
 
     def remove_unfinished(self) -> int:
-        """Deletes the copies of the sign-ins that killed processes left unfinished; returns how many there were."""
+        """Deletes the copies of the file that killed processes left; returns their number."""
         return remove_unfinished(self.path.parent)
 
     @asynccontextmanager
     async def renewing(self) -> AsyncGenerator[None]:
-        """Keeps every other mcp-tui from renewing a token meanwhile, for :data:`RENEWAL_SECONDS` seconds at most.
+        """Prevents every other mcp-tui from renewing a token, for at most :data:`RENEWAL_SECONDS` seconds.
 
-        A refresh token serves once, and a server may take its second use for a theft and revoke all (RFC 9700, 4.14.2).
+        A refresh token can be used once. A server may take its second use as theft and revoke all tokens (RFC 9700,
+        4.14.2).
         """
         with ExitStack() as stack:
             with suppress(OSError):
-                # A TimeoutError is an OSError, too: whoever holds the lock for longer is not waited for.
+                # A TimeoutError is an OSError too: a lock that is held longer is ignored.
                 lock = stack.enter_context(self._lock_file(".renewing")).fileno()
                 async with asyncio.timeout(RENEWAL_SECONDS):
                     while not is_alone(lock):  # noqa: ASYNC110 - another process tells nothing
@@ -184,7 +186,7 @@ class CredentialStore:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Keeps every other mcp-tui from writing between our reading and our writing, if the file system has locks."""
+        """Prevents every other mcp-tui from writing between our read and our write, if the file system has locks."""
         with ExitStack() as stack:
             with suppress(OSError):
                 fcntl.flock(stack.enter_context(self._lock_file(".lock")), fcntl.LOCK_EX)
@@ -192,7 +194,7 @@ class CredentialStore:
 
     def _lock_file(self, suffix: str) -> BinaryIO:
         make_private(self.path.parent)
-        # A file beside the store, which is replaced as a whole: a lock on that would be on a file that is gone.
+        # A separate file: the store is replaced as a whole, so a lock on it would be on a file that no longer exists.
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         return os.fdopen(os.open(self.path.with_suffix(suffix), flags, 0o600), "r+b", buffering=0)
 
@@ -203,7 +205,7 @@ class CredentialStore:
             return {}
 
     def _write(self, entries: dict[str, Json]) -> None:
-        """Replaces the file in one step; nobody else can read it at any moment."""
+        """Replaces the file in one step; at no time can anyone else read it."""
         try:
             make_private(self.path.parent)
             replace_file(self.path, json.dumps(entries, indent=1))

@@ -1,7 +1,7 @@
-"""Finds out who issues the tokens of an MCP server: reads its challenge, its metadata, and its authorization server's.
+"""Finds the issuer of an MCP server's tokens: reads its challenge, its metadata, and its authorization server's.
 
-Everything that is read here comes from servers that may lie. What they say decides where a person signs in and who gets
-a secret, so each claim is checked by a function of its own before it is used.
+All of this comes from servers that may lie. It decides where a person signs in and who gets a secret, so a separate
+function checks each claim before its use.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from mcp_tui.transport.targets import VERIFIED, Tls
 from mcp_tui.transport.unreachable import TransportError, readable, within
 
 StepListener = Callable[[str], None]
-"""Called with each step of an authorization, in words for a person."""
+"""Is called with each step of an authorization, in words for a person."""
 
 SUCCESS: Final = (200, 201)
-"""The statuses of an answer that brings what was asked for."""
+"""The HTTP statuses of a successful answer."""
 
 SERVER_TEXT_CHARACTERS: Final = 2048
-"""Characters of a URL or of scopes that a server names; more is a mistake or an attack."""
+"""The maximum number of characters of a URL or of scopes from a server; more is a mistake or an attack."""
 
 HEADER_OPTION: Final = "add a token with -H 'Authorization: Bearer TOKEN'"
-"""The way in that needs no sign-in."""
+"""The advice that needs no sign-in."""
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-"""Names of this machine, which servers write for one another."""
+"""The names of this machine, which servers use interchangeably."""
 
 _EMPTY_PATH: Final = re.compile(r"([a-z]+://[^/?#]+)/")
 _PING: Final = b'{"jsonrpc":"2.0","id":0,"method":"ping"}'
@@ -44,14 +44,14 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")
 
 
 class AuthorizationError(Unauthorized):
-    """No token was issued. The text is one sentence for a person: what happened, what to do."""
+    """No token was issued. The text says in one sentence what happened and what to do."""
 
     refused = ""
-    """The error code, or else the HTTP status, of an authorization server that refused for good (RFC 6749, section 5.2)."""
+    """The error code, else the HTTP status, of an authorization server whose refusal is final (RFC 6749, section 5.2)."""
 
     @property
     def unknown_client(self) -> bool:
-        """Whether the authorization server refused the client itself, whoever signs in."""
+        """Whether the authorization server refused the client itself, regardless of the person."""
         return self.refused in ("invalid_client", "unauthorized_client")
 
     def advising(self, advice: str) -> AuthorizationError:
@@ -66,14 +66,14 @@ class AuthorizationError(Unauthorized):
 
 @frozen
 class TokenChallenge:
-    """The challenge in a 401 or 403 that a token could answer (RFC 6750, section 3); empty without a status."""
+    """The challenge in a 401 or 403 that a token could answer (RFC 6750, section 3); empty if there was no refusal."""
 
     status: int = 0
     scopes: tuple[str, ...] = ()
     resource_metadata: str = ""
     error: str = ""
     bound: bool = False
-    """It takes only tokens that are bound to a key (scheme ``DPoP``, RFC 9449, section 7.1)."""
+    """The server accepts only tokens that are bound to a key (scheme ``DPoP``, RFC 9449, section 7.1)."""
 
     @property
     def wants_nonce(self) -> bool:
@@ -82,15 +82,15 @@ class TokenChallenge:
 
     @property
     def wants_scopes(self) -> bool:
-        """Whether the token is good but allows too little ("Insufficient Scope", authorization, 2025-11-25)."""
+        """Whether the token is valid but permits too little ("Insufficient Scope", authorization, 2025-11-25)."""
         return self.status == 403 and self.error == "insufficient_scope"
 
 
 def token_challenge(challenge: Challenge) -> TokenChallenge | None:
-    """Reads a challenge for access tokens; ``None`` if no token would help.
+    """Reads a challenge for access tokens; returns ``None`` if no token would help.
 
-    A 401 without the header is one of an early server (2025-03-26 does not ask for it); a header with other schemes
-    alone, such as Basic, wants something else.
+    A 401 without the header comes from an early server (2025-03-26 does not require the header). A header with only
+    other schemes, such as Basic, wants something else.
     """
     scheme, schemes = "", dict[str, dict[str, str]]()
     for match in _CHALLENGE.finditer(challenge.header[:8192]):
@@ -120,7 +120,7 @@ def scopes_in(value: Json) -> tuple[str, ...]:
 
 
 def metadata_is_on_the_server(url: str, server: Address) -> None:
-    """Refuses metadata of a resource from another origin (RFC 9728, section 3: derived from its identifier)."""
+    """Rejects metadata of a resource from another origin (RFC 9728, section 3: derived from its identifier)."""
     if not parse(url).same_origin(server):
         own = shown(protected_resource_urls(server)[0])
         raise AuthorizationError(
@@ -144,7 +144,7 @@ def resource_names_the_server(resource: Json, server: Address) -> str:
 
 
 def other_name(url: str, server: Address) -> str:
-    """Returns advice to connect by the name of this machine that ``url`` has; empty if that is not the difference."""
+    """Returns advice to connect with the name of this machine in ``url``; empty if the names do not differ that way."""
     with suppress(TransportError):
         host = parse(url).url.host
         found = replace(server, url=server.url.copy_with(host=host))
@@ -154,17 +154,19 @@ def other_name(url: str, server: Address) -> str:
 
 
 def issuer_id(issuer: str) -> str:
-    """Returns an issuer in the form in which issuers are compared, character by character: ``https://x/`` as ``https://x``.
+    """Returns an issuer in the form for comparing, character by character: ``https://x/`` as ``https://x``.
 
-    An empty path and ``/`` are the same URI and have the same metadata URL (RFC 3986, section 6.2.3). Google's servers
-    and others mix them. Nothing else is normalized, and nothing at all in the ``iss`` of a redirect (RFC 9207, 2.4).
+    An empty path and ``/`` are the same URI and have the same metadata URL (RFC 3986, section 6.2.3). Google's
+    servers and others mix them. Nothing else is normalized, and the ``iss`` of a redirect not at all (RFC 9207, 2.4).
     """
     found = _EMPTY_PATH.fullmatch(issuer)
     return found[1] if found else issuer
 
 
 def issuer_is_exact(expected: str, named: Json, server: Address) -> str:
-    """Returns the ``issuer`` of metadata, which is the one asked, by :func:`issuer_id` (RFC 8414, section 3.3)."""
+    """Returns the ``issuer`` of metadata, which must equal the requested one by :func:`issuer_id` (RFC 8414, section
+    3.3).
+    """
     if not isinstance(named, str) or issuer_id(named) != issuer_id(expected):
         said = f"calls itself {shown(named)}" if isinstance(named, str) else "does not name itself"
         way = other_name(f"{named}", server) or "Report this to the server's operator."
@@ -174,7 +176,7 @@ def issuer_is_exact(expected: str, named: Json, server: Address) -> str:
 
 
 def endpoint_is_safe(name: str, url: Json) -> str:
-    """Returns an endpoint, which is an https URL, or http on this machine ("Communication Security", authorization)."""
+    """Returns an endpoint, which must be an https URL, or http on this machine ("Communication Security", authorization)."""
     if not isinstance(url, str) or not url or len(url) > SERVER_TEXT_CHARACTERS:
         raise AuthorizationError(f"the authorization server names no {name}")
     try:
@@ -189,14 +191,14 @@ def endpoint_is_safe(name: str, url: Json) -> str:
 
 
 def issuer_is_safe(issuer: str) -> None:
-    """Refuses an issuer that is not such a URL, or has a query (RFC 8414, section 2)."""
+    """Rejects an issuer that is not such a URL, or has a query (RFC 8414, section 2)."""
     endpoint_is_safe("issuer", issuer)
     if "?" in issuer:
         raise AuthorizationError(f"the authorization server {shown(issuer)} has a query in its name")
 
 
 def pkce_is_advertised(metadata: dict[str, Json]) -> None:
-    """Refuses a server that does not list S256, as a client must ("Authorization Code Protection", 2025-11-25)."""
+    """Rejects a server that does not list S256, as a client must ("Authorization Code Protection", 2025-11-25)."""
     if "S256" not in texts_in(metadata.get("code_challenge_methods_supported")):
         raise AuthorizationError(
             "the authorization server does not say that it supports PKCE with S256 "
@@ -205,7 +207,7 @@ def pkce_is_advertised(metadata: dict[str, Json]) -> None:
 
 
 def shown(value: Json) -> str:
-    """Returns a URL of a server for a sentence: without its query, which may hold secrets."""
+    """Returns a server's URL for a sentence, without its query, which may contain secrets."""
     return readable(str(value).partition("?")[0], 120)
 
 
@@ -216,8 +218,8 @@ def shown(value: Json) -> str:
 class ProtectedResource:
     """The metadata of an MCP server (RFC 9728). ``identifier`` is sent as ``resource``, exactly as published.
 
-    ``bound``: it takes tokens that are bound to a key (``dpop_bound_access_tokens_required``, or its challenge).
-    ``legacy``: it says nothing, so it is its own authorization server (authorization, 2025-03-26).
+    ``bound``: the server accepts only tokens that are bound to a key (``dpop_bound_access_tokens_required``, or its
+    challenge). ``legacy``: it has no metadata, so it is its own authorization server (authorization, 2025-03-26).
     """
 
     identifier: str
@@ -227,7 +229,7 @@ class ProtectedResource:
     bound: bool = False
 
     def named(self, issuer: str) -> str:
-        """Returns an issuer as the server names it, see :func:`issuer_id`; empty if it does not."""
+        """Returns an issuer as the server writes it, see :func:`issuer_id`; empty if the server does not name it."""
         return next((each for each in self.issuers if issuer_id(each) == issuer_id(issuer)), "")
 
 
@@ -239,18 +241,18 @@ class AuthorizationServer:
     metadata: dict[str, Json] = field(repr=False)
 
     def endpoint(self, name: str) -> str:
-        """The URL of an endpoint, such as ``token_endpoint``.
+        """Returns the URL of an endpoint, such as ``token_endpoint``.
 
         Raises:
-            AuthorizationError: there is none, or it is not safe.
+            AuthorizationError: it is missing, or not safe.
         """
         return endpoint_is_safe(name, self.metadata.get(name))
 
 
 class Discovery:
-    """Reads metadata, in the order that MCP prescribes. ``report`` is called with each request and its answer.
+    """Reads metadata in the order that MCP prescribes. ``report`` is called with each request and its answer.
 
-    ``tls`` is that of the server at ``server``.
+    ``tls`` is the TLS configuration of the server at ``server``.
     """
 
     def __init__(self, server: Address, report: StepListener, *, tls: Tls = VERIFIED) -> None:
@@ -258,17 +260,19 @@ class Discovery:
         self._fetcher = Fetcher(replace(server, authorization=None), tls=tls)
         self._report = report
         self.bound = False
-        """Whether the server takes only tokens that are bound to a key, as far as it has said so."""
+        """Whether the server is known to accept only tokens that are bound to a key."""
 
     def connected(self, ip: str) -> None:
-        """Takes in the IP address of a connection to the server, which decides what addresses it may name."""
+        """Notes the IP address of a connection to the server, which limits the addresses that the server may name."""
         self._fetcher.connected(ip)
 
     async def challenge(self) -> TokenChallenge:
-        """Asks the server without a token, and returns its challenge; empty if it takes that, or cannot be asked."""
+        """Sends the server a request without a token and returns its challenge; empty if it accepts that, or is not
+        reached.
+        """
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         with suppress(AuthorizationError):
-            # Some servers say only in their challenge that they want DPoP, and none comes where a sign-in starts by itself.
+            # Some servers require DPoP only in their challenge, and a sign-in without a refusal gets no challenge.
             answer = await self.fetched(str(self._server.url), _PING, headers)
             refusal = Challenge(answer.status, answer.headers.get("www-authenticate", ""))
             return token_challenge(refusal) or TokenChallenge()
@@ -278,7 +282,7 @@ class Discovery:
         """Returns the metadata of the server, from the URL in its challenge or the well-known ones (2025-11-25).
 
         Raises:
-            AuthorizationError: what is found there cannot be used, or cannot be read.
+            AuthorizationError: it cannot be read or used.
         """
         urls, named = protected_resource_urls(self._server), challenge.resource_metadata
         self.bound = challenge.bound
@@ -287,7 +291,8 @@ class Discovery:
             urls = [named]
         found, problem, hidden = await self._first(urls)
         if found is None:
-            # Named, or hidden by a fault, it exists: the defaults of 2025-03-26 could send a person to the wrong place.
+            # The metadata exists if it is named or a fault hides it: the defaults of 2025-03-26 might send a person
+            # elsewhere.
             if named or hidden:
                 raise AuthorizationError(f"the server's metadata cannot be read: {problem}")
             self._report(
@@ -307,7 +312,7 @@ class Discovery:
         """Returns the metadata of an issuer: by RFC 8414, else OpenID Connect, else the defaults of 2025-03-26.
 
         Raises:
-            AuthorizationError: there are none, or they cannot be trusted.
+            AuthorizationError: there is none, or it cannot be trusted.
         """
         issuer_is_safe(issuer)
         urls = authorization_server_urls(parse(issuer), legacy=legacy)
@@ -323,11 +328,11 @@ class Discovery:
         server = AuthorizationServer(issuer_is_exact(issuer, found.get("issuer"), self._server), found)
         for name in ("token_endpoint", "authorization_endpoint", "registration_endpoint"):
             if name == "token_endpoint" or found.get(name) is not None:
-                server.endpoint(name)  # one that is not safe is found before anything is sent
+                server.endpoint(name)  # unsafe ones are found before anything is sent
         return server
 
     async def _first(self, urls: list[str]) -> tuple[dict[str, Json] | None, str, bool]:
-        """Returns the first document found; else what was found instead, and whether it may be there all the same."""
+        """Returns the first document found; otherwise what was found instead, and whether the document may still exist."""
         said: list[str] = []
         hidden = False
         for url in urls:
@@ -343,7 +348,7 @@ class Discovery:
         """Returns the answer to one request of an authorization.
 
         Raises:
-            AuthorizationError: there is none, or the URL may not be asked.
+            AuthorizationError: there is none, or the URL is not permitted.
         """
         said = f"{'GET' if body is None else 'POST'} {shown(url)}"
         try:
@@ -386,7 +391,7 @@ def _default_metadata(origin: str) -> dict[str, Json]:
 
 
 def instead(answer: Fetched) -> str:
-    """Returns what a server answered in place of a JSON object, as the end of a sentence."""
+    """Returns a description of an answer that is not a JSON object, as the end of a sentence."""
     if 300 <= answer.status < 400:
         return (
             f"redirects to {shown(answer.headers.get('location', 'nowhere'))}, and redirects are not followed"

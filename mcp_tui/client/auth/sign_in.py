@@ -1,4 +1,4 @@
-"""The sign-in of a person: the request that a browser opens, and the checks of the redirect that it ends with."""
+"""The sign-in of a person: the request that a browser opens, and the checks of the redirect at its end."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from mcp_tui.client.auth.token_endpoint import ClientRegistration, TokenEndpoint
 from mcp_tui.protocol.values import frozen
 
 ANY_PORT: Final = "http://127.0.0.1:0/callback"
-"""A redirect URI at whatever port is free."""
+"""A redirect URI with any free port."""
 SIGN_IN_SECONDS: Final = 600.0
-"""Seconds in which a person has to sign in."""
+"""Seconds that a person has to sign in."""
 
 LOCAL: Final = "http://127.0.0.1:PORT/PATH (or localhost, or [::1])"
 """The form of a redirect URI, for a sentence."""
@@ -35,7 +35,8 @@ LOCAL: Final = "http://127.0.0.1:PORT/PATH (or localhost, or [::1])"
 _REQUEST_BYTES: Final = 16 * 1024
 _REQUEST_SECONDS: Final = 5.0
 _ERROR_CODE: Final = re.compile(r"[a-z0-9_]{1,60}", re.IGNORECASE)
-# The address of this page holds the code: no cache keeps it, and no referrer tells it. Nothing of the request is repeated.
+# The address of this page contains the code: no cache may store it, and no referrer may send it. The page repeats
+# nothing of the request.
 _BROWSER_PAGE: Final = (
     b"HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"
     b"Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n%s"
@@ -59,15 +60,15 @@ class AuthorizationRequest:
         return urlsplit(self.url).netloc
 
     def is_redirect(self, url: str) -> bool:
-        """Returns whether a pasted URL may be the redirect."""
+        """Whether a pasted URL may be the redirect."""
         begin, mark, _ = url.partition("?")
         return bool(mark) and _as_visited(begin) == _as_visited(self.redirect_uri)
 
 
 class Browser(Protocol):
-    """The person who signs in: is asked, and sees the URL.
+    """The person who signs in, as the sign-in sees them: they are asked, and see the URL.
 
-    On the screen that is :class:`~mcp_tui.tui.sources.sign_in_steps.SignIn`, in a terminal
+    The screen implements it with :class:`~mcp_tui.tui.sources.sign_in_steps.SignIn`, a terminal with
     :class:`~mcp_tui.cli.login.TerminalBrowser`.
     """
 
@@ -76,9 +77,9 @@ class Browser(Protocol):
         ...
 
     async def visit(self, request: AuthorizationRequest) -> str:
-        """Shows the URL, opens it when the person says so, and returns the URL that they paste; empty to stop.
+        """Shows the URL, opens it when the person agrees, and returns the URL that they paste; empty to stop.
 
-        It is cancelled when the redirect came by itself.
+        It is cancelled when the redirect arrives without a paste.
         """
         ...
 
@@ -109,12 +110,12 @@ def authorization_request(
 
 
 def _as_visited(redirect_uri: str) -> str:
-    """Returns a redirect URI as a browser shows it: with the ``/`` of an empty path (RFC 3986, section 6.2.3)."""
+    """Returns a redirect URI as a browser shows it, with ``/`` for an empty path (RFC 3986, section 6.2.3)."""
     return f"{redirect_uri}/" if redirect_uri.count("/") == 2 else redirect_uri
 
 
 def is_local(redirect_uri: str) -> bool:
-    """Returns whether a redirect URI has the form :data:`LOCAL`, so that only this machine gets the code (RFC 8252, 7.3)."""
+    """Whether a redirect URI has the form :data:`LOCAL`, so that only this machine gets the code (RFC 8252, 7.3)."""
     try:
         parts = urlsplit(redirect_uri)
         name, port = parts.hostname or "", parts.port
@@ -127,11 +128,11 @@ def is_local(redirect_uri: str) -> bool:
     )
 
 
-# -- what came back --------------------------------------------------------------------------------------------
+# -- the redirect ----------------------------------------------------------------------------------------------
 
 
 def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[str]]:
-    """Returns the fields of a redirect, whose ``state`` is the one that was sent (RFC 6749, section 10.12).
+    """Returns the fields of a redirect, whose ``state`` must be the one that was sent (RFC 6749, section 10.12).
 
     Raises:
         AuthorizationError: it is not the redirect of this request.
@@ -139,13 +140,13 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
     begin, _, query = redirected.strip().partition("?")
     try:
         fields = parse_qs(query.partition("#")[0], keep_blank_values=True, max_num_fields=50)
-    except ValueError:  # there are more
+    except ValueError:  # too many fields
         fields = None
     if not request.is_redirect(f"{begin}?") or fields is None:
         text = f"this is not the redirect URL, which begins with {request.redirect_uri}?"
         raise AuthorizationError(text)
     states = fields.get("state", [])
-    # A pasted text may hold lone surrogates, which UTF-8 has no bytes for.
+    # A pasted text may have lone surrogates, which UTF-8 cannot encode.
     if len(states) != 1 or not hmac.compare_digest(
         states[0].encode("utf-8", "surrogatepass"), request.state.encode()
     ):
@@ -155,12 +156,13 @@ def fields_of(request: AuthorizationRequest, redirected: str) -> dict[str, list[
 
 
 def issuer_of_response(server: AuthorizationServer, fields: dict[str, list[str]]) -> None:
-    """Compares ``iss`` with the issuer, also of errors; it may not be missing if it is advertised (RFC 9207, section 2.4).
+    """Compares ``iss`` with the issuer, also in errors; it must not be missing if it is advertised (RFC 9207, section
+    2.4).
 
-    It is looked at before the code is redeemed and before an error is shown.
+    It is checked before the code is redeemed and before an error is shown.
     """
     found = fields.get("iss", [])
-    # simple string comparison: even the slash of an empty path, which metadata may have or not, counts here
+    # A simple string comparison: even the slash of an empty path counts, which metadata may add.
     if found and found != [server.issuer]:
         text = f"the redirect names {shown(found[0])}, not {shown(server.issuer)}, so its code was not used"
         raise AuthorizationError(text)
@@ -173,7 +175,7 @@ def code_of_response(server: AuthorizationServer, request: AuthorizationRequest,
     """Returns the code in a redirect.
 
     Raises:
-        AuthorizationError: it is not the redirect of this request, or says that the sign-in failed.
+        AuthorizationError: it is not the redirect of this request, or the sign-in failed.
     """
     fields = fields_of(request, redirected)
     issuer_of_response(server, fields)
@@ -190,7 +192,7 @@ def code_of_response(server: AuthorizationServer, request: AuthorizationRequest,
 
 
 class RedirectListener:
-    """Waits on this machine for one redirect. Every other request is answered with 400 and changes nothing."""
+    """Waits on this machine for one redirect. Any other request is answered with 400 and changes nothing."""
 
     def __init__(self) -> None:
         self.redirect_uri = ""
@@ -201,10 +203,10 @@ class RedirectListener:
     @classmethod
     @contextlib.asynccontextmanager
     async def at(cls, wanted: Iterable[str] = (ANY_PORT,)) -> AsyncGenerator[RedirectListener]:
-        """Listens at the first of the redirect URIs ``wanted`` whose port is free.
+        """Listens at the first of the redirect URIs ``wanted`` with a free port.
 
         Raises:
-            AuthorizationError: none is.
+            AuthorizationError: no port is free.
         """
         made, why = cls(), ""
         for uri in wanted:
@@ -230,7 +232,7 @@ class RedirectListener:
                         await server.wait_closed()
 
     async def listen(self, uri: str) -> list[asyncio.Server]:
-        """Listens wherever a browser may look for a redirect URI; a browser tries both addresses of ``localhost``.
+        """Listens at all addresses that a browser may use for the redirect URI: it tries both of ``localhost``.
 
         Raises:
             OSError: the port is taken.
@@ -242,7 +244,7 @@ class RedirectListener:
                 try:
                     servers.append(await asyncio.start_server(self.serve, ip, port, limit=_REQUEST_BYTES))
                 except OSError as error:
-                    if not servers or error.errno == errno.EADDRINUSE:  # else there is no IPv6 here
+                    if not servers or error.errno == errno.EADDRINUSE:  # otherwise there is no IPv6
                         raise
         except OSError:
             for server in servers:
@@ -253,10 +255,10 @@ class RedirectListener:
         return servers
 
     async def redirect(self, request: AuthorizationRequest, browser: Browser) -> str:
-        """Returns the URL of the redirect, whether the browser sent it or the person pasted it.
+        """Returns the URL of the redirect, from the browser or pasted by the person.
 
         Raises:
-            AuthorizationError: neither came within :data:`SIGN_IN_SECONDS`, or the person decided otherwise.
+            AuthorizationError: neither arrived within :data:`SIGN_IN_SECONDS`, or the person stopped it.
         """
         self._request = request
         pasted = asyncio.ensure_future(browser.visit(request))  # noqa: TID251 - cancelled below
@@ -286,7 +288,7 @@ class RedirectListener:
             writer.close()
 
     def _take(self, head: bytes) -> bool:
-        """Returns whether a request is the redirect: the first GET of this one path with our state."""
+        """Whether a request is the redirect: the first GET of this one path with our state."""
         words = head.partition(b"\r\n")[0].split(b" ")
         if len(words) != 3 or words[0] != b"GET" or self._request is None or self._redirected.done():
             return False

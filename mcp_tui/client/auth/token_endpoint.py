@@ -36,15 +36,15 @@ from mcp_tui.transport.http_fetch import Fetched
 from mcp_tui.transport.unreachable import readable
 
 AUTHORIZATION_CODE: Final = "authorization_code"
-"""The grant of a person who signs in (RFC 6749, section 4.1)."""
+"""The grant type of a person who signs in (RFC 6749, section 4.1)."""
 CLIENT_CREDENTIALS: Final = "client_credentials"
-"""The grant of a client that signs in by itself (RFC 6749, section 4.4)."""
+"""The grant type of a client that signs in itself (RFC 6749, section 4.4)."""
 
 JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-"""The grant of a workload, or of a person whose identity provider vouches for them (RFC 7523, section 2.1)."""
+"""The grant type of a workload, or of a person for whom an identity provider vouches (RFC 7523, section 2.1)."""
 
 DEFAULT_REDIRECT: Final = "http://127.0.0.1:17623/callback"
-"""The redirect URI where no one chose another. It is always the same, as many servers compare it exactly."""
+"""The default redirect URI. It never changes, because many servers compare it exactly."""
 
 _ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _IDENTITY_GRANT: Final = "urn:ietf:params:oauth:token-type:id-jag"
@@ -59,30 +59,28 @@ NONCE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,2048}")
 _CODE: Final = re.compile(r"[a-z0-9_.:/ -]{1,100}", re.IGNORECASE)
 
 _WRONG_REDIRECT: Final = "invalid_redirect_uri"
-"""The error of a server that registers no client with such a redirect URI (RFC 7591, section 3.2.2)."""
+"""The error of a server that rejects such a redirect URI (RFC 7591, section 3.2.2)."""
 _PASSING_CODES: Final = ("temporarily_unavailable", "server_error", "slow_down")
-"""Errors that may be over the next time."""
+"""The errors that may be temporary."""
 
 ASSERTION_SECONDS: Final = 60
 """Seconds for which a signed assertion is valid; it is made for one request."""
 
 VARIABLE_PREFIX: Final = "env:"
-"""The prefix of an environment variable that holds an assertion, in place of a file."""
+"""The prefix of the name of an environment variable with an assertion, instead of a file."""
 
 _PROOF_KEYS: Final = {"ES256": ("EC", "P-256"), "ES384": ("EC", "P-384"), "PS256": ("RSA", 2048)}
 
 
 @fact
 class ClientRegistration:
-    """The client as an authorization server knows it, and the ``grant`` by which it gets tokens there.
+    """The client as an authorization server knows it, and the ``grant`` type by which it gets tokens there.
 
-    ``issuer`` is the only one that gets its secret.
-
-    An empty ``issuer``, from the Python API alone, trusts the one that the MCP server names at first. ``auth_method`` is
-    one of ``token_endpoint_auth_methods_supported``, empty for the first that fits. ``private_key`` is in PEM.
-
-    ``assertion`` says where the JWT is that this client signs in with: a file, or ``env:NAME``. It goes to the identity
-    provider ``idp_issuer`` alone, where there is one, which knows the client by ``idp_client_id``.
+    Only ``issuer`` gets its secret. An empty ``issuer``, possible only in the Python API, trusts the first one that
+    the MCP server names. ``auth_method`` is one of ``token_endpoint_auth_methods_supported``, empty for the first
+    that fits. ``private_key`` is in PEM. ``assertion`` is the place of the JWT with which this client signs in: a
+    file, or ``env:NAME``. It is sent only to the identity provider ``idp_issuer``, if there is one, which knows the
+    client as ``idp_client_id``.
     """
 
     client_id: str = ""
@@ -93,20 +91,20 @@ class ClientRegistration:
     algorithm: str = "ES256"
     auth_method: str = ""
     redirect_uri: str = ""
-    """The one that it is registered for; of a given client, one that a person chose with it."""
+    """The registered redirect URI; of a configured client, the one that a person chose."""
     assertion: str = ""
     idp_issuer: str = ""
     idp_client_id: str = ""
     idp_client_secret: str = field(default="", repr=False)
     given: bool = False
-    """A person gave it, so it is never replaced by another."""
+    """A person configured it, so it is never replaced."""
     stale: bool = False
-    """A sign-in with it was refused or never came back, so the next one registers again."""
+    """A sign-in with it was refused or got no redirect, so the next one registers again."""
 
 
 @fact
 class Token:
-    """An issued token. ``expires_at`` is in seconds since the epoch, 0 if the server did not say.
+    """An issued token. ``expires_at`` is in seconds since the epoch, 0 if unknown.
 
     ``proof_key`` is the secret of the :class:`ProofKey` that it is bound to, empty for a bearer token.
     """
@@ -117,9 +115,9 @@ class Token:
     expires_at: float = 0.0
     proof_key: str = field(default="", repr=False)
     asked: tuple[str, ...] = ()
-    """The scopes that were asked for, granted or not."""
+    """The requested scopes, granted or not."""
     refused: str = ""
-    """Why the authorization server refused to renew it, which is asked for no more."""
+    """Why the authorization server refused to renew it, so that it is not asked again."""
 
 
 # -- JWTs -----------------------------------------------------------------------------------------------------
@@ -166,7 +164,7 @@ class ProofKey:
     """The key that tokens are bound to. ``secret`` is its private JWK, with its algorithm, as JSON.
 
     Raises:
-        AuthorizationError: the extra ``jwt`` is not installed, or it is no such key.
+        AuthorizationError: the extra ``jwt`` is not installed, or the secret is not such a key.
     """
 
     def __init__(self, secret: str) -> None:
@@ -196,7 +194,7 @@ class ProofKey:
         return cls(json.dumps(key.as_dict(private=True)))
 
     def proof(self, method: str, url: str, *, token: str = "", nonce: str = "") -> str:
-        """Returns a proof for one request, never used again (RFC 9449, section 4.2)."""
+        """Returns a proof for one request; a proof is used only once (RFC 9449, section 4.2)."""
         claims: dict[str, Json] = {
             "jti": secrets.token_urlsafe(16),
             "htm": method,
@@ -211,7 +209,7 @@ class ProofKey:
 
 
 def digest(text: str) -> str:
-    """Returns the SHA-256 of a secret, in its place (RFC 7636, section 4.2; RFC 9449, section 4.2)."""
+    """Returns the SHA-256 of a secret, sent instead of it (RFC 7636, section 4.2; RFC 9449, section 4.2)."""
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode("ascii")).digest()).rstrip(b"=").decode()
 
 
@@ -254,7 +252,7 @@ def audiences(token: str) -> list[str]:
 
 
 def by_hand(redirect_uri: str) -> str:
-    """Returns the ways in where an authorization server registers no clients for everybody."""
+    """Returns the advice for an authorization server that does not register clients for everybody."""
     same = "" if redirect_uri == DEFAULT_REDIRECT else f" --redirect-uri {shlex.quote(redirect_uri)}"
     by = f"give its id with mcp-tui login --client-id ID{same}"
     return f"Register mcp-tui there by hand with the redirect URI {redirect_uri}, and {by}"
@@ -264,7 +262,7 @@ def by_hand(redirect_uri: str) -> str:
 
 
 def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -> None:
-    """Refuses to send credentials to another issuer than their own ("Authorization Server Binding", 2026-07-28)."""
+    """Rejects sending credentials to another issuer than theirs ("Authorization Server Binding", 2026-07-28)."""
     if registration.issuer and issuer_id(registration.issuer) != issuer_id(issuer):
         raise AuthorizationError(
             f"the server now names the authorization server {shown(issuer)}, but the client "
@@ -273,7 +271,7 @@ def credentials_are_the_issuers(registration: ClientRegistration, issuer: str) -
 
 
 def token_type_is_known(kind: Json, wanted: str) -> None:
-    """Refuses a token of another type (RFC 6749, section 7.1; RFC 9449, section 5)."""
+    """Rejects a token of another type (RFC 6749, section 7.1; RFC 9449, section 5)."""
     if not isinstance(kind, str) or kind.lower() != wanted.lower():
         raise AuthorizationError(
             f"the authorization server issued a token of type {shown(kind)}, not {wanted}, so it is not used"
@@ -281,14 +279,14 @@ def token_type_is_known(kind: Json, wanted: str) -> None:
 
 
 def token_is_bound_to_the_key(token: str, key: ProofKey) -> None:
-    """Refuses a token that names another key (RFC 9449, section 6.1)."""
+    """Rejects a token that names another key (RFC 9449, section 6.1)."""
     named = as_object(claims_of(token).get("cnf")).get("jkt", key.thumbprint)
     if named != key.thumbprint:
         raise AuthorizationError("the authorization server issued a token for another key, so it is not used")
 
 
 def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> None:
-    """Refuses to send an assertion to an issuer that its ``aud`` does not name (RFC 7523, section 3)."""
+    """Rejects sending an assertion to an issuer that its ``aud`` does not name (RFC 7523, section 3)."""
     named = audiences(assertion)
     if not {issuer_id(server.issuer), server.endpoint("token_endpoint")} & set(map(issuer_id, named)):
         raise AuthorizationError(
@@ -298,9 +296,9 @@ def assertion_is_for_the_issuer(assertion: str, server: AuthorizationServer) -> 
 
 
 def audience_is_the_server(token: str, resource: ProtectedResource, issuer: str) -> None:
-    """Refuses a token whose audience is another server (RFC 8707, section 2; RFC 9068).
+    """Rejects a token whose audience is another server (RFC 8707, section 2; RFC 9068).
 
-    Tokens are opaque; one that is a JWT and names URLs elsewhere alone would make this server the deputy of another.
+    Tokens are opaque. But a JWT that names only URLs elsewhere would let this server use the token at another one.
     """
     own = [parse(resource.identifier), parse(issuer)]
     named = [each for each in audiences(token) if each.startswith(("http://", "https://"))]
@@ -323,20 +321,20 @@ def _same_origin(url: str, address: Address) -> bool:
 
 @frozen
 class TokenEndpoint:
-    """The token endpoint of one authorization server, for one resource. Tokens are to be bound to ``key``."""
+    """The token endpoint of one authorization server, for one resource. New tokens are bound to ``key``, if it is set."""
 
     discovery: Discovery
     server: AuthorizationServer
     resource: ProtectedResource
     scopes: tuple[str, ...] = ()
-    """Those that are asked for."""
+    """The scopes to request."""
     key: ProofKey | None = None
 
     async def register(self, redirect_uri: str) -> ClientRegistration:
         """Registers this client (RFC 7591; ``application_type`` by "Dynamic Client Registration", 2026-07-28).
 
         Raises:
-            AuthorizationError: the server refuses, or answers with no client.
+            AuthorizationError: the server refuses, or its answer has no client.
         """
         method = self._supported("none", "client_secret_basic", "client_secret_post")
         metadata: dict[str, Json] = {
@@ -353,7 +351,7 @@ class TokenEndpoint:
         try:
             return self._read_client(self._accepted(answer, "register mcp-tui"), redirect_uri)
         except AuthorizationError as error:
-            # no secret was sent, so that none can be repeated
+            # The request had no secret, so the answer cannot repeat one.
             reason = (json_object(answer.body) or {}).get("error_description")
             said = f' (it says: "{readable(reason)}")' if isinstance(reason, str) and reason else ""
             other = (
@@ -391,7 +389,7 @@ class TokenEndpoint:
         return self._read_token(await self._granted(client, fields))
 
     async def refresh(self, client: ClientRegistration, token: Token) -> Token:
-        """Returns a new token for a refresh token, which stays if no new one comes (RFC 6749, section 6)."""
+        """Returns a new token for a refresh token; that stays valid if the answer has no new one (RFC 6749, section 6)."""
         fields = {"grant_type": "refresh_token", "refresh_token": token.refresh}
         renewed = self._read_token(await self._granted(client, fields), refresh=token.refresh)
         return replace(renewed, asked=token.asked)
@@ -425,14 +423,14 @@ class TokenEndpoint:
 
     @property
     def scope(self) -> dict[str, str]:
-        """The field of a request that asks for scopes."""
+        """The form field that requests scopes."""
         return {"scope": " ".join(self.scopes)} if self.scopes else {}
 
     async def _granted(
         self, client: ClientRegistration, fields: dict[str, str], what: str = "issue a token", nonce: str = ""
     ) -> dict[str, Json]:
-        """Returns the answer of the token endpoint, which may ask for a nonce once (RFC 9449, section 8)."""
-        # Here, where every secret leaves, whoever chose this authorization server.
+        """Returns the answer of the token endpoint, which may request a nonce once (RFC 9449, section 8)."""
+        # Checked here, because every secret is sent from here, whoever chose this authorization server.
         credentials_are_the_issuers(client, self.server.issuer)
         url = self.server.endpoint("token_endpoint")
         headers, more = self._authenticated(client)
@@ -471,13 +469,15 @@ class TokenEndpoint:
                 raise AuthorizationError(text)
 
     def _supported(self, *methods: str) -> str:
-        """Returns the first of these methods that the server supports, else the first of all."""
+        """Returns the first of these methods that the server supports, else simply the first."""
         listed = texts_in(self.server.metadata.get("token_endpoint_auth_methods_supported"))
         known = listed or ["client_secret_basic"]
         return next((each for each in methods if each in known), methods[0])
 
     def _accepted(self, answer: Fetched, what: str) -> dict[str, Json]:
-        """Returns the object in an answer. Raises its error code, never its other words: they may repeat a secret."""
+        """Returns the object in an answer. Its error has the server's error code, but no other text, which may repeat a
+        secret.
+        """
         document = as_document(answer)
         if document is not None and "error" not in document:
             return document
@@ -512,7 +512,7 @@ class TokenEndpoint:
 
 
 def lifetime(value: Json) -> float:
-    """Returns the seconds of an ``expires_in``, which some servers send as text; 0 if it is none that can be used."""
+    """Returns the seconds of ``expires_in``, which some servers send as text; 0 if the value cannot be used."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return 0.0
     try:
@@ -523,6 +523,6 @@ def lifetime(value: Json) -> float:
 
 
 def _error(answer: Fetched) -> str:
-    """Returns the error in an answer (RFC 6749, section 5.2); empty if there is none that can be shown."""
+    """Returns the error in an answer (RFC 6749, section 5.2); empty if it cannot be shown."""
     error = (json_object(answer.body) or {}).get("error")
     return error if isinstance(error, str) and _CODE.fullmatch(error) else ""
