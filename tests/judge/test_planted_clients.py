@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import pytest
 
 from mcp_tui.judge.client_rules import CLIENT_RULES
+from mcp_tui.judge.client_run import ClientReport
 from mcp_tui.judge.observed_run import SIGNALS
 from tests.judge.judging import CELLS, PLANTED, client, fallen, judged
 
 pytestmark = pytest.mark.sends_anything  # what a client sends is its own
+
+Planted = tuple[str, str, str, str]
+"""A fault, the language of its client, the transport, and the era."""
 
 EXPERIMENTS: Final = {
     "K-03": ("limit", "question"),
@@ -49,9 +55,9 @@ NOT_IN: Final = {
 """What a transport and an era do not have."""
 
 
-def cases_of(rule: str) -> list[tuple[str, str, str, str]]:
+def cases_of(rule: str) -> list[Planted]:
     """Each fault in one of the cells that have it, the first in two; they are others for each."""
-    made: list[tuple[str, str, str, str]] = []
+    made: list[Planted] = []
     for number, fault in enumerate(PLANTED[rule]):
         name = f"{rule} {fault}"
         fit = [each for each in CELLS if not any(name.startswith(one) for one in NOT_IN[each[1:]])]
@@ -67,6 +73,37 @@ QUICK: Final = (
     ("K-18 limit", "python", "stdio", "legacy"),
     ("K-18 same id", "python", "http", "modern"),
 )
+
+
+AT_ONCE: Final = 3
+"""Runs at a time: nearly all of a run is waiting."""
+
+
+@pytest.fixture(scope="module")
+def reports(request: pytest.FixtureRequest) -> Iterator[dict[Planted, Future[ClientReport]]]:
+    """The runs that these tests ask for, under way in their order."""
+    asked = [
+        item.callspec.params["planted"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {planted: pool.submit(_judged, planted) for planted in asked}
+        pool.shutdown(cancel_futures=True)
+
+
+def _judged(planted: Planted, limit: float = 0.8) -> ClientReport:
+    fault, language, transport, era = planted
+    rule = fault.partition(" ")[0]
+    return judged(
+        client(fault, language, era),
+        *EXPERIMENTS.get(rule, (CLIENT_RULES[rule].experiment,)),
+        # How long the next call's answer is withheld depends on the client's limit: a slow machine needs the room.
+        limit=3.0 if fault.endswith("mistakes it") else limit,
+        maximum=6.0,
+        gave_up=re.compile("gave up"),
+        transport=transport,
+    )
 
 
 @pytest.mark.timeout(300)
@@ -86,16 +123,10 @@ QUICK: Final = (
     ],
     ids=" ".join,
 )
-def test_each_planted_fault_is_found_in_its_rule_alone(planted: tuple[str, str, str, str]):
-    fault, language, transport, era = planted
-    rule = fault.partition(" ")[0]
-    report = judged(
-        client(fault, language, era),
-        *EXPERIMENTS.get(rule, (CLIENT_RULES[rule].experiment,)),
-        # How long the next call's answer is withheld depends on the client's limit: a slow machine needs the room.
-        limit=3.0 if fault.endswith("mistakes it") else 0.8,
-        maximum=6.0,
-        gave_up=re.compile("gave up"),
-        transport=transport,
-    )
-    assert fallen(report) == {rule}, report.findings
+def test_each_planted_fault_is_found_in_its_rule_alone(
+    planted: Planted, reports: dict[Planted, Future[ClientReport]]
+):
+    report = reports[planted].result()
+    if not fallen(report):  # on a machine too busy to see the fault
+        report = _judged(planted, limit=2.0)
+    assert fallen(report) == {planted[0].partition(" ")[0]}, report.findings
