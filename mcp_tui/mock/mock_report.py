@@ -1,4 +1,4 @@
-"""What a mock was asked, for the test: what it refused, what it answered as the nearest call, and what nobody asked for."""
+"""The report of a mock for a test: refused requests, requests answered as the nearest one, and recorded ones never asked."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mcp_tui.mock.runs import Run, Runs, shown
 from mcp_tui.protocol.responses import OPENING_METHODS
 
 LISTED: Final = 100
-"""Requests of each kind that a report lists; it counts all."""
+"""The most requests of each kind that a report lists; all are counted."""
 
 NAMED: Final = 8
-"""Requests that a sentence names."""
+"""The most requests that a sentence names."""
 
 EMPTY_RESULTS: Final[dict[str, Object]] = {
     "ping": {},
@@ -32,13 +32,13 @@ EMPTY_RESULTS: Final[dict[str, Object]] = {
     "resources/subscribe": {},
     "resources/unsubscribe": {},
 }
-"""Results of methods that capabilities announce, for what the recorded client did not ask for."""
+"""The results of methods that the capabilities announce, for requests that were not recorded."""
 
 
 class MockReport:
-    """Counts what a mock was asked, says on stderr what was not recorded, and writes all of it to a file, if there is one.
+    """Counts the requests of a mock, reports unrecorded ones on stderr, and writes a report to a file, if there is one.
 
-    The file is kept up to date: a client may kill its server.
+    The file is always up to date, because a client may kill its server at any time.
     """
 
     def __init__(self, runs: Runs, path: Path | None = None) -> None:
@@ -48,24 +48,24 @@ class MockReport:
         self.refused = 0
         self._answered_as_nearest = 0
         self.unasked = dict.fromkeys(run for run in runs.all if _is_asked_for_its_own_sake(run))
-        """The runs that no request was answered by, in the recorded order."""
+        """The runs that have answered no request yet, in the recorded order."""
         self.write()
 
     def ask(self, run: Run) -> None:
-        """Notes that a request is answered by a run."""
+        """Records that a run answers a request."""
         if run in self.unasked:
             del self.unasked[run]
-            if len(self.unasked) < LISTED:  # of more, a list of the first says nothing new
+            if len(self.unasked) < LISTED:  # with more, the first ones in the file hardly change
                 self.write()
 
     def refuse(self, method: str, params: Object, why: str) -> None:
-        """Notes a refusal. ``why`` is whole sentences."""
+        """Records a refusal. ``why`` has complete sentences."""
         self.refused += 1
         _note(self._refused, method, params, why=why)
         self._say(why)
 
     def answer_nearest(self, method: str, params: Object, run: Run) -> None:
-        """Notes that a request that is not recorded is answered as another one."""
+        """Records that an unrecorded request is answered like another one."""
         self._answered_as_nearest += 1
         _note(self._nearest, method, params, answered_as=_without_meta(run.params))
         self._say(
@@ -73,7 +73,7 @@ class MockReport:
         )
 
     def end(self, *, strict: bool) -> bool:
-        """Writes the last report; returns whether a strict mock was asked for all that is recorded, and nothing else."""
+        """Writes the last report; returns whether all recorded requests were made, and no others."""
         if strict and self.unasked:
             names = list(dict.fromkeys(shown(run.method, run.params) for run in self.unasked))
             more = f", and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -82,7 +82,7 @@ class MockReport:
         return not (self.refused or self.unasked)
 
     def write(self, *, ended: bool = False) -> None:
-        """Writes the file anew; one that cannot be written is left as it is."""
+        """Replaces the file by the present report; ignores a file that cannot be written."""
         if self._path is None:
             return
         unasked = [
@@ -107,13 +107,13 @@ class MockReport:
 
     def _say(self, sentence: str) -> None:
         self.write()
-        with suppress(OSError):  # nobody may read it
+        with suppress(OSError):  # stderr may be closed
             sys.stderr.write(f"mcp-tui mock: {sentence}\n")
             sys.stderr.flush()
 
 
 def _is_asked_for_its_own_sake(run: Run) -> bool:
-    """Whether a test means a request, and not what any client asks to find its way."""
+    """Whether a test depends on a request. Lists, pings, and the handshake are made by every client."""
     return run.id is not None and not (
         run.method in EMPTY_RESULTS
         or run.method in OPENING_METHODS

@@ -1,4 +1,4 @@
-"""One live call that goes as a recorded one did, cancelled or not, whenever its cancel comes."""
+"""One live call that replays a recorded one, with or without a cancel at any time."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ CAPABILITIES: Final = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-"""What a client declares that can be asked so."""
+"""The client capability that each request from the server needs."""
 
 Adapt = Callable[[Run, Object], Object]
-"""What turns a result into that of the caller's protocol version."""
+"""A function that converts a result of a run to the caller's protocol version."""
 
 
 @dataclass(slots=True, eq=False)
 class RunPart:
-    """A run to play, from the step ``skip`` on, with ``head`` recorded seconds over already.
+    """A run to replay from the step ``skip`` on, as if ``head`` recorded seconds had passed.
 
-    ``spare`` is a run of the same call that was not cancelled: what came of it comes beyond what is known of ``run``.
+    ``spare`` is an uncancelled run of the same call. Its steps continue ``run`` after the time at which that was cancelled.
     """
 
     run: Run
@@ -46,7 +46,7 @@ class RunPart:
 
 @dataclass(slots=True, eq=False)
 class LiveTask:
-    """A task that a call became, its recorded id, and the moments of its start and its cancel."""
+    """A task created by a call: the call, the recorded id, and the times of its start and its cancel."""
 
     call: Replayed
     recorded: str
@@ -55,9 +55,10 @@ class LiveTask:
 
 
 class Memory:
-    """What calls leave to later requests: tasks, and the parts of calls that wait for a round, by what names them.
+    """The state that calls leave for later requests: tasks by id, and parts of calls that wait for a round, by request
+    state.
 
-    ``play`` is told each run that is played.
+    ``play`` is called with each run that is replayed.
     """
 
     def __init__(self, runs: Runs, play: Callable[[Run], None]) -> None:
@@ -68,12 +69,12 @@ class Memory:
 
 
 class Replayed(Call):
-    """A call that goes as a recorded one did.
+    """A call that replays a recorded one.
 
-    ``reaction`` returns the run of which the reaction to a cancel is taken, by the seconds from the call to its cancel, and
-    whether that is odd.
-    ``pace`` is the length of a recorded second. ``names`` are texts to replace: ids of tasks. ``stopped`` is when the task
-    that it is was cancelled in the recording.
+    ``reaction`` returns the run whose reaction to a cancel is replayed. It takes the seconds from the call to the cancel,
+    and whether the reason of the cancel is odd. ``pace`` is the length of a recorded second, in seconds. ``names`` has
+    live ids of tasks by recorded ones. ``stopped`` is the recorded time, in seconds after the call, at which its task was
+    cancelled.
     """
 
     part: RunPart
@@ -91,16 +92,16 @@ class Replayed(Call):
         self._posed: dict[str, tuple[RequestId, asyncio.Future[Object]]] = {}
 
     def cancel(self, how: str, reason: object = None) -> None:
-        """Notes the cancel, and whether its reason is one."""
+        """Cancels the call, and stores whether the reason is odd (not a string)."""
         if not self.cancelled.is_set():
             self._is_odd = is_odd(reason)
         super().cancel(how, reason)
 
     def take_back(self, why: str) -> None:
-        """Leaves a question as it is: the recording has what became of it."""
+        """Does not withdraw questions: if they were withdrawn, the recording has the message for it."""
 
     async def perform(self, _: Call) -> None:
-        """Sends what was recorded, each at its time."""
+        """Sends the recorded messages, each at its time."""
         self.memory.play(self.part.run)
         began = self.now() - self.part.head * self.pace
         steps, at = self.part.run.timeline(self.part.spare), self.part.skip
@@ -109,7 +110,9 @@ class Replayed(Call):
             if step.asked in self._posed:
                 if await self.wait(self._posed[step.asked][1]):
                     break
-                began = self.now() - step.at * self.pace  # the client takes its own time
+                began = (
+                    self.now() - step.at * self.pace
+                )  # the answer of this client may take more or less time
             elif await self.until(began + step.at * self.pace):
                 break
             at += 1
@@ -127,7 +130,10 @@ class Replayed(Call):
             await self._end(steps[at:], began)
 
     def _ask_in_a_round(self, question: RunStep, steps: Sequence[RunStep]) -> None:
-        """Asks what was asked by a request as 2026-07-28 does: in a result, and goes on with the next round."""
+        """Converts a recorded request from the server to a result with ``input_required``, as in 2026-07-28.
+
+        The next round continues the run.
+        """
         capability = CAPABILITIES.get(question.method)
         if capability is not None and not self.caller.declares(capability):
             raise frames.missing({capability: {}})
@@ -144,7 +150,9 @@ class Replayed(Call):
         self.send(frames.result_frame(self.id, self.adapt(question.of, asks)), "result")
 
     async def _ask(self, step: RunStep) -> list[RunStep]:
-        """Asks what was asked in a round by requests, as before 2026-07-28; returns what came in the next round."""
+        """Converts a recorded ``input_required`` result to requests, as before 2026-07-28; returns the steps of the next
+        round.
+        """
         result = as_object(step.frame.get("result"))
         for question in as_object(result.get("inputRequests")).values():
             if await self.wait(self.pose(as_object(question))[1]):
@@ -157,7 +165,7 @@ class Replayed(Call):
         return found[0].steps if found else []
 
     async def _end(self, rest: Sequence[RunStep], began: float) -> None:
-        """Goes on after a cancel, as the recording shows that it did."""
+        """Continues after a cancel like the recorded run that ``reaction`` returns."""
         at = began if self.cancelled_at is None else self.cancelled_at
         rest = [each for each in rest if not self.names or each.at > self.stopped]
         after = (at - began) / self.pace if self.pace else 0.0
@@ -172,7 +180,7 @@ class Replayed(Call):
     # -- what is sent --------------------------------------------------------------------------------------------
 
     def show(self, step: RunStep) -> None:
-        """Sends a message, with the ids of this call in place of the recorded ones."""
+        """Sends a step, with the ids of this call in place of the recorded ones."""
         task = step.task if step.is_answer and not self.answered else ""
         if task:
             self.names[task] = os.urandom(16).hex()
@@ -193,7 +201,7 @@ class Replayed(Call):
             self.send(frame, "message")
 
     def send(self, frame: Object, kind: str, **fields: object) -> bool:
-        """Sends a frame; one that is no response, aside if the call's own way is over."""
+        """Sends a frame. If the call's channel has ended, a request or notification is sent outside any call."""
         return super().send(frame, kind, **fields) or ("method" in frame and self.aside.send(frame))
 
     def _is_wanted(self, level: Json) -> bool:
@@ -223,7 +231,7 @@ class Replayed(Call):
 
 
 def _like(written: Json, recorded: Json, live: Json) -> Json:
-    """Returns the live id or token in the type in which the server wrote the recorded one; one that was wrong stays so."""
+    """Returns the live id or token in the type that the recorded server used; an id that was wrong stays wrong."""
     if type(written) is type(recorded) and written == recorded:
         return live
     if written is not None and str(written) == str(recorded):
@@ -232,7 +240,7 @@ def _like(written: Json, recorded: Json, live: Json) -> Json:
 
 
 def _replaced(value: Json, names: dict[str, str]) -> Any:
-    """Returns a value with whole texts replaced."""
+    """Returns a value in which texts that equal a name are replaced."""
     if (members := object_or_none(value)) is not None:
         return {name: _replaced(each, names) for name, each in members.items()}
     if (items := list_or_none(value)) is not None:
@@ -250,13 +258,13 @@ CACHEABLE_METHODS: Final = frozenset(
         "resources/read",
     }
 )
-"""Methods whose results say in 2026-07-28 how long they hold (caching)."""
+"""Methods whose results have a cache lifetime in 2026-07-28 (caching)."""
 
 _MODERN_MEMBERS: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
 def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Object:
-    """Returns a recorded result as the caller's protocol version has it. `server` is the ``Implementation``."""
+    """Returns a recorded result in the form of the caller's protocol version. ``server`` is the ``Implementation``."""
     if run.modern == caller.modern:
         return result
     meta = {name: each for name, each in as_object(result.get("_meta")).items() if name != META_SERVER_INFO}
@@ -268,7 +276,7 @@ def adapted(run: Run, result: Object, caller: DemoCaller, server: Object) -> Obj
 
 
 def introduction(runs: Sequence[Run]) -> tuple[Object, Object]:
-    """Returns the capabilities with the instructions, and the ``Implementation``, that a recorded server told of itself."""
+    """Returns the capabilities and instructions of the recorded server, and its ``Implementation``."""
     for run in runs:
         if run.method in {"initialize", "server/discover"} and (result := run.result):
             info = object_or_none(result.get("serverInfo"))
@@ -285,7 +293,7 @@ _ANYBODY: Final[Object] = {"name": "mock", "version": "0"}
 
 
 def capabilities(told: Object, caller: DemoCaller) -> Object:
-    """Returns what the server told of itself, without tasks of the other era, which are others."""
+    """Returns capabilities and instructions without the tasks of other protocol versions, which work differently."""
     kept = dict(as_object(told.get("capabilities")))
     if caller.modern:
         kept.pop("tasks", None)
@@ -295,5 +303,5 @@ def capabilities(told: Object, caller: DemoCaller) -> Object:
 
 
 def supported(version: str) -> list[str]:
-    """Returns the protocol versions to name, the recorded one first after the newest."""
+    """Returns the supported protocol versions: the newest, the recorded one, then all others."""
     return list(dict.fromkeys((frames.MODERN, version, *frames.HANDSHAKE)))

@@ -1,7 +1,7 @@
-"""The requests of recordings, each as a run: its messages with their times, for a server that does the same again.
+"""The requests of recordings as runs: their messages with times, for a server that replays them.
 
-Only frames are read, and the events that tell how a stream was closed, so a recording of a tap, or one that somebody wrote
-by hand, serves as well as one of a client. A file may hold several sessions, one behind the other.
+Only frames are read, and the events about closed streams. So recordings of a tap and recordings written by hand work as well
+as those of a client. A file may contain several sessions, one after the other.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ from mcp_tui.protocol.messages import Json, encode, number, read_json, text
 from mcp_tui.protocol.states import TRANSIT
 
 REDACTED_MARK: Final = "‹redacted"
-"""The beginning of what stands in place of a secret."""
+"""The start of the mark in place of a secret."""
 
 ANY_MARK: Final = "‹any›"
-"""What a person writes into a recording, as a value or within a text, where anything may stand."""
+"""The wildcard that a user writes into a recording, as a value or within a text."""
 
 CANCEL: Final = "notifications/cancelled"
 _MARKED: Final = b"redacted"
-"""What the bytes of a message have where something is redacted: the mark itself may be escaped."""
+"""A part of the redaction mark that is in the bytes of a message even if the mark is escaped."""
 
 _ALIKE: Final = 0.1
-"""Share by which two runs of one call may differ in length."""
+"""The share by which the lengths of two runs of the same call may differ."""
 
 
 @dataclass(eq=False)
 class RunStep:
-    """One message of a run, ``at`` seconds after the request; without a message, the answer to its question ``asked``.
+    """One message of a run, ``at`` seconds after the request. A step without a message is the client's answer to ``asked``.
 
-    ``method`` is empty for a response. The message is parsed when it is needed: a recording may hold thousands.
+    ``method`` is empty for a response. ``asked`` is the id of a request from the server, as JSON. The message is parsed
+    when it is needed, because a recording may have thousands.
     """
 
     of: Run
@@ -58,12 +59,12 @@ class RunStep:
         """The message."""
         try:
             return as_object(read_json(self.raw))
-        except ValueError:  # nothing, or somebody has edited it
+        except ValueError:  # no message, or an edited one
             return {}
 
     @property
     def is_answer(self) -> bool:
-        """Whether it answers the request."""
+        """Whether the message answers the request."""
         return bool(self.raw) and not self.method
 
     @property
@@ -73,7 +74,7 @@ class RunStep:
 
     @property
     def task(self) -> str:
-        """The id of the task that it says the call became; empty for none."""
+        """The id of the task that the answer creates; empty for none."""
         if b"taskId" not in self.raw:
             return ""
         handle = (
@@ -85,23 +86,33 @@ class RunStep:
 
     @property
     def asks_in_a_round(self) -> bool:
-        """Whether it asks for input in its result (2026-07-28)."""
+        """Whether the result asks for input (2026-07-28)."""
         return self.result.get("resultType") == "input_required"
 
     @property
     def is_question(self) -> bool:
-        """Whether it is a request of the server."""
+        """Whether the message is a request from the server."""
         return bool(self.method) and "id" in self.frame
 
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One recorded request, or notification, of a client, with what came for it.
+    """One recorded request or notification of a client, with the server's messages about it.
 
-    Times are seconds after the request. ``steps`` keep their times, ``replies`` answer its cancel and are timed from that.
-    ``until`` is how long it was seen without a cancel, ``cancelled`` when it was cancelled. ``odd``: its cancel
-    had a reason that is not a string, which some servers refuse. ``continues``: a cancel does not end its progress.
-    ``marked``: something in it may be redacted.
+    Times are in seconds after the request, except ``began``, which is in monotonic seconds.
+
+    Attributes:
+        began: the time of the request.
+        method: the method of the request.
+        params: its parameters.
+        id: its id; ``None`` for a notification.
+        steps: the server's messages, apart from ``replies``.
+        replies: the reactions to its cancel, with times in seconds after the cancel.
+        until: the time until which the run was observed without a cancel.
+        cancelled: the time of its cancel.
+        odd: whether the reason of the cancel was not a string, which some servers refuse.
+        continues: whether messages such as progress continued after the cancel.
+        marked: whether it may contain redacted text.
     """
 
     began: float
@@ -128,23 +139,23 @@ class Run:
 
     @property
     def modern(self) -> bool:
-        """Whether the request described itself (2026-07-28)."""
+        """Whether the request has its protocol version in ``_meta`` (2026-07-28)."""
         return frames.VERSION_KEY in self.meta
 
     @property
     def answer(self) -> RunStep | None:
-        """The first answer that is none to a cancel."""
+        """The first answer that is not a reaction to a cancel; ``None`` without one."""
         return next((each for each in self.steps if each.is_answer), None)
 
     @property
     def result(self) -> Object:
-        """The result, empty without one."""
+        """The result; empty without one."""
         return {} if self.answer is None else self.answer.result
 
     def timeline(self, spare: Run | None) -> list[RunStep]:
-        """Returns the steps without a cancel; beyond what was seen of them, those of ``spare``, which was not cancelled.
+        """Returns the steps as if there had been no cancel; after :attr:`until`, those of the uncancelled run ``spare``.
 
-        A run that got no answer for longer than ``spare`` took gets none again.
+        If the run was observed for longer than ``spare`` took, and had no answer, the result has no answer either.
         """
         answer = None if spare is None else spare.answer
         if self.answer is not None or spare is None or answer is None or answer.at < self.until - TRANSIT:
@@ -155,26 +166,26 @@ class Run:
         return seen + [each for each in more if _progress(each) > last or math.isnan(_progress(each))]
 
     def still_sends(self, step: RunStep) -> bool:
-        """Whether a call that is cancelled as this one was still sends a step."""
+        """Whether a call that is cancelled like this run still sends a step."""
         return self.answer is not None if step.is_answer else self.continues
 
 
 def _progress(step: RunStep) -> float:
-    """Returns the progress that a step reports, or not a number."""
+    """Returns the progress in a step; NaN if the step is no progress notification."""
     value = number(as_object(step.frame.get("params")).get("progress"))
     return math.nan if value is None or step.method != "notifications/progress" else value
 
 
 def key_of(method: str, params: Object, schema: Object | None = None, any_of: Collection[str] = ()) -> str:
-    """Returns what two requests must share to be the same: their method and arguments.
+    """Returns a key that is equal for requests with the same method and arguments.
 
-    ``_meta`` describes the client, and what a person answers in a round may differ. An argument that equals its default in
-    the tool's ``schema`` may be left out, and members in ``any_of`` may have any value.
+    The key ignores ``_meta``, the answers of the user in a round, arguments that equal their defaults in the tool's
+    ``schema``, and members in ``any_of``.
     """
     kept = {name: value for name, value in params.items() if name not in {"_meta", "inputResponses"}}
     if method == "initialize":
         kept = {}
-    if "task" in kept:  # how long it is kept is the client's choice
+    if "task" in kept:  # the client may choose any lifetime
         kept["task"] = {}
     if schema and "arguments" in kept:
         kept["arguments"] = _without_defaults(kept["arguments"], schema)
@@ -206,7 +217,7 @@ def _without_defaults(value: Json, schema: Json) -> Json:
 
 
 def _without(value: Json, names: Collection[str]) -> Json:
-    """Returns a value without the members of some names, at any depth."""
+    """Returns a value without the members that have one of some names, at any depth."""
     if (members := object_or_none(value)) is not None:
         return {name: _without(each, names) for name, each in members.items() if name not in names}
     if (items := list_or_none(value)) is not None:
@@ -215,7 +226,7 @@ def _without(value: Json, names: Collection[str]) -> Json:
 
 
 def _plain(value: Json) -> Json:
-    """Returns a value with 5.0 as 5: in JSON they are equal."""
+    """Returns a value with whole floats as integers, since 5.0 and 5 are equal in JSON."""
     if (members := object_or_none(value)) is not None:
         return {name: _plain(each) for name, each in members.items()}
     if (items := list_or_none(value)) is not None:
@@ -224,7 +235,7 @@ def _plain(value: Json) -> Json:
 
 
 def matches(recorded: Json, given: Json) -> bool:
-    """Whether two values are equal, if what is redacted or marked in the recorded one is equal to anything."""
+    """Whether two values are equal; redacted texts and wildcards in the recorded one equal any value."""
     if isinstance(recorded, str) and (REDACTED_MARK in recorded or recorded == ANY_MARK):
         return True
     if isinstance(recorded, str) and isinstance(given, str):
@@ -240,12 +251,12 @@ def matches(recorded: Json, given: Json) -> bool:
 
 
 def is_odd(reason: Json) -> bool:
-    """Whether the reason of a cancel is neither left out nor a string."""
+    """Whether the reason of a cancel is present but not a string."""
     return reason is not None and not isinstance(reason, str)
 
 
 def redacted(value: Json, path: str = "") -> Iterator[str]:
-    """Yields the places of a value where something was redacted."""
+    """Yields the paths of redacted texts in a value."""
     for name, each in as_object(value).items():
         yield from redacted(each, f"{path}.{name}" if path else name)
     for each in as_list(value):
@@ -255,9 +266,9 @@ def redacted(value: Json, path: str = "") -> Iterator[str]:
 
 
 class Runs:
-    """All runs of some recordings, in their order. ``damaged`` counts lines that could not be read.
+    """All runs of some recordings, in recorded order.
 
-    Members of requests that are named in ``any_of`` may have any value.
+    ``damaged`` counts lines that could not be read. Members of requests with a name in ``any_of`` may have any value.
 
     Raises:
         RecordingError: a file cannot be read, or is not a recording.
@@ -271,7 +282,7 @@ class Runs:
         self.all = [run for session in sessions for run in session.end()]
         self.makes_tasks = any(each.task for run in self.all for each in run.steps)
         self._schemas: dict[str, Object] = {}
-        """Input schemas by the names of their tools, as the newest list has them."""
+        """The input schemas by the names of tools, from the newest list."""
         for run in self.all:
             for tool in as_list(run.result.get("tools")) if run.method == "tools/list" else ():
                 members = as_object(tool)
@@ -287,7 +298,7 @@ class Runs:
                     _part(run, usual)
 
     def key(self, method: str, params: Object) -> str:
-        """Returns what requests of one kind share; see :func:`key_of`."""
+        """Returns the key of a request; see :func:`key_of`."""
         schema = self._schemas.get(str(params.get("name"))) if method == "tools/call" else None
         return key_of(method, params, schema, self._any_of)
 
@@ -299,7 +310,7 @@ class Runs:
                 record = records.read_record(line) or {}
                 kind = record.get("record")
                 if kind == "session" and (header := records.Header.of(record, path)) is not None:
-                    if "part" not in record:  # else it goes on in another file
+                    if "part" not in record:  # a later part continues the session
                         sessions.append(_SessionReader(header))
                 elif kind == "frame" and (head := records.read_head(record)) is not None:
                     sessions[-1].take(head, records.raw_of(record) or b"")
@@ -319,11 +330,11 @@ class Runs:
         return [] if wild is None else self._by_key[wild]
 
     def like(self, method: str, name: str) -> list[Run]:
-        """Returns the runs of a method and a tool, with any arguments."""
+        """Returns the runs of a method and of a tool, prompt, or resource, with any arguments."""
         return [run for run in self.all if (run.method, run.name) == (method, name)]
 
     def nearest(self, method: str, params: Object) -> list[Run]:
-        """Returns the runs of the request that differs least in its arguments; of a tool or prompt, of the same name."""
+        """Returns the runs of the request with the same method and name whose arguments differ least."""
         wanted = _leaves(json.loads(self.key(method, params)))
         same = [
             runs
@@ -336,7 +347,7 @@ class Runs:
         return max(same, key=lambda runs: near[id(runs)]) if same else []
 
     def names(self, method: str) -> list[str]:
-        """Returns the requests of a method, each once, as a person writes them; without any, the methods."""
+        """Returns the recorded requests of a method as texts, each once; if there are none, the recorded methods."""
         same = [run for run in self.all if run.method == method]
         if not same:
             return list(dict.fromkeys(run.method for run in self.all if run.id is not None))
@@ -344,7 +355,7 @@ class Runs:
 
 
 def shown(method: str, params: Object) -> str:
-    """Returns a request in a line: ``tools/call count {"seconds":2}``."""
+    """Returns a request in one line: ``tools/call count {"seconds":2}``."""
     name = str(params.get("name", params.get("uri", "")))
     rest = {key: value for key, value in params.items() if key not in {"name", "uri", "_meta", "arguments"}}
     given = params.get("arguments") or rest
@@ -352,7 +363,7 @@ def shown(method: str, params: Object) -> str:
 
 
 def _leaves(value: Json, path: str = "") -> set[str]:
-    """Returns the places of a value with what stands there."""
+    """Returns the paths in a value, each with the value there."""
     if (members := object_or_none(value)) is not None:
         return {leaf for name, each in members.items() for leaf in _leaves(each, f"{path}/{name}")}
     if (items := list_or_none(value)) is not None:
@@ -361,7 +372,7 @@ def _leaves(value: Json, path: str = "") -> set[str]:
 
 
 class UsualAnswers:
-    """What calls were answered that were not cancelled, by whether it is a result, an error, or the error of a tool."""
+    """The answers of uncancelled calls, by kind: a result, an error, or the error of a tool."""
 
     def __init__(self, answers: Iterable[RunStep | None]) -> None:
         self._times: dict[str, list[float]] = {}
@@ -380,7 +391,7 @@ class UsualAnswers:
     def include(self, step: RunStep) -> bool:
         """Whether an answer is usual: by its content, or by its time."""
         kind, content = self._parts(step)
-        # whichever is wider, of the time in transit and of a share of the other's length
+        # Two times are alike if they differ by less than the time in transit, or by less than a share of the length.
         windows = (
             (step.at - TRANSIT, step.at + TRANSIT),
             (step.at / (1 + _ALIKE), step.at / (1 - _ALIKE)),
@@ -398,7 +409,7 @@ class UsualAnswers:
 
 
 def _part(run: Run, usual: UsualAnswers) -> None:
-    """Parts what answers the cancel of a run from what would have come anyway, by what is usual without a cancel."""
+    """Separates the reactions to the cancel of a run from its other steps, by comparison with uncancelled runs."""
     cancelled = run.cancelled
     if cancelled is None:
         return
@@ -415,14 +426,14 @@ def _part(run: Run, usual: UsualAnswers) -> None:
 
 
 def _answers_cancel(step: RunStep, lag: float, usual: UsualAnswers) -> bool:
-    """Whether an answer that came ``lag`` seconds after a cancel is about the cancel."""
+    """Whether an answer, ``lag`` seconds after a cancel, is a reaction to the cancel."""
     if usual:
         return not usual.include(step)
     return "result" not in step.frame or step.result.get("isError") is True or lag < TRANSIT
 
 
 class _SessionReader:
-    """One session of a recording as it is read."""
+    """Reads one session of a recording, record by record."""
 
     def __init__(self, header: records.Header) -> None:
         self.wall = header.wall
@@ -437,7 +448,7 @@ class _SessionReader:
         self._at = 0.0
 
     def take(self, head: records.FrameHead, raw: bytes) -> None:
-        """Takes a frame. What a tap wrote to the client itself, the server did not."""
+        """Reads a frame. Messages that a tap itself wrote to the client are not from the server, and are ignored."""
         if head.direction == "in" and (head.own or (head.id is not None and not head.method)):
             self._at = max(self._at, head.at)
             if not head.own:  # an answer, which may be large
@@ -460,7 +471,7 @@ class _SessionReader:
                 self._came(frame, head.at, head.stream, part)
 
     def event(self, record: dict[str, Json]) -> None:
-        """Takes an event that tells what no frame shows: a stream that was closed, and that nothing more could be seen."""
+        """Reads an event that no frame shows: a closed stream, or the end of the observation."""
         at, name, run = (
             number(record.get("mono")),
             record.get("event"),
@@ -480,14 +491,14 @@ class _SessionReader:
             run.until = at - run.began
 
     def end(self) -> list[Run]:
-        """Returns the runs, when all is taken."""
+        """Returns the runs after the last record."""
         for run in self._runs:
             if run.cancelled is not None:
                 run.until = run.cancelled
             elif run.answer is None:
                 run.until = min(run.until, self._at - run.began)
                 if self._over_http and self._is_probe:
-                    # the probe closed its stream, and no event says when
+                    # The probe closed the stream without an event, so the last step is the last certain time.
                     run.until = run.steps[-1].at if run.steps else 0.0
         return self._runs
 
@@ -539,7 +550,9 @@ class _SessionReader:
             self._tasks[step.task] = run
 
     def _owner(self, frame: Object, stream: Json) -> Run | None:
-        """Returns the run that a message is for: the one it names, or the newest that waits, or the last of all."""
+        """Returns the run that a message belongs to: the run that it names, else the newest waiting run, else the last
+        run.
+        """
         if "method" not in frame:
             return self._by_id.find(frame.get("id"))
         params = as_object(frame.get("params"))
@@ -558,18 +571,18 @@ def _id_text(id_: Json) -> str:
 
 
 class _RunNames:
-    """The newest runs by their ids, or by their tokens."""
+    """The newest runs by id, or by token."""
 
     def __init__(self) -> None:
         self.exact: dict[str, Run] = {}
         self._loose: dict[str, Run] = {}
 
     def put(self, key: str, run: Run) -> None:
-        """Names a run by the JSON of its id."""
+        """Adds a run under the JSON of its id or token."""
         self.exact[key] = self._loose[key.strip('"')] = run
 
     def find(self, id_: Json) -> Run | None:
-        """Returns the run of an id or a token, also if a server wrote ``"4"`` for 4."""
+        """Returns the run of an id or a token, even if the server wrote ``"4"`` for 4; ``None`` if there is none."""
         if id_ is None:
             return None
         return self.exact.get(_id_text(id_)) or self._loose.get(str(id_))

@@ -1,4 +1,4 @@
-"""The mock as a server: which recorded run answers a request, in whatever protocol version its client speaks."""
+"""The mock as a server: the choice of the recorded run that answers a request, for any protocol version of the client."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from mcp_tui.protocol.responses import OPENING_METHODS
 from mcp_tui.protocol.states import LOG_LEVELS
 
 _ALWAYS: Final = frozenset({"ping", "logging/setLevel"})
-"""Methods that have an empty result in strict mode, too."""
+"""Methods that have an empty result even in strict mode."""
 
 
 class Mock:
-    """What all conversations of a mock share. ``speed`` is ``None`` for no delays; ``report`` is the file of a report."""
+    """The state that all conversations of a mock share. ``speed`` is ``None`` for no delays; ``report`` is a report file."""
 
     def __init__(
         self,
@@ -60,11 +60,12 @@ class Mock:
         self.told, self.server = introduction(runs.all)
         self.head = 0.0
         self.turns: Counter[str] = Counter()
-        """How often each request was answered, outside of sessions."""
+        """The number of answers to each request, for protocol versions without sessions."""
 
     def serve(self, port: int | None, access: HttpAccess) -> int:
-        """Serves until the end; returns the exit status. Both as :func:`mcp_tui.demo.demo_server.main` does."""
-        # over stdio, the first answer of a recording has the start of the recorded server in it; that of this one is over
+        """Serves until the end; returns the exit status. See :func:`mcp_tui.demo.demo_server.main`."""
+        # Over stdio, the time of the first recorded answer includes the start of the recorded server. The time that the
+        #         # start of this mock took is subtracted.
         self.head = time.process_time() if port is None else 0.0
         return main(port, None, self._settle, "mock", access)
 
@@ -80,7 +81,10 @@ class Mock:
         return frame.get("method") in WORKING or any(not each.is_answer for run in runs for each in run.steps)
 
     def unrecorded(self, method: str, params: Object, caller: DemoCaller) -> Object | None:
-        """Returns the result of a request without runs, if there is one: what is announced exists, and a list has an end."""
+        """Returns the result of a request without runs; ``None`` if it must be refused.
+
+        Announced lists exist, even if they are empty, and each list has a last page.
+        """
         if method == "server/discover":
             return capabilities(self.told, caller) | {"supportedVersions": supported(frames.MODERN)}
         if method in _ALWAYS:
@@ -93,7 +97,7 @@ class Mock:
         return EMPTY_RESULTS[method] if not known or params.get("cursor") in known else None
 
     def refusal(self, method: str, params: Object, why: str = "Not recorded") -> DemoRefusal:
-        """Returns the error for a request that has no run, and reports it."""
+        """Returns the error for a request without a run, and reports it."""
         known, has_method = self.runs.names(method), any(run.method == method for run in self.runs.all)
         what = f"Recorded for {method}" if has_method else "Recorded methods"
         more = f", and {len(known) - NAMED} more" if len(known) > NAMED else ""
@@ -113,7 +117,7 @@ class MockConversation(Conversation):
         self._turns: Counter[str] = Counter()
 
     def notify(self, frame: Object) -> None:
-        """Takes a notification; what the recorded server sent after it, and for no request, comes again."""
+        """Handles a notification: replays the messages that the recorded server sent after it, outside any request."""
         super().notify(frame)
         params = as_object(frame.get("params"))
         if runs := self._mock.runs.find(frame["method"], params):
@@ -122,7 +126,7 @@ class MockConversation(Conversation):
             self._setting.spawn(_alone(call))
 
     def handle(self, frame: Object, caller: DemoCaller, channel: Channel) -> Call | None:
-        """Begins the recorded run of a request, or answers what every server answers."""
+        """Starts the recorded run of a request, or answers a request that every server answers."""
         method, params = frame["method"], frames.params_of(frame)
         runs = self._mock.runs.find(method, params)
         if self._mock.runs.makes_tasks and caller.modern and not caller.extends(frames.TASKS_EXTENSION):
@@ -135,7 +139,7 @@ class MockConversation(Conversation):
         elif not runs:
             made = self._mock.unrecorded(method, params, caller)
         if not runs and method == "subscriptions/listen" and caller.modern and not self._mock.strict:
-            return self._begin(frame, caller, channel)  # nothing ever changes here
+            return self._begin(frame, caller, channel)  # the subscription never gets a notification
         if made is not None and not runs:
             run = Run(0.0, method, {})
             result = adapted(run, made, caller, self._mock.server)
@@ -164,7 +168,7 @@ class MockConversation(Conversation):
     def _recorded(
         self, runs: list[Run], method: str, params: Object, caller: DemoCaller
     ) -> tuple[RunPart | None, list[Run]]:
-        """Returns the part that answers a request, and all runs of its kind; without any, those of the nearest request."""
+        """Returns the part that answers a request, and all its runs; without runs, perhaps those of the nearest request."""
         mock, asked = self._mock, params
         if not runs and mock.nearest and (runs := mock.runs.nearest(method, params)):
             mock.report.answer_nearest(method, params, runs[0])
@@ -174,7 +178,7 @@ class MockConversation(Conversation):
         return RunPart(self._turn(runs, method, asked, caller, strict=mock.strict), spare(runs)), runs
 
     def _agree(self, runs: list[Run], params: Object) -> tuple[list[Run], Object]:
-        """Agrees on a protocol version; returns the runs of ``initialize``, and what its result says now."""
+        """Negotiates the protocol version; returns the runs of ``initialize``, and members that its result must have now."""
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
             raise frames.bad_params("protocolVersion must be a string")
@@ -186,7 +190,7 @@ class MockConversation(Conversation):
             if run.result
         }
         wanted = asked if asked in frames.HANDSHAKE else frames.HANDSHAKE[0]
-        # a server that did not agree once speaks that version alone
+        # A server that once replied with another version supports only that one.
         firm = [agreed for each, agreed in known.items() if each != agreed and each in frames.HANDSHAKE]
         if not runs or known:
             self.revision = known.get(asked) or next(iter(firm), wanted)
@@ -199,9 +203,9 @@ class MockConversation(Conversation):
     def _task(
         self, task: LiveTask, method: str, params: Object, caller: DemoCaller
     ) -> RunPart | Object | None:
-        """Returns the part that answers a request about a task, by its recorded time, or what the task was at first.
+        """Returns the part that answers a request about a task at this time, or the state of the new task as a result.
 
-        A recorded ``tasks/cancel`` parts what is told before a cancel from what is told after it.
+        Answers recorded before ``tasks/cancel`` are only used before a cancel, and those after it only after a cancel.
         """
         runs, of, now = self._mock.runs, task.call.part.run, asyncio.get_running_loop().time()
         found = runs.find(method, {**params, "taskId": task.recorded})
@@ -225,13 +229,13 @@ class MockConversation(Conversation):
             return None
         waits = (
             method == "tasks/result"
-        )  # whose answer comes when the task is over, whenever it was asked for
+        )  # its answer arrives when the task is over, regardless of the request's time
         return RunPart(chosen[0], head=passed - (chosen[0].began - since) if waits else 0.0)
 
     def _turn(
         self, runs: Sequence[Run], method: str, params: Object, caller: DemoCaller, *, strict: bool = False
     ) -> Run:
-        """Returns the run whose turn it is: each in the recorded order, then the last again."""
+        """Returns the next run of a request: all in recorded order, then the last one repeatedly."""
         turns = self._mock.turns if caller.modern else self._turns
         key = self._mock.runs.key(method, params)
         turns[key] += 1
@@ -271,11 +275,11 @@ class MockConversation(Conversation):
 
 
 async def _alone(call: Replayed) -> None:
-    """Plays what came after a notification; a question that cannot be asked (HTTP, without a stream for it) is left out."""
+    """Replays the messages after a notification; leaves out a question if there is no stream for it (HTTP)."""
     with suppress(DemoRefusal):
         await call.perform(call)
 
 
 def spare(runs: Sequence[Run]) -> Run | None:
-    """Returns a run that was not cancelled, and answered."""
+    """Returns the first run that was answered and not cancelled; ``None`` if there is none."""
     return next((each for each in runs if each.cancelled is None and each.answer is not None), None)
