@@ -476,7 +476,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
                 self.show(server)
                 if do == "menu":
                     bench = self.benches[server]
-                    bench.run_worker(bench.server_menu.open(), exit_on_error=True)
+                    bench.run_worker(bench.server_menu.open, exit_on_error=True)
 
         if self._bench is not None:
             await self._bench.ask(ServersScreen(self.servers), chosen)
@@ -511,7 +511,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             self.switch_mode(EMPTY_MODE)
             self.pick()
         # A worker of the app: one of the screen would end with the screen, and an error of it would end the app.
-        self.run_worker(self._end(server), group="closing", exit_on_error=False)
+        self.run_worker(partial(self._end, server), group="closing", exit_on_error=False)
 
     async def _end(self, server: Session) -> None:
         """Ends a server that was closed: its requests, its connection, and its screens."""
@@ -628,7 +628,7 @@ class WorkbenchApp(Host, inherit_bindings=False):
             return
         if isinstance(self.screen, LayoutScreen):
             self.screen.keys.show_message(words("leaving …"), "muted", seconds=60)
-        self.run_worker(self._leave(status, patience), group="leaving", exit_on_error=False)
+        self.run_worker(partial(self._leave, status, patience), group="leaving", exit_on_error=False)
 
     async def _leave(self, status: int, patience: float | None) -> None:
         try:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -125,7 +126,7 @@ class Host(App[int], inherit_bindings=False):
 
     def page(self, text: str) -> None:
         """Shows a text in the person's pager."""
-        self.run_worker(self.programs.read(text), group="program", exit_on_error=True)
+        self.run_worker(partial(self.programs.read, text), group="program", exit_on_error=True)
 
     async def open_over(
         self,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
+import warnings
 
 import pytest
 
@@ -207,3 +209,15 @@ class TestConnection:
         assert read_target("npx -y 'a b'") == StdioTarget(command=("npx", "-y", "a b"))
         with pytest.raises(ValueError, match="Missing closing quote"):
             read_target("npx 'a")
+
+
+async def test_what_had_not_begun_when_the_app_ends_says_nothing_on_the_way_out() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        async with driving() as driven:
+            bench = driven.bench
+            driven.app.leave(0)
+            bench.connection.stop()
+            driven.app.workers.cancel_all()  # as the end of the app does
+        gc.collect()
+    assert not [each for each in told if "never awaited" in str(each.message)]

@@ -50,7 +50,7 @@ class AttachScreen(ReplayScreen):
             self.set_interval(MORE_SECONDS, self._look_for_more)
 
     def _look_for_more(self) -> None:
-        self.app.run_worker(self._add_more(), group="more sessions", exclusive=True, exit_on_error=True)
+        self.app.run_worker(self._add_more, group="more sessions", exclusive=True, exit_on_error=True)
 
     async def _add_more(self) -> None:
         # It waits for other processes.

@@ -419,7 +419,7 @@ class CallScreen(Dialog[NamedCall | None]):
 
     def action_editor(self) -> None:
         if self._form is not None:
-            self.app.run_worker(self._edit(self._form), group="program", exit_on_error=True)
+            self.app.run_worker(partial(self._edit, self._form), group="program", exit_on_error=True)
 
     async def _edit(self, form: Form) -> None:
         """Has a person edit the arguments as JSON in another program, and shows what is wrong with them."""

@@ -303,7 +303,7 @@ class LinkScreen(InteractionScreen):
         """Opens the URL in the browser and tells the server that the person consented."""
         if self.link.opens and not self.question.over and not self._opening and self.meant():
             self._opening = True
-            self.run_worker(self._open(), exit_on_error=False)
+            self.run_worker(self._open, exit_on_error=False)
 
     async def _open(self) -> None:
         # To accept says that the person went there, so it is sent only once a browser has the URL.
@@ -359,7 +359,7 @@ class SamplingScreen(InteractionScreen):
         self._server_text.mount(prompted)
         prompted.show(words(""), [Section(words(""), (*self._messages(), *self._settings()))])
         if self._command and not self.editor.text:
-            self.run_worker(self._draft(), exit_on_error=False)
+            self.run_worker(self._draft, exit_on_error=False)
 
     def on_text_area_changed(self) -> None:
         if self.editor.text != self._drafted:

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -220,10 +221,10 @@ class PickerScreen(Dialog[Target | None]):
 
     def on_mount(self) -> None:
         self._say(words("Reading the config files …"))
-        self.run_worker(self._fill())
+        self.run_worker(self._fill)
         first = self.app.preferences.first
         if first is not None and not self._back:
-            self.run_worker(self._choose(first))
+            self.run_worker(partial(self._choose, first))
 
     async def _fill(self) -> None:
         """Reads the files in a thread: some tools keep megabytes of history in theirs."""
@@ -380,7 +381,7 @@ class PickerScreen(Dialog[Target | None]):
                 self._open_running(chosen.session)
             return
         if chosen.definition is not None:
-            self.run_worker(self._choose(chosen.definition), exclusive=True)
+            self.run_worker(partial(self._choose, chosen.definition), exclusive=True)
             return
         try:
             made = read_target(chosen.line)

@@ -211,7 +211,7 @@ class ProbeScreen(ModalScreen[None]):
         self._story.clear()
         self._began = time.monotonic()
         self._doing = words("connecting")
-        self._worker = self.run_worker(self._probe(), group="probe", exclusive=True, exit_on_error=False)
+        self._worker = self.run_worker(self._probe, group="probe", exclusive=True, exit_on_error=False)
         self.look()
 
     async def _probe(self) -> None:

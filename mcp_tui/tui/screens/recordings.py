@@ -161,7 +161,7 @@ class RecordingsScreen(FilteredDialog[RecordedSession]):
             return
         self.show()
         if self.every:
-            self.run_worker(self._look_up(), exit_on_error=False)
+            self.run_worker(self._look_up, exit_on_error=False)
 
     async def _look_up(self) -> None:
         """Adds what only the index knows, in a thread because it may have to be made first."""
@@ -245,7 +245,7 @@ class HistoryScreen(FilteredDialog[Logged]):
 
     def on_mount(self) -> None:
         self.inform(words("Reading the index …"))
-        self.run_worker(self._load(), exit_on_error=False)
+        self.run_worker(self._load, exit_on_error=False)
 
     async def _load(self) -> None:
         """Reads the index, in a thread because it may have to be made first."""

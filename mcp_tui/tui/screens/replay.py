@@ -6,6 +6,7 @@ import asyncio
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, LiteralString
 
 from textual.app import ComposeResult
@@ -112,7 +113,7 @@ class Playback:
         self.read = self.read or 0.0
         scan = self.replay.scan()
         if not self._read_some(scan):
-            self._screen.app.run_worker(self._read_on(scan), group="reading", exit_on_error=True)
+            self._screen.app.run_worker(partial(self._read_on, scan), group="reading", exit_on_error=True)
         self._follow_end()
 
     async def _read_on(self, scan: Iterator[float]) -> None:
@@ -280,7 +281,7 @@ class Playback:
     def find(self, *, back: bool) -> None:
         """Moves to the next or previous event that has the text in its record or its message."""
         if self.input.value:
-            finding = self._find(self.input.value, back=back)
+            finding = partial(self._find, self.input.value, back=back)
             self._screen.app.run_worker(finding, group="finding", exclusive=True, exit_on_error=True)
 
     async def _find(self, text: str, *, back: bool) -> None:

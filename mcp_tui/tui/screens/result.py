@@ -77,7 +77,7 @@ class ResultScreen(Dialog[str | None]):
 
     def on_mount(self) -> None:
         self._pager.show(self._title_, None)
-        self.run_worker(self._read(), exit_on_error=True)
+        self.run_worker(self._read, exit_on_error=True)
 
     @property
     def _at(self) -> int:

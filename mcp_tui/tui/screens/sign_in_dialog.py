@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from mcp_tui.client.open_url import open_url
@@ -77,7 +78,7 @@ class SignInScreen(Dialog[None]):
         if self.field.value.strip():
             self.say(self._wrong, (self.sign_in.paste(self.field.value), "$error"))
         elif request is not None and link_parts(request.url).opens and self.meant():
-            self.run_worker(self._open(request.url), exit_on_error=False)
+            self.run_worker(partial(self._open, request.url), exit_on_error=False)
 
     on_input_submitted = action_open
 

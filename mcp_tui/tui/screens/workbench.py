@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from mcp_tui.config.watched_files import Watched
 from mcp_tui.protocol.requests import Request
@@ -45,7 +46,7 @@ class Workbench(SessionScreen):
 
     def on_mount(self) -> None:
         if self.watching.watched is not None:
-            self.run_worker(self.watching.run(), group="watch", exit_on_error=False)
+            self.run_worker(self.watching.run, group="watch", exit_on_error=False)
 
     # -- drawing ---------------------------------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ class Workbench(SessionScreen):
         if session.stale and session.link is Link.CONNECTED:
             # Taken away before they are read: what the server changes meanwhile is read once more.
             stale, session.stale = session.stale, set()
-            self.app.run_worker(session.read(stale), group="catalogue", exit_on_error=False)
+            self.app.run_worker(partial(session.read, stale), group="catalogue", exit_on_error=False)
         self.calling.offer()
         # until a person chooses a pane: the catalogue, then the detail of a call or of the connection
         told = session.link is Link.LOST or session.slow or self.scene.has_calls()

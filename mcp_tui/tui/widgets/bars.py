@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Final
 
 from textual import events
@@ -97,7 +98,7 @@ class KeyBar(Bar, can_focus=False):
         for key in keys:
             at += _cells(key)
             if event.x < at:
-                self.run_worker(self.screen.run_action(key.action))
+                self.run_worker(partial(self.screen.run_action, key.action))
                 return
 
 

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from textual import events
@@ -473,7 +474,7 @@ class Pager(ListCanvas):
         wanted = self.finder.wanted
         self.finder.places = None if wanted else ()
         if wanted and self.lines:
-            self.run_worker(self._search(self._page, wanted, self._searches), exit_on_error=True)
+            self.run_worker(partial(self._search, self._page, wanted, self._searches), exit_on_error=True)
 
     async def _search(self, page: PartsPage, wanted: str, number: int) -> None:
         # in a thread: a large page takes seconds, and keys must work meanwhile

@@ -94,7 +94,7 @@ class Calling:
             return
         if not tools and not connecting and "tools" in self._session.catalogue.entries:
             if problem := self._session.catalogue.problems.get("tools"):
-                again = self._session.read({"tools"})
+                again = partial(self._session.read, {"tools"})
                 self._screen.app.run_worker(again, group="catalogue", exit_on_error=False)
                 self._screen.refuse(safe("{}. Reading the list again.", problem), "error")
             else:

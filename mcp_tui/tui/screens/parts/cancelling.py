@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, LiteralString
 
 from mcp_tui.client.client import CANCEL_BATCH, DEFAULT_REASON
@@ -183,6 +184,6 @@ class Cancelling:
         for id_ in ids[:CANCEL_BATCH]:  # at once: a worker would start after what is drawn now
             client.cancel(id_, Cause.USER, reason)
         self._screen.app.run_worker(
-            client.cancel_all(Cause.USER, reason, ids[CANCEL_BATCH:]), group="cancelling"
+            partial(client.cancel_all, Cause.USER, reason, ids[CANCEL_BATCH:]), group="cancelling"
         )
         self._table.unmark()

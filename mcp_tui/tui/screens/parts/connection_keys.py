@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Final
 
 from textual.widgets import Input
@@ -35,13 +35,13 @@ class ConnectionKeys:
         self._table = table
         self._trouble = words("")
 
-    def _run(self, work: Coroutine[None, None, None]) -> Worker[None]:
-        """Runs a coroutine of the connection in place of the one before."""
+    def _run(self, work: Callable[[], Coroutine[None, None, None]]) -> Worker[None]:
+        """Runs work of the connection in place of the one before."""
         return self._screen.run_worker(work, group="connection", exclusive=True, exit_on_error=False)
 
     def connect(self) -> Worker[None]:
         """Connects or reconnects. Errors are shown, not raised."""
-        return self._run(self._connect())
+        return self._run(self._connect)
 
     async def _connect(self) -> None:
         await self._session.connect()
@@ -49,11 +49,11 @@ class ConnectionKeys:
 
     def stop(self) -> None:
         """Cancels all requests and ends the connection."""
-        self._run(self._session.stop())
+        self._run(self._session.stop)
 
     def terminate(self) -> None:
         """Ends the server without waiting for it."""
-        self._run(self._session.client.terminate())
+        self._run(self._session.client.terminate)
 
     def connected(self) -> bool:
         """Returns whether requests can be sent; says why if not."""

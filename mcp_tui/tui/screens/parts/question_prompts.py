@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mcp_tui.client.interactions import Answer
 from mcp_tui.protocol.error_codes import URL_REQUIRED
 from mcp_tui.tui.screens.layout import LayoutScreen
@@ -41,7 +43,7 @@ class QuestionPrompts:
             question.shown = True
             if expected and screen.on_top:
                 screen.app.guard.block_burst(words("a question opened on its own"))
-                screen.app.run_worker(self.put(question), group="questions", exit_on_error=True)
+                screen.app.run_worker(partial(self.put, question), group="questions", exit_on_error=True)
                 return
             name = self._session.around.server_name or self._session.name
             said = safe("{} {}. Press {} to answer.", name, question.wants, key_of("question.answer"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, LiteralString
 
 from mcp_tui.client.client_settings import StdioTarget
@@ -85,7 +86,7 @@ class ServerMenu:
                 then(key)
 
         self._screen.run_worker(
-            self._screen.ask(MenuScreen(title, choices, note), chosen), exit_on_error=False
+            partial(self._screen.ask, MenuScreen(title, choices, note), chosen), exit_on_error=False
         )
 
     def _ask(
